@@ -10,9 +10,9 @@ type ReportedSeries struct {
 
 	// metric that the series reports. Throughput is in transactions per second, and
 	// ThroughputPerCorrectClient is that by the number of clients that no fault made behave
-	// otherwise. MeanLatency, P50Latency and P99Latency are in ms, unless unit says otherwise.
-	// Measurement is the one that measurement names.
-	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P99Latency;Measurement
+	// otherwise. MeanLatency and percentiles of latency (P999Latency: the 99.9th) are in ms, unless
+	// unit says otherwise. Measurement is the one that measurement names.
+	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P90Latency;P95Latency;P99Latency;P999Latency;Measurement
 	Metric string `json:"metric"`
 
 	// measurement of the experiment that the series reports, in its unit.

@@ -29,10 +29,10 @@ var assumable = map[string]struct {
 	stats.MeanLatency: {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.MeanMillis }},
 	p10Latency:        {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P10Millis }},
 	stats.P50Latency:  {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P50Millis }},
-	p90Latency:        {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P90Millis }},
-	p95Latency:        {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P95Millis }},
+	stats.P90Latency:  {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P90Millis }},
+	stats.P95Latency:  {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P95Millis }},
 	stats.P99Latency:  {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P99Millis }},
-	p999Latency:       {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P999Millis }},
+	stats.P999Latency: {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P999Millis }},
 }
 
 // assumption is an experiment in the making, in which a claim holds.

@@ -25,10 +25,7 @@ type metric struct {
 // The metrics that package stats does not have.
 const (
 	p10Latency       = "p10Latency"
-	p90Latency       = "p90Latency"
 	p75Latency       = "p75Latency"
-	p95Latency       = "p95Latency"
-	p999Latency      = "p999Latency"
 	p9999Latency     = "p9999Latency"
 	p99999Latency    = "p99999Latency"
 	errorRate        = "errorRate"
@@ -63,7 +60,7 @@ func exactly(value float64) sample { return sample{value: value, low: value, hig
 // of reads a metric of a trial, or says why the trial does not have it.
 func (m metric) of(line results.TrialLine) (sample, error) {
 	switch m.name {
-	case stats.MeanLatency, p10Latency, stats.P50Latency, p75Latency, p90Latency, p95Latency, stats.P99Latency, p999Latency, p9999Latency, p99999Latency:
+	case stats.MeanLatency, p10Latency, stats.P50Latency, p75Latency, stats.P90Latency, stats.P95Latency, stats.P99Latency, stats.P999Latency, p9999Latency, p99999Latency:
 		return m.latency(line)
 	case stats.AbortRate, errorRate:
 		return m.rate(line)
@@ -89,16 +86,16 @@ var latencies = map[string]struct {
 	of     func(results.TrialLine) float64
 	all    func(*results.Percentiles) float64
 }{
-	p10Latency:       {"10th", 90_000, func(l results.TrialLine) float64 { return l.P10Millis }, func(p *results.Percentiles) float64 { return p.P10Millis }},
-	stats.P50Latency: {"50th", 50_000, func(l results.TrialLine) float64 { return l.P50Millis }, func(p *results.Percentiles) float64 { return p.P50Millis }},
-	p90Latency:       {"90th", 10_000, func(l results.TrialLine) float64 { return l.P90Millis }, func(p *results.Percentiles) float64 { return p.P90Millis }},
-	stats.P99Latency: {"99th", 1000, func(l results.TrialLine) float64 { return l.P99Millis }, func(p *results.Percentiles) float64 { return p.P99Millis }},
-	p999Latency:      {"99.9th", 100, func(l results.TrialLine) float64 { return l.P999Millis }, func(p *results.Percentiles) float64 { return p.P999Millis }},
+	p10Latency:        {"10th", 90_000, func(l results.TrialLine) float64 { return l.P10Millis }, func(p *results.Percentiles) float64 { return p.P10Millis }},
+	stats.P50Latency:  {"50th", 50_000, func(l results.TrialLine) float64 { return l.P50Millis }, func(p *results.Percentiles) float64 { return p.P50Millis }},
+	stats.P90Latency:  {"90th", 10_000, func(l results.TrialLine) float64 { return l.P90Millis }, func(p *results.Percentiles) float64 { return p.P90Millis }},
+	stats.P99Latency:  {"99th", 1000, func(l results.TrialLine) float64 { return l.P99Millis }, func(p *results.Percentiles) float64 { return p.P99Millis }},
+	stats.P999Latency: {"99.9th", 100, func(l results.TrialLine) float64 { return l.P999Millis }, func(p *results.Percentiles) float64 { return p.P999Millis }},
 
-	p75Latency:    {"75th", 25_000, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }, func(p *results.Percentiles) float64 { return p.P75Millis }},
-	p95Latency:    {"95th", 5000, func(l results.TrialLine) float64 { return l.P95Millis }, func(p *results.Percentiles) float64 { return p.P95Millis }},
-	p9999Latency:  {"99.99th", 10, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }, func(p *results.Percentiles) float64 { return p.P9999Millis }},
-	p99999Latency: {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }, func(p *results.Percentiles) float64 { return p.P99999Millis }},
+	p75Latency:       {"75th", 25_000, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }, func(p *results.Percentiles) float64 { return p.P75Millis }},
+	stats.P95Latency: {"95th", 5000, func(l results.TrialLine) float64 { return l.P95Millis }, func(p *results.Percentiles) float64 { return p.P95Millis }},
+	p9999Latency:     {"99.99th", 10, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }, func(p *results.Percentiles) float64 { return p.P9999Millis }},
+	p99999Latency:    {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }, func(p *results.Percentiles) float64 { return p.P99999Millis }},
 }
 
 // perMany is what the shares of latencies are of.
@@ -161,7 +158,7 @@ func (m metric) ofAll(line results.TrialLine, millis float64) sample {
 		return exactly(percentile.all(line.OfAll))
 	}
 	s.high = math.Inf(1)
-	for _, name := range []string{stats.P50Latency, p75Latency, p90Latency, p95Latency, stats.P99Latency, p999Latency} {
+	for _, name := range []string{stats.P50Latency, p75Latency, stats.P90Latency, stats.P95Latency, stats.P99Latency, stats.P999Latency} {
 		// so many of perMany requests are slower than the percentile of all, and so many committed
 		// than the known one
 		if k := latencies[name]; k.of(line) > 0 && all*percentile.slower-perMany*failed >= line.Committed*k.slower {

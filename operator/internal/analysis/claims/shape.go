@@ -15,13 +15,6 @@ import (
 // but for their quotient, which ratio is about.
 const leastShapePoints = 3
 
-// metricOfSeries are the metrics that reported series may have, by their names in the API.
-var metricOfSeries = map[string]string{
-	"Throughput": stats.Throughput, "ThroughputPerCorrectClient": perCorrectClient,
-	"MeanLatency": stats.MeanLatency, "P50Latency": stats.P50Latency, "P99Latency": stats.P99Latency,
-	"Measurement": measurement,
-}
-
 // Shapes visits the calls of the function shape in an expression: the series that each names, and
 // the coordinates that it gives beside those of the series. What is no expression has none.
 func Shapes(expr string, visit func(series string, at map[string]string)) {
@@ -83,11 +76,22 @@ type besideReported struct {
 	reported float64
 }
 
+// metricOfSeries is the metric that a series reports.
+func metricOfSeries(s v1alpha1.ReportedSeries) metric {
+	switch s.Metric {
+	case "Measurement":
+		return metric{name: measurement, measurement: s.Measurement}
+	case "ThroughputPerCorrectClient":
+		return metric{name: perCorrectClient}
+	}
+	return metric{name: stats.OfSeries[s.Metric]}
+}
+
 // beside are the measured points that a series reports, in its order. A value that is not measured
 // is left out and named.
 func (c reportedCurve) beside(at []coordinate) (all []besideReported) {
 	s := c.series
-	m := metric{name: metricOfSeries[s.Metric], measurement: s.Measurement}
+	m := metricOfSeries(s)
 	fixed := slices.Clone(at)
 	for _, axis := range sortedKeys(s.At) {
 		fixed = append(fixed, coordinate{axis: axis, value: s.At[axis].String()})

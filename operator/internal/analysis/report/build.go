@@ -32,6 +32,7 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 	spec := plan.ApplyProfile(exp.Spec)
 	lines = slices.Clone(lines)
 	slices.SortFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
+	points := stats.Points(lines, furtherMetrics(spec)...)
 	r := results.Experiment{
 		Format:     results.ExperimentFormat,
 		Name:       exp.Name,
@@ -43,12 +44,12 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 		Written:    now.UTC(),
 		Method:     claims.Method,
 		Axes:       axes,
-		Points:     everyPoint(axes, stats.Points(lines)),
+		Points:     everyPoint(axes, points),
 		Capacities: plan.Capacities(spec, axes, lines),
 		Trials:     lines,
 	}
 	if len(r.Capacities) > 0 {
-		r.Axes, r.Points = triedAlone(r.Axes, r.Capacities[0].Axis, stats.Points(lines))
+		r.Axes, r.Points = triedAlone(r.Axes, r.Capacities[0].Axis, points)
 	}
 	r.Planned = len(r.Points) * int(plan.LeastRepetitions(spec.Repetitions, len(r.Points))+spec.AdditionalRepetitions)
 	r.AdditionalRepetitions = int(spec.AdditionalRepetitions)
@@ -68,6 +69,15 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 	r.Claims = JudgeAt(exp.Spec, r.Fidelity, r.Points, lines, r.Capacities, r.Look, r.Completed != nil)
 	r.Reported, r.LeftOut = reported(spec.Reported)
 	return r
+}
+
+// furtherMetrics are those that the points have since the source reports them.
+func furtherMetrics(spec v1alpha1.ExperimentSpec) []string {
+	var series []string
+	for _, s := range spec.Reported {
+		series = append(series, s.Metric)
+	}
+	return stats.Further(series)
 }
 
 // SpecSHA256 identifies what was run: the hash of the spec as JSON, without suspend, priority,

@@ -12,7 +12,8 @@ import (
 
 // unitOf is the unit of a metric, as it ends the names of its columns.
 var unitOf = map[string]string{
-	stats.Throughput: "tx_s", stats.PerCorrectClientThroughput: "tx_s", stats.MeanLatency: "ms", stats.P50Latency: "ms", stats.P99Latency: "ms", stats.AbortRate: "ratio",
+	stats.Throughput: "tx_s", stats.PerCorrectClientThroughput: "tx_s", stats.AbortRate: "ratio",
+	stats.MeanLatency: "ms", stats.P50Latency: "ms", stats.P90Latency: "ms", stats.P95Latency: "ms", stats.P99Latency: "ms", stats.P999Latency: "ms",
 }
 
 // CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the
@@ -87,10 +88,16 @@ func failureCounts(e results.Experiment, p results.PointResult) []string {
 // csvMetrics are those of every experiment, and what the paper reports beside them.
 func csvMetrics(e results.Experiment) []string {
 	metrics := slices.Clone(stats.Metrics)
-	if slices.ContainsFunc(e.Reported, func(s results.ReportedSeries) bool { return metricOf[s.Metric] == stats.PerCorrectClientThroughput }) {
+	if slices.ContainsFunc(e.Reported, func(s results.ReportedSeries) bool {
+		return stats.OfSeries[s.Metric] == stats.PerCorrectClientThroughput
+	}) {
 		metrics = append(metrics, stats.PerCorrectClientThroughput)
 	}
-	return metrics
+	var series []string
+	for _, s := range e.Reported {
+		series = append(series, s.Metric)
+	}
+	return append(metrics, stats.Further(series)...)
 }
 
 // csvUnit ends the name of a column; a number of trials has no unit.

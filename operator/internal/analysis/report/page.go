@@ -161,7 +161,10 @@ var shownMetrics = []shownMetric{
 	{stats.PerCorrectClientThroughput, "tx/s per correct client", 1, false},
 	{stats.MeanLatency, "mean latency ms", 1, true},
 	{stats.P50Latency, "p50 ms", 1, false},
+	{stats.P90Latency, "p90 ms", 1, false},
+	{stats.P95Latency, "p95 ms", 1, false},
 	{stats.P99Latency, "p99 ms", 1, true},
+	{stats.P999Latency, "p99.9 ms", 1, false},
 	{stats.AbortRate, "aborts %", 100, true},
 }
 

@@ -10,22 +10,12 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// metricOf is the metric that a reported series is about.
-var metricOf = map[string]string{
-	"Throughput":  stats.Throughput,
-	"MeanLatency": stats.MeanLatency,
-	"P50Latency":  stats.P50Latency,
-	"P99Latency":  stats.P99Latency,
-
-	"ThroughputPerCorrectClient": stats.PerCorrectClientThroughput,
-}
-
 // metricOfSeries is the metric that a series is about: of a measurement its name.
 func metricOfSeries(s results.ReportedSeries) string {
 	if s.Metric == measurementSeries {
 		return s.Measurement
 	}
-	return metricOf[s.Metric]
+	return stats.OfSeries[s.Metric]
 }
 
 // measurementSeries is the metric of series that are about a measurement.
@@ -126,7 +116,7 @@ const (
 // factor turns the values of a series into tx/s or ms, corrected. Those of a measurement are in its
 // unit.
 func factor(s results.ReportedSeries) (float64, bool) {
-	kind := metricOf[s.Metric]
+	kind := stats.OfSeries[s.Metric]
 	switch kind {
 	case stats.Throughput, stats.PerCorrectClientThroughput:
 		kind = stats.Throughput

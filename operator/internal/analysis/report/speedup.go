@@ -35,7 +35,7 @@ var speedUpNames = map[string]string{stats.Throughput: "throughput", stats.MeanL
 
 // speedUpFigure draws every point by its baseline: curves over an axis of numbers, else bars.
 func speedUpFigure(e results.Experiment, f results.SpeedUp) declaredFigure {
-	metric := metricOf[f.Of]
+	metric := stats.OfSeries[f.Of]
 	name, over := speedUpNames[metric], overText(e, f)
 	d := declaredFigure{title: fmt.Sprintf("Speed-up over %s, %s", over, name), legend: speedUpLegend}
 	label := fmt.Sprintf("%s / that of %s", name, over)

@@ -25,7 +25,10 @@ var units = map[string]struct {
 	"ThroughputPerCorrectClient": {"tx/s", map[string]float64{"tx/s": 1, "ops/s": 1}, "per-correct-client"},
 	"MeanLatency":                {"ms", map[string]float64{"ms": 1, "us": 1e-3, "s": 1e3}, "latency"},
 	"P50Latency":                 {"ms", map[string]float64{"ms": 1, "us": 1e-3, "s": 1e3}, "p50"},
+	"P90Latency":                 {"ms", map[string]float64{"ms": 1, "us": 1e-3, "s": 1e3}, "p90"},
+	"P95Latency":                 {"ms", map[string]float64{"ms": 1, "us": 1e-3, "s": 1e3}, "p95"},
 	"P99Latency":                 {"ms", map[string]float64{"ms": 1, "us": 1e-3, "s": 1e3}, "p99"},
+	"P999Latency":                {"ms", map[string]float64{"ms": 1, "us": 1e-3, "s": 1e3}, "p99.9"},
 }
 
 // Series maps the curve onto reported series of an Experiment, one for each metric that an

@@ -12,16 +12,45 @@ const (
 	Throughput  = "throughput"
 	MeanLatency = "meanLatency"
 	P50Latency  = "p50Latency"
+	P90Latency  = "p90Latency"
+	P95Latency  = "p95Latency"
 	P99Latency  = "p99Latency"
+	P999Latency = "p999Latency"
 	AbortRate   = "abortRate"
 	// PerCorrectClientThroughput is throughput by the number of correct clients: see
 	// PerCorrectClient.
 	PerCorrectClientThroughput = "throughputPerCorrectClient"
 )
 
-// Metrics in the order in which they are shown. PerCorrectClientThroughput is none of them: it is
-// for points whose trials say how many clients were correct.
+// Metrics that every point has, in the order in which they are shown. PerCorrectClientThroughput is
+// none of them: it is for points whose trials say how many clients were correct.
 var Metrics = []string{Throughput, MeanLatency, P50Latency, P99Latency, AbortRate}
+
+// OfSeries are the metrics of reported series, by their names in the API.
+var OfSeries = map[string]string{
+	"Throughput":                 Throughput,
+	"ThroughputPerCorrectClient": PerCorrectClientThroughput,
+	"MeanLatency":                MeanLatency,
+	"P50Latency":                 P50Latency,
+	"P90Latency":                 P90Latency,
+	"P95Latency":                 P95Latency,
+	"P99Latency":                 P99Latency,
+	"P999Latency":                P999Latency,
+}
+
+// Further are the metrics of reported series, by their names in the API, that points do not have
+// anyway: each once, in the order of their names.
+func Further(series []string) []string {
+	var further []string
+	for _, name := range series {
+		m, known := OfSeries[name]
+		if known && m != PerCorrectClientThroughput && !slices.Contains(Metrics, m) {
+			further = append(further, m)
+		}
+	}
+	slices.Sort(further)
+	return slices.Compact(further)
+}
 
 // NotMeasured stands where a number would be that Prometheus did not give.
 const NotMeasured = "NotMeasured"
@@ -43,8 +72,14 @@ func Of(line results.TrialLine, metric string) float64 {
 		return line.MeanMillis
 	case P50Latency:
 		return line.P50Millis
+	case P90Latency:
+		return line.P90Millis
+	case P95Latency:
+		return line.P95Millis
 	case P99Latency:
 		return line.P99Millis
+	case P999Latency:
+		return line.P999Millis
 	case PerCorrectClientThroughput:
 		// PerCorrectClient with the division by the window's length done already.
 		return line.Throughput / float64(max(1, line.CorrectClients))
@@ -61,6 +96,8 @@ func Has(line results.TrialLine, metric string) bool {
 	switch metric {
 	case MeanLatency, P50Latency, P99Latency:
 		return line.Committed > 0 && !line.RunSummary || Of(line, metric) > 0
+	case P90Latency, P95Latency, P999Latency: // 0 in results of before they were kept
+		return Of(line, metric) > 0
 	case AbortRate:
 		return Ended(line) > 0 && Reports(line, results.CounterAborted)
 	case PerCorrectClientThroughput:
@@ -85,8 +122,9 @@ func Reports(line results.TrialLine, counter string) bool {
 // Points aggregates the trials of each point, in order of the points. Only trials that succeeded
 // are in the metrics; the others are counted. A point without any trial is not in the answer. A
 // metric is over the trials that have it (Has), and so is a measurement; what no trial has is not
-// in Metrics.
-func Points(lines []results.TrialLine) []results.PointResult {
+// in Metrics. Points have the metrics of further beside their own.
+func Points(lines []results.TrialLine, further ...string) []results.PointResult {
+	metrics := slices.Concat(Metrics, []string{PerCorrectClientThroughput}, further)
 	byIndex := map[int32]*results.PointResult{}
 	samples := map[int32]map[string][]float64{}
 	for _, line := range lines {
@@ -99,7 +137,7 @@ func Points(lines []results.TrialLine) []results.PointResult {
 		switch line.Outcome {
 		case Succeeded:
 			p.Valid++
-			for _, m := range append(slices.Clone(Metrics), PerCorrectClientThroughput) {
+			for _, m := range metrics {
 				if Has(line, m) {
 					samples[p.Index][m] = append(samples[p.Index][m], Of(line, m))
 				}

@@ -115,6 +115,8 @@ type catalogue struct {
 	plans       map[string]*plan.Plan           // full, by file
 	runs        map[string][]run                // by name of the experiment
 	built       map[string]bool                 // images that this repository makes
+	numbers     int                             // under experiments/reported
+	unused      []unused
 }
 
 // readCatalogue reads a folder as experiments/ is, and computes.
@@ -150,13 +152,17 @@ func readCatalogue(dir string) (*catalogue, error) {
 		return nil, err
 	}
 	var file struct {
-		Items []item `json:"items"`
+		Items  []item   `json:"items"`
+		Unused []unused `json:"unused"`
 	}
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		return nil, err
 	}
-	c.items = file.Items
-	return c, c.compute()
+	c.items, c.unused = file.Items, file.Unused
+	if err := c.compute(); err != nil {
+		return nil, err
+	}
+	return c, c.countUnused()
 }
 
 // compute checks the items, and finds the class and the runs of each line.

@@ -147,6 +147,7 @@ func (c *catalogue) readme() (string, error) {
 		}
 		c.writeItem(&tables, it)
 	}
+	c.writeUnused(&tables)
 	tables.WriteString(filesHead)
 	for _, file := range filesIn(c.dir) {
 		if err := c.writeFile(&tables, file); err != nil {

@@ -20,7 +20,7 @@ demo: ## From nothing to verdicts on this machine, without a cluster: one experi
 
 .PHONY: local-programs
 local-programs: # what the lane local runs
-	@$(MAKE) images IMAGES="assay/agent assay/basil"
+	@$(MAKE) images IMAGES="assay/agent assay/basil assay/awkward"
 	@go build -o .work/bin/kubectl-assay ./operator/cmd/kubectl-assay
 
 demo-kind: ## The same on a kind cluster: cluster, operator, experiment (some six minutes; the first time some 30 more).

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Dir holds a folder of results for each experiment.
 	Dir string
-	// Cache holds unpacked images.
+	// Cache holds what outlives experiments: unpacked images, and data sets.
 	Cache string
 	// Images are folders with archives or OCI layouts, or one of these, in which images are looked
 	// for before docker and registries are asked.

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -39,6 +40,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/certs"
 	"assay.dev/assay/operator/internal/manager/controller/admission"
 	"assay.dev/assay/operator/internal/manager/controller/archive"
+	"assay.dev/assay/operator/internal/manager/controller/dataset"
 	"assay.dev/assay/operator/internal/manager/controller/experiment"
 	"assay.dev/assay/operator/internal/manager/controller/trial"
 	"assay.dev/assay/operator/internal/manager/controller/trial/storage"
@@ -75,12 +77,13 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	machine, err := node.New(ctx, node.Options{
 		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: stateDir, Runtime: o.Runtime,
 		Images: &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images, Clock: clock.RealClock{}}, Domain: placement.DefaultClusterDomain,
+		Claims: map[string]string{render.DatasetClaim: o.datasetBytes()},
 	})
 	if err != nil {
 		return nil, err
 	}
 	// The machine is ours, so that no other process carries any of these trials out.
-	if err := giveUpInterrupted(objects, clock.RealClock{}.Now()); err != nil {
+	if err := errors.Join(giveUpInterrupted(objects, clock.RealClock{}.Now()), o.shareDatasets(objects)); err != nil {
 		return nil, err
 	}
 	deciding, stop := context.WithCancel(ctx)
@@ -104,7 +107,37 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	return r, nil
 }
 
-// manager has the controllers that a cluster's manager has, but those of data sets and of stores.
+// datasetBytes is the folder of this machine that pods find data sets in.
+func (o Options) datasetBytes() string { return filepath.Join(o.Cache, "datasets", "bytes") }
+
+// shareDatasets has the store keep data sets where they outlive the experiment, and makes the claim
+// that the owner of a cluster makes. A set whose bytes somebody deleted is forgotten, and is
+// prepared again.
+func (o Options) shareDatasets(objects *folder.Store) error {
+	bytes := o.datasetBytes()
+	if err := os.MkdirAll(bytes, 0o750); err != nil {
+		return fmt.Errorf("make the folder of data sets: %w", err)
+	}
+	if err := errors.Join(os.Chown(bytes, -1, render.DatasetGroup), os.Chmod(bytes, 0o770|os.ModeSetgid)); err != nil {
+		return fmt.Errorf("give the folder of data sets to their group: %w", err)
+	}
+	there := func(name string) bool {
+		_, err := os.Stat(filepath.Join(bytes, name))
+		return err == nil
+	}
+	if err := objects.Share(filepath.Join(o.Cache, "datasets", "objects"), there); err != nil {
+		return err
+	}
+	claim := &unstructured.Unstructured{}
+	claim.SetNamespace(folder.Namespace)
+	claim.SetName(render.DatasetClaim)
+	if _, err := objects.Create(folder.Claims, claim); err != nil {
+		return fmt.Errorf("make the claim of data sets: %w", err)
+	}
+	return nil
+}
+
+// manager has the controllers that a cluster's manager has, but that of stores.
 func (o Options) manager(ctx context.Context, cfg *rest.Config, machine *node.Machine) (ctrl.Manager, error) {
 	log.SetLogger(o.Log)
 	scheme := runtime.NewScheme()
@@ -131,6 +164,12 @@ func (o Options) manager(ctx context.Context, cfg *rest.Config, machine *node.Ma
 		return nil, fmt.Errorf("listen for agents: %w", err)
 	}
 	if err := o.addTrials(mgr, keeper, machine, listener); err != nil {
+		return nil, err
+	}
+	sets := &dataset.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Environment: o.environment(),
+	}
+	if err := sets.SetupWithManager(mgr); err != nil {
 		return nil, err
 	}
 	experiments := &experiment.Reconciler{

@@ -40,9 +40,6 @@ func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSp
 	}
 	for _, name := range slices.Sorted(maps.Keys(systems)) {
 		system := systems[name]
-		if len(system.Datasets) > 0 {
-			refuse("System "+name+": spec.datasets", "data sets are PersistentVolumeClaims, and those need a cluster")
-		}
 		for field, volumes := range volumesOf(&system) {
 			for i, v := range volumes {
 				if v.Medium == v1alpha1.VolumePersistentVolumeClaim {

@@ -31,9 +31,6 @@ func TestWhatOneMachineCannotDoIsRefusedByName(t *testing.T) {
 		"claims": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
 			s.Replicas.Volumes = []v1alpha1.Volume{{Name: "wal", Medium: v1alpha1.VolumePersistentVolumeClaim}}
 		}, "System kv: spec.replicas.volumes[0] (wal)"},
-		"data sets": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
-			s.Datasets = []v1alpha1.DatasetSource{{}}
-		}, "System kv: spec.datasets"},
 	} {
 		spec, system := plain.DeepCopy(), v1alpha1.SystemSpec{}
 		tc.change(spec, &system)

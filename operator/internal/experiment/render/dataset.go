@@ -22,6 +22,9 @@ import (
 // admissible in restricted namespaces, and keeps the manager from needing a right on the paths.
 const DatasetClaim = "assay-datasets"
 
+// DatasetGroup must be able to write to the folder that the claim leads to.
+const DatasetGroup = sharedGID
+
 // Containers of data sets.
 const (
 	// DatasetRecipeContainer of a Job fills the directory.

@@ -13,6 +13,9 @@ type Kind struct {
 	Cluster bool
 	// Kept: its objects are files. Others are of the process that made them, like pods.
 	Kept bool
+	// Shared: its objects are files in a folder that all experiments of the machine share
+	// (Store.Share). Without one they are of the process that made them.
+	Shared bool
 	// Ours: Assay's own kind, with a schema, a status of its own and a generation.
 	Ours bool
 }
@@ -40,6 +43,7 @@ var (
 	Jobs         = &Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job"}
 	Nodes        = &Kind{Version: "v1", Resource: "nodes", Kind: "Node", Cluster: true}
 	Namespaces   = &Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Cluster: true}
+	Claims       = &Kind{Version: "v1", Resource: "persistentvolumeclaims", Kind: "PersistentVolumeClaim"}
 	Events       = &Kind{Version: "v1", Resource: "events", Kind: "Event"}
 	Experiments  = &Kind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "experiments", Kind: "Experiment", Kept: true, Ours: true}
 	Trials       = &Kind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "trials", Kind: "Trial", Kept: true, Ours: true}
@@ -48,13 +52,12 @@ var (
 // Kinds are all. A Secret holds a private key or what a prepare step made: it does not outlive the
 // process, and is made again.
 var Kinds = []*Kind{
-	Pods, StatefulSets, Jobs, Nodes, Namespaces, Events, Experiments, Trials,
+	Pods, StatefulSets, Jobs, Nodes, Namespaces, Claims, Events, Experiments, Trials,
 	{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "systems", Kind: "System", Kept: true, Ours: true},
-	{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "datasets", Kind: "Dataset", Ours: true},
+	{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "datasets", Kind: "Dataset", Shared: true, Ours: true},
 	{Version: "v1", Resource: "services", Kind: "Service"},
 	{Version: "v1", Resource: "configmaps", Kind: "ConfigMap", Kept: true},
 	{Version: "v1", Resource: "secrets", Kind: "Secret"},
-	{Version: "v1", Resource: "persistentvolumeclaims", Kind: "PersistentVolumeClaim"},
 	{Version: "v1", Resource: "resourcequotas", Kind: "ResourceQuota"},
 	{Group: "apps", Version: "v1", Resource: "controllerrevisions", Kind: "ControllerRevision", Kept: true},
 	{Group: "events.k8s.io", Version: "v1", Resource: "events", Kind: "Event"},

@@ -51,6 +51,8 @@ type Store struct {
 	// root is the folder that is only read, and looked at again for what another process writes;
 	// empty: the files are this process's.
 	root string
+	// shared takes the files of the kinds that all experiments share; empty: they are no files.
+	shared string
 
 	mu      sync.Mutex
 	version int64
@@ -100,6 +102,32 @@ func Open(dir, name string, clk clock.PassiveClock) (*Store, error) {
 		return nil, fmt.Errorf("make the folder of results: %w", err)
 	}
 	return s, s.read(s.dir)
+}
+
+// Share reads the objects that all experiments of the machine share from a folder, which need not
+// exist, and keeps them there. It forgets those for whose name valid is false.
+func (s *Store) Share(dir string, valid func(name string) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared = dir
+	for _, k := range Kinds {
+		if !k.Shared {
+			continue
+		}
+		if err := s.readKind(k, dir); err != nil {
+			return err
+		}
+		for key, e := range s.objects[k] {
+			if valid(e.object.GetName()) {
+				continue
+			}
+			if err := os.Remove(fileIn(dir, k, e.object)); err != nil {
+				return fmt.Errorf("forget %s %s: %w", k.Kind, e.object.GetName(), err)
+			}
+			delete(s.objects[k], key)
+		}
+	}
+	return nil
 }
 
 // rereadAfter is how soon a folder is looked at again that another process may write to.
@@ -187,20 +215,36 @@ func (s *Store) read(dir string) error {
 		if !k.Kept {
 			continue
 		}
-		files, err := os.ReadDir(filepath.Join(dir, k.Resource))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("read the folder of results: %w", err)
-		}
-		for _, f := range files {
-			if filepath.Ext(f.Name()) != ".json" {
-				continue
-			}
-			if _, err := s.readFile(k, filepath.Join(dir, k.Resource, f.Name())); err != nil {
-				return err
-			}
+		if err := s.readKind(k, dir); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// readKind reads the files of one kind. The caller holds s.mu.
+func (s *Store) readKind(k *Kind, dir string) error {
+	files, err := os.ReadDir(filepath.Join(dir, k.Resource))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the folder of results: %w", err)
+	}
+	for _, f := range files {
+		if filepath.Ext(f.Name()) != ".json" {
+			continue
+		}
+		if _, err := s.readFile(k, filepath.Join(dir, k.Resource, f.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dirOf is where the files of a kind are; false: its objects are no files.
+func (s *Store) dirOf(k *Kind) (dir string, files bool) {
+	if k.Shared {
+		return s.shared, s.shared != ""
+	}
+	return s.dir, k.Kept
 }
 
 // readFile reads one object, and returns its key. The caller holds s.mu.
@@ -386,11 +430,11 @@ func (s *Store) put(k *Kind, object *unstructured.Unstructured, what watch.Event
 
 // remove an object and what it owns. The caller holds s.mu.
 func (s *Store) remove(k *Kind, e *entry) error {
-	if k.Kept {
-		if s.dir == "" {
+	if dir, files := s.dirOf(k); files {
+		if dir == "" {
 			return errReadOnly(k, e.object.GetName())
 		}
-		if err := os.Remove(s.file(k, e.object)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(fileIn(dir, k, e.object)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return apierrors.NewInternalError(err)
 		}
 	}
@@ -452,19 +496,20 @@ func (s *Store) since(version int64) (changes []change, next <-chan struct{}, ok
 	return s.events[at:len(s.events):len(s.events)], s.changed, true
 }
 
-func (s *Store) file(k *Kind, object *unstructured.Unstructured) string {
-	return filepath.Join(s.dir, k.Resource, object.GetName()+".json")
+func fileIn(dir string, k *Kind, object *unstructured.Unstructured) string {
+	return filepath.Join(dir, k.Resource, object.GetName()+".json")
 }
 
 // write replaces the file of an object. The caller holds s.mu.
 func (s *Store) write(k *Kind, object *unstructured.Unstructured, raw []byte) error {
-	if !k.Kept {
+	dir, files := s.dirOf(k)
+	if !files {
 		return nil
 	}
-	if s.dir == "" {
+	if dir == "" {
 		return errReadOnly(k, object.GetName())
 	}
-	path := s.file(k, object)
+	path := fileIn(dir, k, object)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- results are for everybody
 		return apierrors.NewInternalError(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -35,6 +36,7 @@ type runtimeOCI struct {
 type container struct {
 	id, bundle, log string
 	process         *os.Process
+	began           time.Time
 	// ended is closed when it is over, and exit says how.
 	ended chan struct{}
 	exit  exit

@@ -5,8 +5,8 @@
 //
 // Pods are real: each has a network namespace on a bridge, an address and names of its own. A pod
 // has the statuses that a kubelet would give it, so that whoever reads them need not know where it
-// runs. It has no probes, and no volumes but emptyDir and the agent's identity: trials need no
-// others on one machine.
+// runs. It has no probes, and no volumes but emptyDir, the agent's identity, and claims that are
+// folders of this machine: trials need no others on one machine.
 //
 // One process at a time uses the machine. What an earlier one left that was killed is removed
 // before anything else: it is all in one folder and in one control group.
@@ -66,6 +66,9 @@ type Options struct {
 	Images  *Images
 	// Domain of the pods' names.
 	Domain string
+	// Claims are the folders of this machine that pods have as PersistentVolumeClaims, by the names
+	// of the claims.
+	Claims map[string]string
 }
 
 // Machine runs the pods of a store.

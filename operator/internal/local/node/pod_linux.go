@@ -139,6 +139,12 @@ func (p *pod) setUp(ctx context.Context) error {
 func (p *pod) volumes() error {
 	for _, v := range p.spec.Spec.Volumes {
 		at := p.volume(v.Name)
+		if claim := v.PersistentVolumeClaim; claim != nil {
+			if at == "" {
+				return fmt.Errorf("volume %s: one machine has no PersistentVolumeClaim %s", v.Name, claim.ClaimName)
+			}
+			continue // the folder outlives the pod
+		}
 		if err := os.MkdirAll(at, 0o755); err != nil { // #nosec G301 -- containers have users of their own
 			return fmt.Errorf("make volume %s: %w", v.Name, err)
 		}
@@ -149,7 +155,7 @@ func (p *pod) volumes() error {
 		case v.Projected != nil:
 			err = p.project(at, v.Projected)
 		default:
-			err = errors.New("one machine has volumes of the kinds emptyDir and projected only")
+			err = errors.New("one machine has volumes of the kinds emptyDir, projected and persistentVolumeClaim only")
 		}
 		if err != nil {
 			return fmt.Errorf("make volume %s: %w", v.Name, err)
@@ -158,7 +164,15 @@ func (p *pod) volumes() error {
 	return nil
 }
 
-func (p *pod) volume(name string) string { return filepath.Join(p.dir, "volumes", name) }
+// volume is the folder of a volume; empty: of a claim that this machine does not have.
+func (p *pod) volume(name string) string {
+	for i := range p.spec.Spec.Volumes {
+		if claim := p.spec.Spec.Volumes[i].PersistentVolumeClaim; claim != nil && p.spec.Spec.Volumes[i].Name == name {
+			return p.m.Claims[claim.ClaimName]
+		}
+	}
+	return filepath.Join(p.dir, "volumes", name)
+}
 
 func (p *pod) emptyDir(at string, v *corev1.EmptyDirVolumeSource) error {
 	kind, options := "", "mode=0777"
@@ -331,19 +345,6 @@ func (p *pod) complete(ctx context.Context, c *corev1.Container, started *contai
 	return nil
 }
 
-// tail is the end of what a container has printed.
-func tail(log string) string {
-	text, err := os.ReadFile(log)
-	if err != nil {
-		return ""
-	}
-	const most = 2048
-	if len(text) > most {
-		text = text[len(text)-most:]
-	}
-	return strings.TrimSpace(string(text))
-}
-
 // supervise notes the end of a container, and starts it again if that is its pod's policy.
 func (p *pod) supervise(ctx context.Context, c *corev1.Container, started *container, restart bool) {
 	p.restarts.Go(func() {
@@ -427,12 +428,16 @@ func (p *pod) start(ctx context.Context, c *corev1.Container) (*container, error
 	}
 	p.mu.Unlock()
 	id := fmt.Sprintf("%s.%s.%d", p.spec.UID, c.Name, n)
-	started := &container{id: id, bundle: filepath.Join(p.dir, "containers", fmt.Sprintf("%s.%d", c.Name, n)), log: p.m.LogFile(p.spec.Name, c.Name)}
+	started := &container{began: p.m.now(), id: id, bundle: filepath.Join(p.dir, "containers", fmt.Sprintf("%s.%d", c.Name, n)), log: p.m.LogFile(p.spec.Name, c.Name)}
 	mounts, err := p.mounts(c)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := p.m.runtime.spec(c, img, p, id, mounts)
+	message, err := started.takeMessage(c)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := p.m.runtime.spec(c, img, p, id, append(mounts, message))
 	if err != nil {
 		return nil, err
 	}
@@ -442,10 +447,9 @@ func (p *pod) start(ctx context.Context, c *corev1.Container) (*container, error
 	if err := p.m.runtime.start(ctx, started); err != nil {
 		return nil, err
 	}
-	now := metav1.NewTime(p.m.now())
 	yes := true
 	p.note(c.Name, func(s *corev1.ContainerStatus) {
-		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started.began)}}
 		s.ImageID, s.ContainerID, s.Ready, s.Started = img.id, "oci://"+id, true, &yes
 	})
 	p.mu.Lock()
@@ -573,17 +577,6 @@ func (p *pod) note(container string, change func(*corev1.ContainerStatus)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(p.status(container))
-}
-
-func terminated(c *container, at time.Time) corev1.ContainerState {
-	t := &corev1.ContainerStateTerminated{ExitCode: int32(c.exit.code), Signal: int32(c.exit.signal), FinishedAt: metav1.NewTime(at), Reason: "Completed"} // #nosec G115 -- of the kernel
-	switch {
-	case c.exit.oom:
-		t.Reason = "OOMKilled"
-	case c.exit.code != 0:
-		t.Reason, t.Message = "Error", tail(c.log)
-	}
-	return corev1.ContainerState{Terminated: t}
 }
 
 // publish writes the pod's status.

@@ -8,6 +8,7 @@
 #   ROUNDS      how often each; three at least, since runs are compared  (10)
 #   EXPERIMENT  name of a file in experiments/, without .yaml  (failure-fp)
 #   PROFILE     profile of the experiment                      (smoke)
+#   TRIALS      trials of each point in a run                  (1)
 # Prints the difference of each metric at each point with its 95% interval
 # (kubectl assay compare). Bundles of all runs, and the comparison as a table, are
 # in .work/bench/local-kind. Changes on the cluster: the namespace
@@ -18,10 +19,12 @@
 rounds=${ROUNDS:-10}
 experiment=${EXPERIMENT:-failure-fp}
 profile=${PROFILE:-smoke}
+trials=${TRIALS:-1}
 namespace=assay-bench-local
 file=experiments/$experiment.yaml
 [[ $rounds =~ ^[1-9][0-9]*$ && $rounds -ge 3 ]] || die "ROUNDS=$rounds must be a number from 3: fewer runs do not show how runs differ"
 cd "$repo"
+[[ $trials =~ ^[1-9][0-9]*$ ]] || die "TRIALS=$trials must be a number from 1"
 [[ -e $file ]] || die "EXPERIMENT=$experiment: there is no $file"
 [[ $(id -u) = 0 ]] || die "pods on this machine need root: run it as root"
 [[ -e $work/kubeconfig ]] || die "there is no cluster: run make deploy"
@@ -38,9 +41,15 @@ kubectl label namespace "$namespace" --overwrite pod-security.kubernetes.io/enfo
 
 # once WHERE ROUND FLAG...: one run of the experiment, kept as a bundle.
 once() {
-	local where=$1 round=$2 status=0 began=$SECONDS
+	local where=$1 round=$2 status began=$SECONDS
 	shift 2
-	"$work/bin/kubectl-assay" run "$@" -f "$file" --profile "$profile" --rerun --wait >"$folder/$where-$round.txt" 2>"$folder/$where-$round.log" || status=$?
+	while true; do
+		status=0
+		"$work/bin/kubectl-assay" run "$@" -f "$file" --profile "$profile" --set "repetitions.min=$trials" --rerun --wait >"$folder/$where-$round.txt" 2>"$folder/$where-$round.log" || status=$?
+		# One process at a time runs trials on a machine.
+		grep -q 'another kubectl assay --local runs on this machine' "$folder/$where-$round.log" && ((SECONDS - began < 1800)) || break
+		sleep 5
+	done
 	case $status in
 	0 | 3 | 4 | 5) ;; # verdicts, and those that are missing, are no failure
 	*) die "round $round, $where: kubectl assay run ended with exit code $status; see $folder/$where-$round.log" ;;

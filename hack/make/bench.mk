@@ -51,7 +51,7 @@ bench-trial-local: local-programs ## The same on this machine without a cluster,
 	@.work/bench/bench-trial -local .work/bin/kubectl-assay $(BENCH_FLAGS)
 
 .PHONY: bench-local-kind
-bench-local-kind: local-programs ## Run failure-fp at smoke size ROUNDS times (10) without a cluster and on that of make deploy, alternating, as root: the difference of each metric with its interval; some eight minutes a round.
+bench-local-kind: local-programs ## Run failure-fp at smoke size ROUNDS times (10) without a cluster and on that of make deploy, alternating, as root: the difference of each metric with its interval; some two minutes a round.
 	@hack/bench/local-kind.sh
 
 .PHONY: bench-statistics

@@ -13,5 +13,5 @@ docs: ## Build the static site of all documents into .work/docs/site; a broken l
 	@hack/docs/site/site.sh
 
 .PHONY: tutorial
-tutorial: ## Do what docs/tutorial.md says, on the cluster of make deploy, and compare the output; some ten minutes.
+tutorial: local-programs ## Do what docs/tutorial.md says, on this machine as root and on the cluster of make deploy, and compare the output; some ten minutes.
 	@go run ./hack/docs/tutorial

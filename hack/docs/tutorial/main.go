@@ -1,12 +1,12 @@
 // Command tutorial does what docs/tutorial.md tells its reader to do, and compares what the
 // commands print with what the page says they print. Numbers are left out of the comparison.
 //
-//	go run ./hack/docs/tutorial            # on the cluster of make deploy, or of KUBECONFIG
+//	go run ./hack/docs/tutorial            # on this machine as root, and on the cluster of make deploy, or of KUBECONFIG
 //	go run ./hack/docs/tutorial -list      # only say what it would do
 //
-// It works on a copy of the folder experiments and of the kubeconfig. Blocks that make or remove
-// the cluster are left out: the cluster is the caller's. Its namespace, lesson, is deleted first if
-// it is there.
+// It works on a copy of the folder experiments and of the kubeconfig, with the images in
+// .work/images. Blocks that make or remove these or the cluster are left out: they are the caller's.
+// The namespace lesson is deleted first if it is there.
 package main
 
 import (
@@ -124,6 +124,8 @@ func prepare(ctx context.Context, root string) (*runner, error) {
 	}
 	r.env = append(os.Environ(), "KUBECONFIG="+own, "NO_COLOR=1")
 	err = errors.Join(
+		os.Mkdir(filepath.Join(dir, ".work"), 0o750),
+		os.Symlink(filepath.Join(root, ".work", "images"), filepath.Join(dir, ".work", "images")),
 		os.WriteFile(own, text, 0o600),
 		os.CopyFS(filepath.Join(dir, "experiments"), os.DirFS(filepath.Join(root, "experiments"))),
 		os.WriteFile(filepath.Join(dir, ".profile"), fmt.Appendf(path, "\nexport PATH=%s/bin:$PATH\n", dir), 0o600),

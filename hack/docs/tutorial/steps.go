@@ -12,7 +12,7 @@ type step struct {
 	line     int    // of the block in the page
 	commands string // what the reader types; empty for a file or a change of one
 	code     int    // the exit code of the commands
-	setup    bool   // the commands make or remove the cluster
+	setup    bool   // the commands make or remove the images, or the cluster
 
 	output string // what the commands print, as the page has it; empty: the page does not say
 
@@ -26,7 +26,7 @@ var directive = regexp.MustCompile(`^<!-- tutorial: ([a-z]+)(.*) -->$`)
 // steps reads a page. Indented blocks are commands. A directive in an HTML comment says more about
 // the block that follows it:
 //
-//	<!-- tutorial: setup -->               the commands make or remove the cluster
+//	<!-- tutorial: setup -->               the commands make or remove the images, or the cluster
 //	<!-- tutorial: exit 5 -->              the commands end with this code
 //	<!-- tutorial: file PATH -->           the fenced block is what the reader saves as PATH
 //	<!-- tutorial: output -->              the fenced block is what the commands before it print

@@ -1,7 +1,7 @@
 // Command tutorial does what docs/tutorial.md tells its reader to do, and compares what the
 // commands print with what the page says they print. Numbers are left out of the comparison.
 //
-//	go run ./hack/docs/tutorial            # on this machine as root, and on the cluster of make deploy, or of KUBECONFIG
+//	go run ./hack/docs/tutorial            # here as root, and on the cluster of make deploy, or of KUBECONFIG
 //	go run ./hack/docs/tutorial -list      # only say what it would do
 //
 // It works on a copy of the folder experiments and of the kubeconfig, with the images in

@@ -76,8 +76,8 @@ type Curve struct {
 // Column is one metric along X.
 type Column struct {
 	// Metric in UpperCamelCase. Those of an Experiment's reported series are Throughput,
-	// ThroughputPerCorrectClient, MeanLatency, and P50Latency, P90Latency, P95Latency, P99Latency and
-	// P999Latency.
+	// ThroughputPerCorrectClient, MeanLatency, and P50Latency, P90Latency, P95Latency, P99Latency
+	// and P999Latency.
 	Metric string `json:"metric"`
 	// Unit, as the source prints it.
 	Unit string `json:"unit"`

@@ -1,8 +1,8 @@
 // Command tutorial does what docs/tutorial.md tells its reader to do, and compares what the
 // commands print with what the page says they print. Numbers are left out of the comparison.
 //
-//	go run ./hack/docs/tutorial            # here as root, and on the cluster of make deploy, or of KUBECONFIG
-//	go run ./hack/docs/tutorial -list      # only say what it would do
+//	go run ./hack/docs/tutorial         # here as root, and on the cluster of make deploy or KUBECONFIG
+//	go run ./hack/docs/tutorial -list   # only say what it would do
 //
 // It works on a copy of the folder experiments and of the kubeconfig, with the images in
 // .work/images. Blocks that make or remove these or the cluster are left out: they are the caller's.

@@ -5,8 +5,8 @@
 //	go run ./hack/docs/tutorial -list   # only say what it would do
 //
 // It works on a copy of the folder experiments and of the kubeconfig, with the images in
-// .work/images. Blocks that make or remove these or the cluster are left out: they are the caller's.
-// The namespace lesson is deleted first if it is there.
+// .work/images. It leaves out blocks that make or remove these or the cluster: they are the
+// caller's. The namespace lesson is deleted first if it is there.
 package main
 
 import (

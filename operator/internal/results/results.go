@@ -567,8 +567,8 @@ type ClaimTerm struct {
 	P          *float64  `json:"p,omitempty"`
 }
 
-// Interval is an estimate with its 95% interval. Low and High are absent where there is none, as
-// for a constant.
+// Interval is an estimate with its 95% interval; at one of several looks, with one of those that
+// hold together at 95%. Low and High are absent where there is none, as for a constant.
 type Interval struct {
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low,omitempty"`

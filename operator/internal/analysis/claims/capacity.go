@@ -53,6 +53,7 @@ func (r *run) capacity(a arguments) quantity {
 	if c.Low == nil && c.High == nil { // the message says why
 		return quantity{value: e.Value, unit: plain, own: &e}
 	}
+	r.caveat(CaveatOneSession, searchOfOneSession)
 	r.caveat(CaveatSearch, fmt.Sprintf("the search is %s after %d trials; its interval holds 95%% of the probability", c.Outcome, c.Trials))
 	return quantity{value: e.Value, unit: plain, own: &e}
 }

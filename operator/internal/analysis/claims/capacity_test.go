@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,9 +53,15 @@ func TestCapacityIsJudged(t *testing.T) {
 	if got.Verdict != string(v1alpha1.VerdictHolds) || got.Measured == nil || *got.Low != 190 || !strings.Contains(got.Message, "Found after 9 trials") {
 		t.Errorf("%+v", got)
 	}
+	ofSession := func(r results.ClaimResult) bool {
+		return slices.ContainsFunc(r.Caveats, func(c results.Caveat) bool { return c.Kind == CaveatOneSession })
+	}
+	if !ofSession(got) {
+		t.Errorf("a capacity is an absolute number, and the verdict does not say so: %s", got.Message)
+	}
 	// The machines became slower, so that the search has no interval.
 	capacities[0] = results.Capacity{Axis: "rate", At: map[string]string{"variant": "a"}, From: 100, To: 300, Outcome: string(v1alpha1.CapacityOutOfTrials), Trials: 30, Capacity: load(200), Message: "the machines carried less"}
-	if got := EvaluateWith([]v1alpha1.Claim{{Name: "c", Expr: "capacity(variant='a') > 1"}}, nil, nil, capacities)[0]; got.Verdict != string(v1alpha1.VerdictInconclusive) || !strings.Contains(got.Message, "the machines carried less") || strings.Contains(got.Message, "holds 95%") {
+	if got := EvaluateWith([]v1alpha1.Claim{{Name: "c", Expr: "capacity(variant='a') > 1"}}, nil, nil, capacities)[0]; got.Verdict != string(v1alpha1.VerdictInconclusive) || !strings.Contains(got.Message, "the machines carried less") || strings.Contains(got.Message, "holds 95%") || ofSession(got) {
 		t.Errorf("%+v", got)
 	}
 	capacities[0] = results.Capacity{Axis: "rate", At: map[string]string{"variant": "a"}, Outcome: string(v1alpha1.CapacityNotJudged), Trials: 1, Message: "trial 0 cannot be judged"}

@@ -50,7 +50,9 @@ import (
 //	2            rates with bursts, curves that do not cross with a P of their own
 //	3            searches whose trials depend on each other; alternatives of a claim adjusted for
 //	             their number; timeouts in the clients' time count for what the rest leaves at most
-const Method = 3
+//	4            first attempts wherever disturbances left out more of one point, and bounded; P of
+//	             Fieller's intervals by Student's distribution; and so the lower end of a shape
+const Method = 4
 
 // SearchMethod is the first version of which searches are today's.
 const SearchMethod = 3
@@ -64,12 +66,17 @@ var changedByMethod2 = regexp.MustCompile(`\b(error_rate|abort_rate|crossover)\b
 // changedByMethod3 are those of method 3.
 var changedByMethod3 = regexp.MustCompile(`\bcapacity\b|\|\|`)
 
+// changedByMethod4 are those of method 4, and what a verdict says whose first attempts or adjusted
+// P decide.
+var changedByMethod4 = regexp.MustCompile(`\bshape\b|` + unlikeExclusions + `|which may be chance`)
+
 // ByOlderMethod reports whether results that were judged by an older method may differ from what
 // today's gives a claim: those of a plain mean, difference or quotient may not, but where today's
-// looks at first attempts.
+// looks at first attempts, or adjusts for the number of claims.
 func ByOlderMethod(method int, today results.ClaimResult) bool {
 	return method < 1 && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions)) ||
-		method < 2 && changedByMethod2.MatchString(today.Expr) || method < 3 && changedByMethod3.MatchString(today.Expr)
+		method < 2 && changedByMethod2.MatchString(today.Expr) || method < 3 && changedByMethod3.MatchString(today.Expr) ||
+		method < 4 && changedByMethod4.MatchString(today.Expr+today.Message)
 }
 
 // Check reports what is wrong with a claim of an experiment that has these axes, faults and

@@ -224,3 +224,30 @@ func docClaims(t *testing.T, block string, axes []results.Axis, points []results
 	}
 	return len(cs)
 }
+
+// The page of statistics says of each verdict what it assumes, how often it is wrong and where it
+// fails. Every function of the language is in a row of that table.
+func TestEachVerdictHasItsRates(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/reference/statistics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| verdict about | assumes | wrong | fails where |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	about := ""
+	for row := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(row, "|\n"), "|")
+		for _, cell := range cells {
+			if len(cells) != 4 || strings.TrimSpace(cell) == "" {
+				t.Errorf("the row has %d cells, want 4, none empty: %s", len(cells), row)
+			}
+		}
+		about += cells[0]
+	}
+	percentile := regexp.MustCompile(`^p\d+_latency$`)
+	for _, name := range functionNames(t) {
+		if !strings.Contains(about, "`"+percentile.ReplaceAllString(name, "p50_latency")+"`") {
+			t.Errorf("no row says how often verdicts about %s are wrong", name)
+		}
+	}
+}

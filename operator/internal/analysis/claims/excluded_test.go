@@ -76,3 +76,24 @@ func TestDisturbancesOfOneSide(t *testing.T) {
 	got = judge(t, lines, "throughput(variant='a') > throughput(variant='b')", "", "")
 	expect(t, got, v1alpha1.VerdictHolds, "by the first attempts it is Holds, too")
 }
+
+// One attempt of twenty that a neighbour slowed down by 90% once left no verdict, wherever it was
+// counted. It is taken for three times as slow as the slowest trial that counts.
+func TestOneWildAttemptLeavesAVerdict(t *testing.T) {
+	var lines []results.TrialLine
+	for round := range 10 {
+		for point, variant := range []string{"a", "b"} {
+			line := results.TrialLine{Number: int32(len(lines)), PointIndex: int32(point), Coordinates: map[string]string{"variant": variant}, Repetition: int32(round),
+				Outcome: stats.Succeeded, Committed: 1000, MeanMillis: 1, Throughput: []float64{1100, 1000}[point] + float64(round*(1+point))}
+			if variant == "a" && round == 3 {
+				wild := line
+				wild.Outcome, wild.Reason, wild.Throughput = stats.Invalid, v1alpha1.ReasonProcessorContended, 100
+				lines = append(lines, wild)
+				line.Number, line.Attempt = int32(len(lines)), 1
+			}
+			lines = append(lines, line)
+		}
+	}
+	got := judge(t, lines, "throughput(variant='a') > throughput(variant='b')", "", "")
+	expect(t, got, v1alpha1.VerdictHolds, "by the first attempts it is Holds, too")
+}

@@ -62,6 +62,36 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// testdata/shapes.py says what each number is. The intervals once had no degrees of freedom, so
+// that the lower ends were those of a normal distribution, too high for few trials.
+func TestShapesAgreeWithSciPy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reported []float64
+		trials   [][]float64
+		want     [3]float64
+	}{
+		"3 rounds":       {[]float64{100, 200, 400}, [][]float64{{31, 29, 30.5}, {63, 58, 61}, {180, 171, 176}}, [3]float64{0.145411827, 0.206565831, 0.256421176}},
+		"4 rounds":       {[]float64{100, 250, 300}, [][]float64{{9.1, 9.9, 9.4, 9.6}, {26, 24, 25, 24.5}, {33, 32, 31, 34}}, [3]float64{0.021216333, 0.067872126, 0.103229442}},
+		"the same shape": {[]float64{5, 6, 7}, [][]float64{{50, 51, 49.5}, {60.5, 59, 60}, {69, 70, 72}}, [3]float64{0, 0.003773224, 0.026093540}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []results.TrialLine
+			for k := range tc.trials[0] {
+				for p, xs := range tc.trials {
+					lines = append(lines, results.TrialLine{Number: int32(len(lines)), PointIndex: int32(p), Coordinates: map[string]string{"clients": fmt.Sprint(p + 1)},
+						Repetition: int32(k), Outcome: stats.Succeeded, Committed: 1000, Throughput: xs[k], MeanMillis: 1})
+				}
+			}
+			got := judgeShape(t, "0.5", curveOf(tc.reported...), stats.Points(lines), lines).Terms[0].Left
+			for i, x := range []float64{*got.Low, got.Value, *got.High} {
+				if math.Abs(x-tc.want[i]) > 1e-6 {
+					t.Errorf("number %d is %.9f, want %.9f", i, x, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
 // The shape rests on the points that are measured, and says how many.
 func TestShapeOfPartOfACurve(t *testing.T) {
 	points, lines := rising(rand.New(rand.NewPCG(1, 2)), 5, 1e-6, 10, 20, 30)

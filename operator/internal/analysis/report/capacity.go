@@ -65,5 +65,5 @@ func outcomeText(c results.Capacity) string {
 }
 
 // capacityLegend says how to read the table of capacities.
-const capacityLegend = "Highest load: the one that half of the trials carry, with the interval that holds 95% of its probability after all trials of the search. Each trial is judged by itself. " +
+const capacityLegend = "Highest load: the one that half of the trials carry, with the interval that holds 95% of its probability after all trials of the search. Each trial is judged by itself. It is the capacity of this session of the machines. " +
 	"Found: the interval is as narrow as was asked for. OutOfTrials: it is not. A side without an end reaches beyond the loads that were searched."

@@ -20,7 +20,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
 	var err error
-	if view.Strip, err = strip.HTML(e.Claims, e.Completed != nil, "claim"); err != nil {
+	if view.Strip, err = strip.HTML(e.Claims, e.Completed != nil, e.Look != nil, "claim"); err != nil {
 		return err
 	}
 	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend

@@ -8,7 +8,7 @@ import (
 // VerdictPicture draws the strip of verdicts as a file of its own. False: no claim has numbers.
 func VerdictPicture(e results.Experiment) (Picture, bool, error) {
 	title := verdictsOf(e)
-	drawn := strip.Picture(e.Claims, "verdicts", title)
+	drawn := strip.Picture(e.Claims, e.Look != nil, "verdicts", title)
 	if drawn == "" {
 		return Picture{}, false, nil
 	}

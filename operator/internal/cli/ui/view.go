@@ -256,7 +256,8 @@ func (s *Page) experiment(r *http.Request) (view, bool, error) {
 	p.add("head", "", "head", newRow(&e, trials, now))
 	p.add("running", "", "running", s.running(trials, now))
 	shown := s.curves.of(ctx, s.Cluster, &e)
-	verdicts, err := strip.HTML(claimsOf(&e, shown.claims), meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete), "claim")
+	looks := plan.UntilDecided(plan.ApplyProfile(e.Spec).Repetitions)
+	verdicts, err := strip.HTML(claimsOf(&e, shown.claims), meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete), looks, "claim")
 	if err != nil {
 		return view{}, false, fmt.Errorf("show the verdicts: %w", err)
 	}

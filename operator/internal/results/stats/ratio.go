@@ -59,6 +59,7 @@ func RatioAt(a, b results.Aggregate, level float64) (RatioEstimate, error) {
 		t = quantileAt(level, freedom)
 	}
 	e := fieller(r, sa, sb, t)
+	e.Freedom = freedom
 	if level != 1-confidence {
 		e.Level = level
 	}

@@ -27,16 +27,17 @@ type htmlStrip struct {
 	Claims      []htmlClaim
 	NotJudged   []results.ClaimResult
 	Marks       bool
+	Interval    string
 }
 
 // HTML is the strip for a page with the report's style: a row for each claim, and one line that
 // folds the claims that are not evaluated. Ids in it begin with id. Verdicts of an experiment that
-// still runs are called preliminary.
-func HTML(claims []results.ClaimResult, complete bool, id string) (template.HTML, error) {
+// still runs are called preliminary. looks: the claims are judged at one of several looks.
+func HTML(claims []results.ClaimResult, complete, looks bool, id string) (template.HTML, error) {
 	if len(claims) == 0 {
 		return "", nil
 	}
-	view := htmlStrip{Preliminary: !complete}
+	view := htmlStrip{Preliminary: !complete, Interval: intervalOf(looks)}
 	for i, c := range claims {
 		state := StateOf(c.Verdict)
 		if state == NotJudged {
@@ -146,7 +147,7 @@ var stripTemplate = template.Must(template.New("strip").Funcs(template.FuncMap{"
 {{if .Preliminary}}<p class="preliminary"><b>Preliminary:</b> the experiment still runs, and each verdict may change.</p>
 {{end}}
 {{- if .Marks}}<p class="key"><svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><rect class="allowed" x="1" y="1" width="60" height="18"/></svg> what the claim allows
-<span class="good"><svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="line bar" d="M1,10H61"/><path class="dot" transform="translate(31,10)" d="` + disc + `"/></svg></span> 95% interval, estimate: supported
+<span class="good"><svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="line bar" d="M1,10H61"/><path class="dot" transform="translate(31,10)" d="` + disc + `"/></svg></span> {{.Interval}}, estimate: supported
 <span class="bad"><svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="line bar" d="M1,10H61"/><path class="dot" transform="translate(31,10)" d="` + square + `"/></svg></span> refuted
 <span class="open"><svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="line bar" d="M1,10H61"/><path class="ghost" transform="translate(31,10)" d="` + diamond + `"/></svg></span> not decided
 <svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="mark ends" d="M31,0v20"/></svg> reported, expected, or no effect</p>

@@ -23,8 +23,8 @@ const (
 )
 
 // Picture draws the strip as one SVG with the report's style, for a file of its own. It is empty
-// where no claim has numbers. Claims without any are not in it.
-func Picture(claims []results.ClaimResult, id, title string) string {
+// where no claim has numbers. Claims without any are not in it. looks is as in HTML.
+func Picture(claims []results.ClaimResult, looks bool, id, title string) string {
 	body := &strings.Builder{}
 	y := keyHeight + rowGap
 	drawn, left := 0, 0
@@ -49,7 +49,7 @@ func Picture(claims []results.ClaimResult, id, title string) string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`+"\n",
 		pictureWidth, y, id, id, id, html.EscapeString(title), id, html.EscapeString(strings.Join(says, " ")))
-	pictureKey(b)
+	pictureKey(b, looks)
 	b.WriteString(body.String())
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -79,19 +79,28 @@ func pictureRow(b *strings.Builder, c results.ClaimResult, tracks []Track, y flo
 }
 
 // pictureKey says what the marks mean.
-func pictureKey(b *strings.Builder) {
+func pictureKey(b *strings.Builder, looks bool) {
 	fmt.Fprintf(b, `<rect class="allowed" x="10" y="6" width="30" height="14"/><text x="46" y="18">what the claim allows</text>`)
 	at := 200.0
 	for _, k := range []struct {
 		state State
 		says  string
-	}{{Supported, "95% interval, estimate: supported"}, {Refuted, "refuted"}, {Open, "not decided"}} {
+	}{{Supported, intervalOf(looks) + ", estimate: supported"}, {Refuted, "refuted"}, {Open, "not decided"}} {
 		class, shape := Track{State: k.state}.mark()
 		fmt.Fprintf(b, `<g class="%s"><path class="line bar" d="M%.1f,13h30"/><path class="%s" transform="translate(%.1f,13)" d="%s"/></g><text x="%.1f" y="18">%s</text>`,
 			k.state, at, class, at+15, shape, at+36, k.says)
 		at += 44 + float64(len(k.says))*charWidth
 	}
 	fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,4v18"/><text x="%.1f" y="18">reported, expected, or no effect</text>`+"\n", at+4, at+12)
+}
+
+// intervalOf names the interval of a track. That of one of several looks is wider than 95% by
+// itself, so that all looks together hold 95%.
+func intervalOf(looks bool) string {
+	if looks {
+		return "interval (95% over all looks)"
+	}
+	return "95% interval"
 }
 
 func counted(n int, thing string) string {

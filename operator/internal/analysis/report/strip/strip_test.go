@@ -195,7 +195,7 @@ func TestNothingIsLost(t *testing.T) {
 			{Kind: "NotInterleaved", Text: "trials did not run in turn"},
 		},
 	}
-	html, err := strip.HTML([]results.ClaimResult{c, {Name: "left", Statement: "Left out.", Verdict: "NotEvaluated", Message: "profile smoke skips it"}}, true, "claim")
+	html, err := strip.HTML([]results.ClaimResult{c, {Name: "left", Statement: "Left out.", Verdict: "NotEvaluated", Message: "profile smoke skips it"}}, true, false, "claim")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,12 +208,22 @@ func TestNothingIsLost(t *testing.T) {
 	if n := strings.Count(string(html), "clients were busy"); n != 1 {
 		t.Errorf("a caveat stands there %d times", n)
 	}
+	if !strings.Contains(string(html), "> 95% interval, estimate") || strings.Contains(string(html), "looks") {
+		t.Error("the legend does not call the intervals of one look 95% intervals")
+	}
 	if strings.Contains(string(html), "Preliminary") {
 		t.Error("the verdicts of a complete experiment are called preliminary")
 	}
-	running, err := strip.HTML([]results.ClaimResult{c}, false, "claim")
+	running, err := strip.HTML([]results.ClaimResult{c}, false, true, "claim")
 	if err != nil || !strings.Contains(string(running), "Preliminary") {
 		t.Errorf("the verdicts of an experiment that runs are not called preliminary (%v)", err)
+	}
+	// The legend once called the interval of one of several looks a 95% interval.
+	picture := strip.Picture([]results.ClaimResult{c}, true, "verdicts", "Verdicts")
+	for _, drawn := range []string{string(running), picture} {
+		if !strings.Contains(drawn, "interval (95% over all looks), estimate") || strings.Contains(drawn, "95% interval") {
+			t.Error("at one of several looks the legend does not say that all looks together hold 95%")
+		}
 	}
 }
 

@@ -175,8 +175,12 @@ func (p *deploy) prepare(ctx context.Context, s *scope, mustKnow bool) (prepared
 			return ok, rejected(err)
 		}
 	}
-	if rep != nil && rep.Failure != "" {
+	switch {
+	case rep == nil || rep.Failure == "":
+	case rep.Unreadable:
 		return false, Fail(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s.", rep.Failure)
+	default:
+		return false, Fail(v1alpha1.ReasonFailed, "The agent of the prepare step cannot go on: %s.", rep.Failure)
 	}
 	if s.cache.preparing || rep == nil {
 		return false, Skip() // directives for a pod that is not known are ignored

@@ -173,11 +173,14 @@ func parallel(b *testing.B, n int, do func(ctx context.Context, i int) error) {
 type manager struct {
 	cmd     *exec.Cmd
 	metrics string
-	log     string
-	ended   chan error
+	// coordinator is the port that agents dial.
+	coordinator string
+	log         string
+	ended       chan error
 }
 
-func startManager(b testing.TB, env *testenv.Env, binary string) *manager {
+// startManager starts the manager; under another command, if one is given.
+func startManager(b testing.TB, env *testenv.Env, binary string, under ...string) *manager {
 	b.Helper()
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), env.Kubeconfig(), 0o600); err != nil {
@@ -193,8 +196,10 @@ func startManager(b testing.TB, env *testenv.Env, binary string) *manager {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m.cmd = exec.Command(binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port="+coordinator, "--certificate-names=localhost",
+	m.coordinator = coordinator
+	args := append(under, binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port="+coordinator, "--certificate-names=localhost",
 		"--namespace=default", "--webhook-port=0", "--metrics-bind-address="+m.metrics, "--metrics-open", "--health-probe-bind-address=0", "--kube-api-qps=1000")
+	m.cmd = exec.Command(args[0], args[1:]...)
 	m.cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
 	m.cmd.Stdout, m.cmd.Stderr = output, output
 	if err := m.cmd.Start(); err != nil {

@@ -598,7 +598,7 @@ func (a *agent) prepare() {
 	a.disk.over = true
 	a.send("/v1/prepared", preparedOutput, func(ok bool, why string) {
 		if a.disk.sent = ok; !ok {
-			a.disk.failure = "send the prepare step's output: " + why
+			a.disk.failure, a.disk.unreadable = "send the prepare step's output: "+why, true
 		}
 		a.tell()
 	})

@@ -32,7 +32,7 @@ type replacement struct{ file, old, new string }
 
 var defects = []defect{
 	{"R1", "a run whose plan is lost is judged without its faults", "was judged by", []replacement{
-		{"operator/internal/analysis/validity/validity.go", "\t{\"plan known\", planKnown},\n", ""},
+		{"operator/internal/analysis/validity/validity.go", "\t{\"plan known\", planKnown},\n\t{\"everything accounted for\", accounted},\n", ""},
 	}},
 	{"R2", "a pod that is being evicted counts as alive", "unplanned", []replacement{
 		{"operator/internal/analysis/validity/live.go", "case p.Deleting && !o.Replaces:", "case false:"},
@@ -49,6 +49,9 @@ var defects = []defect{
 	}},
 	{"R7", "an error that comes before every phase has no deadline", "hours after", []replacement{
 		{"operator/internal/engine/engine.go", "if !s.outcomeKnown() && s.overdue()", "if false && s.overdue()"},
+	}},
+	{"disk full", "an agent's own trouble is called the prepare step's", "PrepareFailed", []replacement{
+		{"operator/internal/engine/deploy.go", "case rep.Unreadable:", "case true:"},
 	}},
 	{"no files", "an agent takes whatever files a manager gives it", "ran with", []replacement{
 		{

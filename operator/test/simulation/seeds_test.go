@@ -136,6 +136,10 @@ func (w *world) prepare(threats []string) {
 	w.threaten(threats)
 }
 
+// needed are disturbances that a manager which has carried a trial on so far does not feel, and one
+// that takes over may.
+var needed = []string{"Secret is deleted", "ConfigMap is deleted", "Secrets cannot be read", "a right is taken away", "fault fails"}
+
 // threaten draws what will disturb the history. Each has a few kinds of disturbances of its own:
 // what takes two of them together is found sooner than if each had all. chosen: those to draw from.
 func (w *world) threaten(chosen []string) {
@@ -146,11 +150,18 @@ func (w *world) threaten(chosen []string) {
 		ends := []string{"manager dies", "manager dies at a write", "manager dies as it answers", "manager is stopped"}
 		names = append(names, ends[w.rng.IntN(len(ends))])
 	}
+	times := w.rng.IntN(7)
+	if w.oneIn(4) { // some are about what a manager that takes over needs
+		names = slices.Clone(needed)
+		w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		names = append(names[:3], []string{"manager dies", "manager is stopped"}[w.rng.IntN(2)])
+		times += 4
+	}
 	if len(chosen) > 0 {
 		names = chosen
 	}
 	nth := 1 + w.rng.IntN(2) // of the runs, near which most of it happens
-	for range w.rng.IntN(7) {
+	for range times {
 		kind := names[w.rng.IntN(len(names))]
 		if w.oneIn(3) {
 			w.after(w.between(time.Second, 2*time.Minute), func() { w.attempt(kind, 20) })

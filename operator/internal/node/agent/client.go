@@ -177,7 +177,8 @@ func (c *clientRunner) sendReport(ctx context.Context, first string) error {
 	return nil
 }
 
-// unreadableError is about what a client reported, which is its system's doing.
+// unreadableError is about what a client reported, or a prepare step made, which is their system's
+// doing.
 type unreadableError struct{ error }
 
 func unreadable(err error) error { return &unreadableError{err} }

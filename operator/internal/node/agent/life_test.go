@@ -331,6 +331,9 @@ func TestAPrepareStepsOutputArrives(t *testing.T) {
 			if tc.wantFailure == "" && report.Failure != "" || !strings.Contains(report.Failure, tc.wantFailure) {
 				t.Errorf("the failure is %q, want %q in it", report.Failure, tc.wantFailure)
 			}
+			if report.Unreadable == tc.wantSent { // what a step does, or leaves undone, is its system's doing
+				t.Errorf("unreadable is %v, and the output was sent: %v", report.Unreadable, tc.wantSent)
+			}
 			if strings.HasSuffix(report.Failure, "\n") { // a sentence goes on behind it
 				t.Errorf("the failure is %q, which ends a line", report.Failure)
 			}

@@ -52,18 +52,18 @@ func (c *clientRunner) sendPrepared(ctx context.Context, name string, step proto
 		return err
 	}
 	if state.ExitCode != 0 {
-		return fmt.Errorf("the prepare step exited with %d; %s", state.ExitCode, printed(state.Tail))
+		return unreadable(fmt.Errorf("the prepare step exited with %d; %s", state.ExitCode, printed(state.Tail)))
 	}
 	response, err := c.launchers.ask(ctx, name, launcher.Request{Archive: &launcher.Archive{Path: step.OutputPath, Limit: protocol.PreparedLimit}})
 	if err != nil {
-		return fmt.Errorf("pack the prepare step's output: %w", err)
+		return unreadable(fmt.Errorf("pack the prepare step's output: %w", err))
 	}
 	packed, err := c.readShared(response.File, protocol.PreparedLimit)
 	if err != nil {
 		return fmt.Errorf("read the prepare step's packed output: %w", err)
 	}
 	if err := c.coordinator.sendUntilTaken(ctx, "/v1/prepared", packed); err != nil {
-		return fmt.Errorf("send the prepare step's output: %w", err)
+		return unreadable(fmt.Errorf("send the prepare step's output: %w", err)) // which the manager refuses
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (c *clientRunner) awaitStep(ctx context.Context, name string, step protocol
 		if err != nil {
 			return state, fmt.Errorf("end the prepare step, which took longer than %v: %w", step.Timeout, err)
 		}
-		return state, fmt.Errorf("the prepare step took longer than %v; %s", step.Timeout, printed(state.Tail))
+		return state, unreadable(fmt.Errorf("the prepare step took longer than %v; %s", step.Timeout, printed(state.Tail)))
 	}
 	if err == nil && state.ExitCode != 0 {
 		said, cancel := context.WithTimeout(ctx, lastWords)

@@ -39,7 +39,7 @@ type volatile struct {
 	finished      bool
 	handedOver    bool
 	failure       string
-	unreadable    bool // failure is about the client's report
+	unreadable    bool // failure is about what the process left
 	directiveSeen bool
 	acting        map[string]bool // actions of which it is known that this replica carries them out
 	health        netem.Health

@@ -342,8 +342,9 @@ type Report struct {
 	ResetsCounted bool  `json:"resetsCounted,omitempty"`
 	// Resources that the pod used, once the window is over.
 	Resources *results.Resources `json:"resources,omitempty"`
-	// Failure is set when the agent cannot go on; it says why. Unreadable: it is about the client's
-	// report, which is missing, damaged or too long.
+	// Failure is set when the agent cannot go on; it says why. Unreadable: it is about what the
+	// pod's process has left. The client's report or the prepare step's output is missing, damaged
+	// or too long, or the step failed.
 	Failure    string `json:"failure,omitempty"`
 	Unreadable bool   `json:"unreadable,omitempty"`
 	// Host facts, for provenance.

@@ -107,6 +107,32 @@ func TestWhyTrialsEnd(t *testing.T) {
 			happens: func(p *play) { p.deployed(); first(p).Failure = "nftables is not usable" },
 			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonFailed,
 		},
+		"a prepare step that fails": {
+			system: func(s *v1alpha1.SystemSpec) {
+				s.Prepare = &v1alpha1.PrepareStep{
+					Container: v1alpha1.Container{Name: "keys", Image: "example.org/echo:1", Command: []string{"/keys"}}, OutputPath: "/keys", Timeout: "60s",
+				}
+			},
+			happens: func(p *play) {
+				p.deployed()
+				rep := p.agents.reports[p.layout().PrepareJob()]
+				rep.Failure, rep.Unreadable = "the prepare step exited with 2", true
+			},
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonPrepareFailed,
+		},
+		// The simulation found it: the system was blamed.
+		"a prepare step whose agent cannot go on": {
+			system: func(s *v1alpha1.SystemSpec) {
+				s.Prepare = &v1alpha1.PrepareStep{
+					Container: v1alpha1.Container{Name: "keys", Image: "example.org/echo:1", Command: []string{"/keys"}}, OutputPath: "/keys", Timeout: "60s",
+				}
+			},
+			happens: func(p *play) {
+				p.deployed()
+				p.agents.reports[p.layout().PrepareJob()].Failure = "write the journal: no space left on device"
+			},
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonFailed,
+		},
 		"a step that fails": {
 			system: func(s *v1alpha1.SystemSpec) {
 				s.Steps = []v1alpha1.Step{{Name: "load", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/load"}, Until: "ExitZero", Timeout: "1s"}}

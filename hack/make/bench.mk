@@ -21,6 +21,10 @@ bench-idle: ## Measure memory and processor of managers that have nothing to do,
 bench-memory: ## Measure the manager's peak memory with 200 experiments of 50 trials each; takes some five minutes.
 	@KUBEBUILDER_ASSETS=$$(hack/cluster/envtest.sh) go test ./operator/test/integration -run '^$$' -bench ManagerMemory -benchtime 1x -timeout 30m
 
+.PHONY: bench-scale
+bench-scale: ## Run 200 experiments in 20 namespaces on 1,000 nodes by a real manager and API server, with played nodes and agents; takes some five minutes.
+	@KUBEBUILDER_ASSETS=$$(hack/cluster/envtest.sh) go test ./operator/test/integration -run '^$$' -bench BenchmarkScale -benchtime 1x -timeout 30m -v
+
 # Of what go test prints, the rows of tables and whatever is wrong.
 tables := sed -u '/^ *=== \|^ *--- PASS/d; s/^ *[a-z_]*_test\.go:[0-9]*: //'
 

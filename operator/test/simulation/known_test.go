@@ -50,9 +50,6 @@ var defects = []defect{
 	{"R7", "an error that comes before every phase has no deadline", "hours after", []replacement{
 		{"operator/internal/engine/engine.go", "if !s.outcomeKnown() && s.overdue()", "if false && s.overdue()"},
 	}},
-	{"disk full", "an agent's own trouble is called the prepare step's", "PrepareFailed", []replacement{
-		{"operator/internal/engine/deploy.go", "case rep.Unreadable:", "case true:"},
-	}},
 	{"no files", "an agent takes whatever files a manager gives it", "ran with", []replacement{
 		{
 			"operator/test/simulation/agent_test.go", "json.Unmarshal(r.body, &files) != nil || protocol.FilesDigest(files) != wanted",

@@ -122,7 +122,7 @@ func locate(ctx context.Context, s *session.Session, name string) (string, error
 	}
 	var e v1alpha1.Experiment
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &e); err != nil {
-		return "", fmt.Errorf("get Experiment %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+		return "", fmt.Errorf("get Experiment %s in %s: %w", name, cluster.Place(), session.Explain(err))
 	}
 	if e.Status.Archive == nil || e.Status.Archive.Location == "" {
 		return "", fmt.Errorf("experiment %s has no results in a store; its condition ResultsStored says why, and kubectl assay bundle %s makes a bundle of what is in the cluster", name, name)

@@ -30,7 +30,7 @@ func collectedOf(ctx context.Context, cluster session.Cluster, trial string) (co
 	var list corev1.ConfigMapList
 	labels := client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsFiles, v1alpha1.LabelTrial: trial}
 	if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), labels); err != nil {
-		return nil, fmt.Errorf("look for the files of trial %s in namespace %s: %w", trial, cluster.Namespace, session.Explain(err))
+		return nil, fmt.Errorf("look for the files of trial %s in %s: %w", trial, cluster.Place(), session.Explain(err))
 	}
 	c := collected{}
 	for i := range list.Items {

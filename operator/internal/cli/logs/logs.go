@@ -83,7 +83,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	var pods corev1.PodList
 	labels := client.MatchingLabels{v1alpha1.LabelTrial: o.Trial}
 	if err := cluster.Client.List(ctx, &pods, client.InNamespace(cluster.Namespace), labels); err != nil {
-		return fmt.Errorf("list the pods of trial %s in namespace %s: %w", o.Trial, cluster.Namespace, session.Explain(err))
+		return fmt.Errorf("list the pods of trial %s in %s: %w", o.Trial, cluster.Place(), session.Explain(err))
 	}
 	if o.Files != "" {
 		return writeFiles(ctx, s, cluster, o)
@@ -102,7 +102,7 @@ func getTrial(ctx context.Context, cluster session.Cluster, name string) (*v1alp
 		return nil, nil //nolint:nilnil // a trial that is gone is no error: its results stay
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get Trial %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+		return nil, fmt.Errorf("get Trial %s in %s: %w", name, cluster.Place(), session.Explain(err))
 	}
 	return &t, nil
 }
@@ -205,7 +205,7 @@ func kept(ctx context.Context, s *session.Session, cluster session.Cluster, tria
 		return err
 	}
 	if stored == nil && trial == nil {
-		return fmt.Errorf("trial %s is not in namespace %s, nor are results of it; list trials with kubectl get trials.assay.dev -n %s", o.Trial, cluster.Namespace, cluster.Namespace)
+		return fmt.Errorf("trial %s is not in %s, nor are results of it; kubectl assay report EXPERIMENT %s lists the trials of an experiment", o.Trial, cluster.Place(), cluster.Flag())
 	}
 	var t results.Trial
 	if stored != nil {
@@ -285,7 +285,7 @@ func findResults(ctx context.Context, cluster session.Cluster, trial string) (*c
 	var list corev1.ConfigMapList
 	labels := client.MatchingLabels{v1alpha1.LabelResults: "trial", v1alpha1.LabelTrial: trial}
 	if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), labels); err != nil {
-		return nil, fmt.Errorf("look for the results of trial %s in namespace %s: %w", trial, cluster.Namespace, session.Explain(err))
+		return nil, fmt.Errorf("look for the results of trial %s in %s: %w", trial, cluster.Place(), session.Explain(err))
 	}
 	if len(list.Items) == 0 {
 		return nil, nil //nolint:nilnil // there are none, which the caller explains

@@ -24,11 +24,11 @@ const continuer = client.FieldOwner("kubectl-assay-continue")
 func continueFinished(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) error {
 	var exp v1alpha1.Experiment
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: o.Continue}, &exp); err != nil {
-		return fmt.Errorf("get Experiment %s in namespace %s: %w", o.Continue, cluster.Namespace, session.Explain(err))
+		return fmt.Errorf("get Experiment %s in %s: %w", o.Continue, cluster.Place(), session.Explain(err))
 	}
 	if !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
-		return fmt.Errorf("experiment %s in namespace %s is not complete: repetitions can be added when it is; follow it with kubectl assay watch %s -n %s",
-			exp.Name, cluster.Namespace, exp.Name, cluster.Namespace)
+		return fmt.Errorf("experiment %s in %s is not complete: repetitions can be added when it is; follow it with kubectl assay watch %s %s",
+			exp.Name, cluster.Place(), exp.Name, cluster.Flag())
 	}
 	more := o.Repetitions
 	if more == 0 {
@@ -42,7 +42,7 @@ func continueFinished(ctx context.Context, s *session.Session, cluster session.C
 		return fmt.Errorf("write the patch: %w", err)
 	}
 	if err := cluster.Client.Patch(ctx, &exp, client.RawPatch(types.MergePatchType, patch), continuer); err != nil {
-		return fmt.Errorf("add repetitions to Experiment %s in namespace %s: %w", exp.Name, cluster.Namespace, session.Explain(err))
+		return fmt.Errorf("add repetitions to Experiment %s in %s: %w", exp.Name, cluster.Place(), session.Explain(err))
 	}
 	what := "repetitions"
 	if more == 1 {

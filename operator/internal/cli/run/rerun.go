@@ -35,15 +35,15 @@ func makeRoom(ctx context.Context, s *session.Session, cluster session.Cluster, 
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("get Experiment %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+		return fmt.Errorf("get Experiment %s in %s: %w", name, cluster.Place(), session.Explain(err))
 	case !old.DeletionTimestamp.IsZero():
 		fmt.Fprintf(s.Err, "Experiment %s of before is being deleted\n", name)
 		return waitGone(ctx, s, cluster, &old)
 	case o.Rerun:
 		return deleteOld(ctx, s, cluster, &old)
 	case meta.IsStatusConditionTrue(old.Status.Conditions, v1alpha1.ExperimentComplete):
-		return fmt.Errorf("experiment %s in namespace %s was complete already%s: nothing was applied and nothing ran; to run it again, add --rerun (its results stay) or --name with another name; to see its results, kubectl assay report %s -n %s",
-			name, cluster.Namespace, ago(s.Now(), old.Status.CompletionTime), name, cluster.Namespace)
+		return fmt.Errorf("experiment %s in %s was complete already%s: nothing was applied and nothing ran; to run it again, add --rerun (its results stay) or --name with another name; to see its results, kubectl assay report %s %s",
+			name, cluster.Place(), ago(s.Now(), old.Status.CompletionTime), name, cluster.Flag())
 	case old.Status.Trials.Planned > 0:
 		fmt.Fprintf(s.Err, "Experiment %s runs already: %d of %d trials are valid\n", name, old.Status.Trials.Succeeded, old.Status.Trials.Planned)
 	}
@@ -66,12 +66,12 @@ func deleteOld(ctx context.Context, s *session.Session, cluster session.Cluster,
 		return fmt.Errorf("experiment %s in namespace %s is complete and its results are not all stored: %s Wait with kubectl wait experiments.assay.dev/%s -n %s --for=condition=%s --timeout=1h, or delete it yourself",
 			old.Name, cluster.Namespace, stored.Message, old.Name, cluster.Namespace, v1alpha1.ExperimentResultsStored)
 	}
-	fmt.Fprintf(s.Err, "Deleting experiment %s of before, with %d of %d trials valid; its results stay: kubectl assay report %s~1 -n %s\n",
-		old.Name, old.Status.Trials.Succeeded, old.Status.Trials.Planned, old.Name, cluster.Namespace)
+	fmt.Fprintf(s.Err, "Deleting experiment %s of before, with %d of %d trials valid; its results stay: kubectl assay report %s~1 %s\n",
+		old.Name, old.Status.Trials.Succeeded, old.Status.Trials.Planned, old.Name, cluster.Flag())
 	uid := old.UID
 	err := cluster.Client.Delete(ctx, old, client.Preconditions{UID: &uid})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete Experiment %s in namespace %s: %w", old.Name, cluster.Namespace, session.Explain(err))
+		return fmt.Errorf("delete Experiment %s in %s: %w", old.Name, cluster.Place(), session.Explain(err))
 	}
 	return waitGone(ctx, s, cluster, old)
 }

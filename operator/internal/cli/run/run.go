@@ -234,7 +234,7 @@ func Apply(ctx context.Context, s *session.Session, cluster session.Cluster, set
 		if err := apply(ctx, cluster, u, force); err != nil {
 			return err
 		}
-		fmt.Fprintf(s.Err, "%s %s applied in namespace %s\n", u.GetKind(), u.GetName(), cluster.Namespace)
+		fmt.Fprintf(s.Err, "%s %s applied in %s\n", u.GetKind(), u.GetName(), cluster.Place())
 	}
 	return nil
 }
@@ -269,11 +269,11 @@ func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) (*pl
 		case apierrors.IsNotFound(err):
 			continue // Plan says so, with all else that is wrong
 		case err != nil:
-			return nil, fmt.Errorf("get System %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+			return nil, fmt.Errorf("get System %s in %s: %w", name, cluster.Place(), session.Explain(err))
 		}
 		set.Systems[name] = system.Spec
 	}
-	p, err := set.Plan(ctx, "in namespace "+cluster.Namespace)
+	p, err := set.Plan(ctx, "in "+cluster.Place())
 	if err != nil {
 		return nil, fmt.Errorf("experiment %s is not applied: %w", set.Experiment.Name, err)
 	}
@@ -296,9 +296,9 @@ func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstruc
 	case err == nil:
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("apply %s %s in namespace %s: %w; --force-conflicts takes the fields over", kind, name, cluster.Namespace, err)
+		return fmt.Errorf("apply %s %s in %s: %w; --force-conflicts takes the fields over", kind, name, cluster.Place(), err)
 	}
-	return fmt.Errorf("apply %s %s in namespace %s: %w", kind, name, cluster.Namespace, session.Explain(err))
+	return fmt.Errorf("apply %s %s in %s: %w", kind, name, cluster.Place(), session.Explain(err))
 }
 
 // Outcome turns the end of an experiment into the command's: nil, or a session.Verdict. Claims that

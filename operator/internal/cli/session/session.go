@@ -64,7 +64,7 @@ func checkHost(host Host, spec v1alpha1.ExperimentSpec, systems map[string]v1alp
 type Host interface {
 	// Refusals name what an experiment, with its profile, asks for that it cannot do.
 	Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string
-	// Where the results of an experiment are, for people.
+	// Where the results of an experiment are, for people; of none: those of all.
 	Where(experiment string) string
 	// Start carries out the experiment of a name, until stop is called, which returns when nothing
 	// of it is left. The Cluster is where the experiment is applied.
@@ -84,6 +84,22 @@ type Cluster struct {
 	// Host carries out what is applied as long as the verb runs. Nil: a manager does, in the
 	// cluster.
 	Host Host
+}
+
+// Flag leads another verb to the same objects: the namespace, or the folder of one machine.
+func (c Cluster) Flag() string {
+	if c.Host != nil {
+		return "--local=" + c.Host.Where("")
+	}
+	return "-n " + c.Namespace
+}
+
+// Place is where the objects are, for people.
+func (c Cluster) Place() string {
+	if c.Host != nil {
+		return "folder " + c.Host.Where("")
+	}
+	return "namespace " + c.Namespace
 }
 
 // Check refuses what an experiment, with its profile, asks for that its host cannot do.

@@ -64,7 +64,7 @@ func RunRetry(ctx context.Context, s *session.Session, o RetryOptions) error {
 		uid := t.UID
 		err := cluster.Client.Delete(ctx, t, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete Trial %s in namespace %s: %w", t.Name, cluster.Namespace, session.Explain(err))
+			return fmt.Errorf("delete Trial %s in %s: %w", t.Name, cluster.Place(), session.Explain(err))
 		}
 		fmt.Fprintf(s.Out, "Retrying %s.\n", what)
 	}
@@ -79,7 +79,7 @@ func chooseTrials(ctx context.Context, cluster session.Cluster, name string) ([]
 		return chooseOne(ctx, cluster, &t)
 	}
 	if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("get Trial %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+		return nil, fmt.Errorf("get Trial %s in %s: %w", name, cluster.Place(), session.Explain(err))
 	}
 	e, err := getExperiment(ctx, cluster, name)
 	if err != nil {

@@ -58,11 +58,11 @@ func SetSuspend(ctx context.Context, s *session.Session, experiments []string, s
 		}
 		was, complete := e.Spec.Suspend, meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete)
 		if suspend && complete {
-			return fmt.Errorf("experiment %s in namespace %s is complete: there is nothing to suspend", name, cluster.Namespace)
+			return fmt.Errorf("experiment %s in %s is complete: there is nothing to suspend", name, cluster.Place())
 		}
 		if was != suspend {
 			if err := cluster.Client.Patch(ctx, e, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("kubectl-assay")); err != nil {
-				return fmt.Errorf("change spec.suspend of Experiment %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+				return fmt.Errorf("change spec.suspend of Experiment %s in %s: %w", name, cluster.Place(), session.Explain(err))
 			}
 		}
 		fmt.Fprintln(s.Out, effect(e, was, suspend, complete))
@@ -93,10 +93,10 @@ func getExperiment(ctx context.Context, cluster session.Cluster, name string) (*
 	var e v1alpha1.Experiment
 	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &e)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("experiment %s is not in namespace %s; list experiments with kubectl assay list -A", name, cluster.Namespace)
+		return nil, fmt.Errorf("experiment %s is not in %s; list experiments with kubectl assay list -A", name, cluster.Place())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get Experiment %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+		return nil, fmt.Errorf("get Experiment %s in %s: %w", name, cluster.Place(), session.Explain(err))
 	}
 	return &e, nil
 }

@@ -162,10 +162,10 @@ func reduce(p *plan.Plan, set *manifest.Set, name string, point map[string]strin
 func show(ctx context.Context, s *session.Session, cluster session.Cluster, name, of string) error {
 	var list v1alpha1.TrialList
 	if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: name}); err != nil {
-		return fmt.Errorf("list the Trials of experiment %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+		return fmt.Errorf("list the Trials of experiment %s in %s: %w", name, cluster.Place(), session.Explain(err))
 	}
 	if len(list.Items) != 1 {
-		return fmt.Errorf("experiment %s in namespace %s has %d trials and should have one", name, cluster.Namespace, len(list.Items))
+		return fmt.Errorf("experiment %s in %s has %d trials and should have one", name, cluster.Place(), len(list.Items))
 	}
 	t := &list.Items[0]
 	fmt.Fprintf(s.Out, "Try of %s: %s\n", of, describe(t.Spec.Point.Coordinates))

@@ -98,10 +98,10 @@ func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o O
 		}
 		if o.Timeout > 0 && now.Sub(start) >= o.Timeout {
 			return nil, &session.Verdict{Code: session.ExitTimeout,
-				Message: fmt.Sprintf("experiment %s is not complete after %s; it goes on: kubectl assay watch %s -n %s", o.Name, o.Timeout, o.Name, cluster.Namespace)}
+				Message: fmt.Sprintf("experiment %s is not complete after %s; it goes on: kubectl assay watch %s %s", o.Name, o.Timeout, o.Name, cluster.Flag())}
 		}
 		if err := s.Sleep(ctx, interval); err != nil {
-			return nil, session.Interrupted(err, fmt.Sprintf("experiment %s goes on; follow it with kubectl assay watch %s -n %s", o.Name, o.Name, cluster.Namespace))
+			return nil, session.Interrupted(err, fmt.Sprintf("experiment %s goes on; follow it with kubectl assay watch %s %s", o.Name, o.Name, cluster.Flag()))
 		}
 	}
 }
@@ -125,11 +125,11 @@ type seen struct {
 func (w *watcher) look(ctx context.Context) (seen, error) {
 	var exp v1alpha1.Experiment
 	if err := w.cluster.Client.Get(ctx, client.ObjectKey{Namespace: w.cluster.Namespace, Name: w.name}, &exp); err != nil {
-		return seen{}, fmt.Errorf("get Experiment %s in namespace %s: %w", w.name, w.cluster.Namespace, session.Explain(err))
+		return seen{}, fmt.Errorf("get Experiment %s in %s: %w", w.name, w.cluster.Place(), session.Explain(err))
 	}
 	var list v1alpha1.TrialList
 	if err := w.cluster.Client.List(ctx, &list, client.InNamespace(w.cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: w.name}); err != nil {
-		return seen{}, fmt.Errorf("list the Trials of experiment %s in namespace %s: %w", w.name, w.cluster.Namespace, err)
+		return seen{}, fmt.Errorf("list the Trials of experiment %s in %s: %w", w.name, w.cluster.Place(), err)
 	}
 	return seen{experiment: &exp, trials: list.Items}, nil
 }
@@ -154,11 +154,11 @@ func (w *watcher) unusable(trials []v1alpha1.Trial) []string {
 		}
 		w.told[t.Name] = true
 		c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete)
-		lines = append(lines, fmt.Sprintf("Trial %s (%s, repetition %d%s) %s%s. Its output: kubectl assay logs %s -n %s",
-			t.Name, point(t), t.Spec.Repetition, attempt(t), endings[outcome], because(c.Message), t.Name, w.cluster.Namespace))
+		lines = append(lines, fmt.Sprintf("Trial %s (%s, repetition %d%s) %s%s. Its output: kubectl assay logs %s %s",
+			t.Name, point(t), t.Spec.Repetition, attempt(t), endings[outcome], because(c.Message), t.Name, w.cluster.Flag()))
 	}
 	if before := len(lines) - firstTold; isFirst && before > 0 {
-		lines = append([]string{fmt.Sprintf("%d trials before these are not valid; kubectl assay report %s -n %s lists all", before, w.name, w.cluster.Namespace)}, lines[before:]...)
+		lines = append([]string{fmt.Sprintf("%d trials before these are not valid; kubectl assay report %s %s lists all", before, w.name, w.cluster.Flag())}, lines[before:]...)
 	}
 	return lines
 }

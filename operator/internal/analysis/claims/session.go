@@ -9,7 +9,7 @@ import (
 // oneSession is what a verdict about an absolute number says.
 const oneSession = "an absolute number, of this session: the interval says how its trials differ, and not what the machines do in another hour; a quotient of two points would hold for both"
 
-// searchOfOneSession is what a verdict about a capacity says. The interval of a search holds 81% of
+// searchOfOneSession is what a verdict about a capacity says. The interval of a search holds 83% of
 // capacities where good hours last as long as the search, and no search can see an hour that all of
 // its trials share.
 const searchOfOneSession = "a capacity of this session: the interval does not say what the machines carry in another hour, and cannot where a good hour lasts as long as the search"

@@ -54,7 +54,7 @@ var mutants = []mutant{
 	{
 		name: "kill-200-ms-late", doc: "agents act 200 ms after a fault's instant", lane: "kernel",
 		file: "operator/internal/node/agent/actions.go",
-		old:  "run.ZeroUnixNanos + int64(action.At))\n	switch", new: "run.ZeroUnixNanos + int64(action.At) + 200_000_000)\n	switch",
+		old:  "run.ZeroUnixNanos + int64(action.At))\n	how,", new: "run.ZeroUnixNanos + int64(action.At) + 200_000_000)\n	how,",
 		pkg: "operator/internal/node/agent", run: "TestAKilledPodFallsSilentAtItsInstantAndComesBack",
 	},
 	{

@@ -71,7 +71,7 @@ func Load(file, directory string, kinds map[string]Open) (*Registry, error) {
 		}
 	}
 	if all.Default != "" && r.stores[all.Default] == nil {
-		return nil, fmt.Errorf("the list of result stores %s has the default %s, which is none of its stores: %s", file, all.Default, r.describe())
+		return nil, fmt.Errorf("the list of result stores %s has the default %s, which is not among its stores: %s", file, all.Default, r.describe())
 	}
 	slices.Sort(r.names)
 	r.fallback = all.Default

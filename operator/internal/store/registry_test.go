@@ -35,7 +35,7 @@ func TestListOfStores(t *testing.T) {
 	}{
 		"two":                   {text: good},
 		"a default":             {text: "default: b\n" + good},
-		"a default of nothing":  {text: "default: c\n" + good, wantErr: "default c, which is none of its stores: a, b"},
+		"a default of nothing":  {text: "default: c\n" + good, wantErr: "default c, which is not among its stores: a, b"},
 		"an unknown field":      {text: "stores:\n- {name: a, bucket: results, secretKey: x}", wantErr: "secretKey"},
 		"a name twice":          {text: good + "- {name: a, bucket: other}", wantErr: "names a twice"},
 		"no name":               {text: "stores:\n- {bucket: results}", wantErr: "name is \"\""},

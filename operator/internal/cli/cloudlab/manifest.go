@@ -138,7 +138,7 @@ func Read(r io.Reader) (Manifest, error) {
 		case errors.Is(err, io.EOF) && number > 1:
 			return m, nil
 		case err != nil && number > 1:
-			return Manifest{}, fmt.Errorf("after manifest %d comes something that is none: %w", number-1, err)
+			return Manifest{}, fmt.Errorf("the text after manifest %d is no manifest: %w", number-1, err)
 		case err != nil:
 			return Manifest{}, fmt.Errorf("not a manifest (an XML file whose first element is rspec): %w", err)
 		}

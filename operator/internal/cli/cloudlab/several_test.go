@@ -32,8 +32,8 @@ func TestReadsManifestsOneAfterTheOther(t *testing.T) {
 
 func TestRefusesWhatFollowsAManifest(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"cut off":      {site("a-0", "utah.cloudlab.us") + site("b-0", "wisc.cloudlab.us")[:200], "after manifest 1 comes something that is none"},
-		"another file": {site("a-0", "utah.cloudlab.us") + "<html></html>", "after manifest 1 comes something that is none"},
+		"cut off":      {site("a-0", "utah.cloudlab.us") + site("b-0", "wisc.cloudlab.us")[:200], "the text after manifest 1 is no manifest"},
+		"another file": {site("a-0", "utah.cloudlab.us") + "<html></html>", "the text after manifest 1 is no manifest"},
 		"not ready":    {site("a-0", "utah.cloudlab.us") + strings.Replace(site("b-0", "wisc.cloudlab.us"), "sliver_id", "x", 1), "manifest 2: node b-0: it has no sliver_id"},
 	} {
 		if _, err := cloudlab.Read(strings.NewReader(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {

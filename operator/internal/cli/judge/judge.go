@@ -155,7 +155,7 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 		}
 	}
 	if spec == nil {
-		return bundle.Kept{}, errors.New("it has no spec, so that nobody can know what the trials are of")
+		return bundle.Kept{}, errors.New("it has no spec, which says what the trials are of")
 	}
 	if err := json.Unmarshal(spec, &ran.Spec); err != nil {
 		return bundle.Kept{}, fmt.Errorf("read its spec: %w", err)

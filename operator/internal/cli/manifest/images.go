@@ -140,7 +140,7 @@ func (w *imageWriter) rewrite(image string) (string, error) {
 		return to.String(), nil
 	}
 	if w.registry != "" && old.IsOpen() {
-		return "", fmt.Errorf("--image-registry: System %s names its image by a template, %s, so that nobody knows whether it has a registry; set the parameter in it, or name the image with --image", w.system, image)
+		return "", fmt.Errorf("--image-registry: System %s names its image by a template, %s, so it is unknown whether it has a registry; set the parameter in it, or name the image with --image", w.system, image)
 	}
 	return old.In(w.registry).String(), nil
 }

@@ -64,7 +64,7 @@ func (e *checker) checkChaosMesh(path *field.Path, c targetCheck, f *v1alpha1.Fa
 		c.path = path.Child("chaosMesh", "peers")
 		candidates, peersOK := e.checkTarget(c, *peers)
 		if ok && peersOK && !leaves(candidates, targets, pickedOf(c, f.ChaosMesh.Target)) {
-			e.add(field.Invalid(c.path, describeTarget(*peers), "are all in target, and nobody is its own other end; name other replicas"))
+			e.add(field.Invalid(c.path, describeTarget(*peers), "are all in target, and no pod is its own other end; name other replicas"))
 		}
 	}
 	if !chaosmesh.StopsProcesses(f) {

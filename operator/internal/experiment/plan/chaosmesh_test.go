@@ -48,12 +48,12 @@ func TestFaultsOfChaosMesh(t *testing.T) {
 		"no such replica":                  {[]v1alpha1.Fault{with(chaosOf("cm", "TimeChaos", "2s", clock), func(c *v1alpha1.ChaosMesh) { c.Target.Replicas[0] = 9 })}, false, false, "spec.faults[0].chaosMesh.target.replicas[0]", "0 to 5"},
 		"a role":                           {[]v1alpha1.Fault{with(chaosOf("cm", "TimeChaos", "2s", clock), func(c *v1alpha1.ChaosMesh) { c.Target = v1alpha1.Target{Role: "leader"} })}, false, false, "spec.faults[0].chaosMesh.target.role", "of nodeKill, pause and partition.isolate only"},
 		"no such peer":                     {[]v1alpha1.Fault{with(chaosOf("cm", "NetworkChaos", "2s", partition), func(c *v1alpha1.ChaosMesh) { c.Peers = &v1alpha1.Target{Replicas: []int32{9}} })}, false, false, "spec.faults[0].chaosMesh.peers.replicas[0]", "0 to 5"},
-		"peers that are the target":        {[]v1alpha1.Fault{with(chaosOf("cm", "NetworkChaos", "2s", partition), func(c *v1alpha1.ChaosMesh) { c.Peers = &v1alpha1.Target{Replicas: []int32{0}} })}, false, false, "spec.faults[0].chaosMesh.peers", "nobody is its own other end"},
+		"peers that are the target":        {[]v1alpha1.Fault{with(chaosOf("cm", "NetworkChaos", "2s", partition), func(c *v1alpha1.ChaosMesh) { c.Peers = &v1alpha1.Target{Replicas: []int32{0}} })}, false, false, "spec.faults[0].chaosMesh.peers", "no pod is its own other end"},
 		"some peers are the target":        {faults: []v1alpha1.Fault{with(chaosOf("cm", "NetworkChaos", "2s", partition), func(c *v1alpha1.ChaosMesh) { c.Peers = &v1alpha1.Target{Replicas: []int32{0, 1}} })}},
 		"one of all against the rest":      {faults: []v1alpha1.Fault{with(chaosOf("cm", "NetworkChaos", "2s", partition), func(c *v1alpha1.ChaosMesh) { c.Target, c.Peers = *pick(intstr.FromInt32(1)), pick(intstr.FromInt32(5)) })}},
 		"all but one, which may be that one": {[]v1alpha1.Fault{with(chaosOf("cm", "NetworkChaos", "2s", partition), func(c *v1alpha1.ChaosMesh) {
 			c.Target, c.Peers = *pick(intstr.FromInt32(5)), &v1alpha1.Target{Replicas: []int32{3}}
-		})}, false, false, "spec.faults[0].chaosMesh.peers", "nobody is its own other end"},
+		})}, false, false, "spec.faults[0].chaosMesh.peers", "no pod is its own other end"},
 		"a pause of a replica in another age": {[]v1alpha1.Fault{chaosOf("cm", "TimeChaos", "2s", clock), pause}, false, false, "spec.faults[1]", `stops a replica that fault "cm" of the same point has stopped`},
 		"a pause of a replica afterwards":     {faults: []v1alpha1.Fault{chaosOf("cm", "TimeChaos", "1s", clock), pause}},
 		"a pause of a replica under load":     {faults: []v1alpha1.Fault{chaosOf("cm", "StressChaos", "2s", `{"stressors": {"cpu": {"workers": 1}}}`), pause}},

@@ -103,7 +103,7 @@ func connectToSelf(address unix.Sockaddr) (sender, receiver int, err error) {
 	if self, err := unix.Getsockname(sender); err != nil || port(self) != port(peer) {
 		unix.Close(sender)
 		unix.Close(receiver)
-		return 0, 0, errors.Join(errors.New("somebody else connected"), err)
+		return 0, 0, errors.Join(errors.New("another process connected"), err)
 	}
 	return sender, receiver, nil
 }

@@ -54,7 +54,7 @@ func (d *hdrDecoder) decode(text string) error {
 	case word(8) != 0 && word(8) != 1: // the library for Go said 1 before its version 1.3, and shifted nothing
 		return errors.New("the histogram is shifted (its normalizing index offset is not 0), which cannot be read")
 	case digits < 1 || digits > maxDigits || lowest < 1 || highest/2 < lowest:
-		return fmt.Errorf("the histogram is of %d digits from %d to %d, which is none", digits, lowest, highest)
+		return fmt.Errorf("the histogram is of %d digits from %d to %d, which is impossible", digits, lowest, highest)
 	case math.Float64frombits(binary.BigEndian.Uint64(plain[32:])) != 1:
 		return errors.New("the histogram is of numbers with a fraction (its ratio is not 1), which cannot be read")
 	}

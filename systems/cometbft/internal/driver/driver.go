@@ -78,7 +78,7 @@ func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 		select {
 		case <-n.followed:
 		case <-limit.Done():
-			return fmt.Errorf("node %s has not told of a block for %v: %w", n.address, connectLimit, n.why())
+			return fmt.Errorf("node %s has reported no block for %v: %w", n.address, connectLimit, n.why())
 		}
 	}
 	return nil

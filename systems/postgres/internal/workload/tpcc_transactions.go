@@ -146,7 +146,7 @@ func (s sale) customerByName(warehouse, district int) (int, error) {
 	case err != nil:
 		return 0, err
 	case len(found) == 0:
-		return 0, fmt.Errorf("nobody is called %s", s.in.last)
+		return 0, fmt.Errorf("no customer is called %s", s.in.last)
 	}
 	return found[(len(found)-1)/2], nil
 }

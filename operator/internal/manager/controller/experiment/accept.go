@@ -215,7 +215,7 @@ func (r *Reconciler) checkOwned(ctx context.Context, s *scope, name string) erro
 		return fmt.Errorf("read the Trial that was created before: %w", err)
 	}
 	if !metav1.IsControlledBy(trial, s.exp) {
-		return fmt.Errorf("the name of the next Trial is taken by an object of somebody else; delete that Trial")
+		return fmt.Errorf("the name of the next Trial is taken by an object that this experiment does not own; delete that Trial")
 	}
 	return nil
 }

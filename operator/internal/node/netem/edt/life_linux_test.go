@@ -196,7 +196,7 @@ func TestWhatSomebodyChangedIsSeenAndMended(t *testing.T) {
 	// What is not ours is not mended, and not removed either.
 	p.recorder()
 	for _, err := range []error{s.Apply(out(table)), func() error { _, err := s.Read(); return err }()} {
-		if err == nil || !strings.Contains(err.Error(), "a filter of somebody else's") {
+		if err == nil || !strings.Contains(err.Error(), "a filter of another program") {
 			t.Errorf("beside a filter of somebody else: %v", err)
 		}
 	}

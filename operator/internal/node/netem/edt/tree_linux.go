@@ -78,22 +78,22 @@ func (t tree) plain() bool { return t.root == nil || t.root.handle == 0 }
 // untouched reports whether nothing of ours is there.
 func (t tree) untouched() bool { return !t.fq() && t.filter == nil }
 
-// foreign says what of somebody else's is in the way.
+// foreign says which objects of other programs are in the way.
 func (t tree) foreign() error {
 	var wrong []error
 	if !t.plain() && !t.fq() {
-		wrong = append(wrong, fmt.Errorf("its root qdisc is %v, not the kernel's default: it is somebody else's", t.root))
+		wrong = append(wrong, fmt.Errorf("its root qdisc is %v, not the kernel's default: another program made it", t.root))
 	}
 	switch {
 	case t.ingress == nil:
 	case t.ingress.kind != "clsact":
 		wrong = append(wrong, fmt.Errorf("it has a qdisc %v in the place of clsact", t.ingress))
 	case t.untouched():
-		wrong = append(wrong, errors.New("it has a clsact qdisc, which is somebody else's"))
+		wrong = append(wrong, errors.New("it has a clsact qdisc, which another program made"))
 	}
 	for _, filter := range t.others {
 		a := filter.Attrs()
-		wrong = append(wrong, fmt.Errorf("it has a filter of somebody else's: %s, parent %x, priority %d", filter.Type(), a.Parent, a.Priority))
+		wrong = append(wrong, fmt.Errorf("it has a filter of another program: %s, parent %x, priority %d", filter.Type(), a.Parent, a.Priority))
 	}
 	return t.wrap(wrong)
 }

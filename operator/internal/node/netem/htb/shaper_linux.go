@@ -105,7 +105,7 @@ func (s *Shaper) prepare() (state, error) {
 	}
 	if !have.ours() {
 		if have.rootHandle != 0 {
-			return have, fmt.Errorf("interface %s has a root qdisc of somebody else: %s %x:; nobody else may shape this pod", s.name(), have.rootKind, have.rootHandle>>16)
+			return have, fmt.Errorf("interface %s has a root qdisc of another program: %s %x:; no other program may shape this pod", s.name(), have.rootKind, have.rootHandle>>16)
 		}
 		if err := s.netlink.QdiscAdd(s.root()); err != nil {
 			return have, missing("add qdisc htb to "+s.name(), "sch_htb", err)

@@ -140,7 +140,7 @@ func (s *Shaper) Read() (shaping.Table, error) {
 	case err != nil:
 		return nil, err
 	case !known:
-		wrong = append(wrong, fmt.Errorf("packet queue %d is bound by nobody: packets of peers are dropped", s.status.number))
+		wrong = append(wrong, fmt.Errorf("packet queue %d has no listener: packets of peers are dropped", s.status.number))
 	case status.port != answer.Port:
 		wrong = append(wrong, fmt.Errorf("packet queue %d is bound by netlink port %d, want %d", s.status.number, status.port, answer.Port))
 	}

@@ -56,3 +56,20 @@ func TestFitTrialWithResources(t *testing.T) {
 		t.Error("FitTrial changed its argument")
 	}
 }
+
+// A coarse bin is known only if half of its readings are: the mean of a few says little of the
+// rest.
+func TestCoarseBinsOfUnknownReadings(t *testing.T) {
+	fine := make([]int64, 3*coarseBins)
+	for i := range fine {
+		fine[i] = 100
+	}
+	copy(fine, []int64{100, -1, -1, 100, -1, 100, -1, -1, -1})
+	s := (&ResourceSeries{IntervalMillis: 100, CPUMillicores: fine, MemoryKiB: fine, ThrottledPermille: fine, ReceivedBytes: fine, SentBytes: fine}).coarser()
+	if got, want := s.CPUMillicores[:4], []int64{-1, 100, -1, 100}; !slices.Equal(got, want) || len(s.CPUMillicores) != coarseBins || s.IntervalMillis != 300 {
+		t.Errorf("%d bins of %d ms begin with %v, want %d of 300 ms and %v", len(s.CPUMillicores), s.IntervalMillis, got, coarseBins, want)
+	}
+	if got := s.ReceivedBytes[:4]; !slices.Equal(got, []int64{-1, 200, -1, 300}) {
+		t.Errorf("bytes begin with %v; those that are known are added up", got)
+	}
+}

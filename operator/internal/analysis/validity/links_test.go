@@ -102,9 +102,14 @@ func TestLinksOfARun(t *testing.T) {
 			change: func(_ *Observation, p *Pair) { p.ByA.CanaryLost = 3 },
 			reason: v1alpha1.ReasonPacketsLost, message: "3 of 20 probes were lost while the trial ran; at most 5% may be",
 		},
-		"two probes that were lost":   {change: func(_ *Observation, p *Pair) { p.ByA.CanaryLost = 2 }},
-		"probes that were to be lost": {change: func(_ *Observation, p *Pair) { p.Out.Loss, p.ByA.CanaryLost = 0.5, 10 }},
-		"a link that is cut":          {change: func(_ *Observation, p *Pair) { p.Out.Loss, p.ByA.CanaryLost, p.ByB.CanaryLost = 1, 20, 20 }},
+		"two probes that were lost":                     {change: func(_ *Observation, p *Pair) { p.ByA.CanaryLost = 2 }},
+		"probes that were to be lost":                   {change: func(_ *Observation, p *Pair) { p.Out.Loss, p.ByA.CanaryLost = 0.5, 10 }},
+		"probes that were to be lost on their way back": {change: func(_ *Observation, p *Pair) { p.In.Loss, p.ByA.CanaryLost = 0.5, 10 }},
+		"more than both ways may lose": {
+			change: func(_ *Observation, p *Pair) { p.Out.Loss, p.In.Loss, p.ByA.CanaryLost = 0.2, 0.2, 9 },
+			reason: v1alpha1.ReasonPacketsLost, message: "9 of 20 probes were lost while the trial ran; at most 41% may be",
+		},
+		"a link that is cut": {change: func(_ *Observation, p *Pair) { p.Out.Loss, p.ByA.CanaryLost, p.ByB.CanaryLost = 1, 20, 20 }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

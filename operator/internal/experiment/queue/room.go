@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/klog/v2"
 )
 
 // Pod is one pod that a trial will have.
@@ -194,16 +195,11 @@ func selects(n *node, p *Pod) bool {
 
 func taintedBy(n *node, p *Pod) string {
 	for _, t := range n.taints {
-		if !slices.ContainsFunc(p.Spec.Tolerations, func(tol corev1.Toleration) bool { return tolerates(tol, t) }) {
+		if !slices.ContainsFunc(p.Spec.Tolerations, func(tol corev1.Toleration) bool { return tol.ToleratesTaint(klog.Background(), &t, false) }) {
 			return t.ToString()
 		}
 	}
 	return ""
-}
-
-func tolerates(tol corev1.Toleration, t corev1.Taint) bool {
-	return (tol.Effect == "" || tol.Effect == t.Effect) && (tol.Key == "" && tol.Operator == corev1.TolerationOpExists || tol.Key == t.Key &&
-		(tol.Operator == corev1.TolerationOpExists || tol.Value == t.Value))
 }
 
 // keepsAway reports whether a pod must not be on a node with another that has these labels.

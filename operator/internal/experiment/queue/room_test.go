@@ -202,3 +202,41 @@ func TestQuota(t *testing.T) {
 		})
 	}
 }
+
+// An init container that has a limit and no request asks for its limit, as the API server stores
+// it. A pod asks for at least as much as its largest init container.
+func TestRequestsOfInitContainers(t *testing.T) {
+	spec := &corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "load", Resources: corev1.ResourceRequirements{Limits: list("4", "", "")}}},
+		Containers:     []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: list("1", "", "")}}},
+	}
+	if cpu, _ := Requests(spec); cpu.Value() != 4 {
+		t.Errorf("the pod asks for %s CPUs, want 4", cpu.String())
+	}
+}
+
+// A toleration of one effect is not one of another: a pod that tolerates NoExecute only is not
+// scheduled to a node with NoSchedule.
+func TestTolerationsOfAnEffect(t *testing.T) {
+	taint := corev1.Taint{Key: "k", Value: "v", Effect: corev1.TaintEffectNoSchedule}
+	for name, tc := range map[string]struct {
+		tolerations []corev1.Toleration
+		want        string
+	}{
+		"none":            {nil, "k=v:NoSchedule"},
+		"any effect":      {[]corev1.Toleration{{Key: "k", Value: "v"}}, ""},
+		"this effect":     {[]corev1.Toleration{{Key: "k", Value: "v", Effect: corev1.TaintEffectNoSchedule}}, ""},
+		"another effect":  {[]corev1.Toleration{{Key: "k", Value: "v", Effect: corev1.TaintEffectNoExecute}}, "k=v:NoSchedule"},
+		"another value":   {[]corev1.Toleration{{Key: "k", Value: "w"}}, "k=v:NoSchedule"},
+		"any value":       {[]corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}, ""},
+		"everything":      {[]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, ""},
+		"greater numbers": {[]corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpGt, Value: "v"}}, "k=v:NoSchedule"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &node{taints: []corev1.Taint{taint}}
+			if got := taintedBy(n, &Pod{Spec: &corev1.PodSpec{Tolerations: tc.tolerations}}); got != tc.want {
+				t.Errorf("kept away by %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -43,3 +43,16 @@ func TestTemplatesOfATrialAreBoundedTogether(t *testing.T) {
 		})
 	}
 }
+
+// All pods of a trial have one budget: thousands of small ones could fill the manager's memory.
+func TestTextOfATrialIsBounded(t *testing.T) {
+	whole := &budget{}
+	for taken := 0; taken+maxPodText <= maxTrialText; taken += maxPodText {
+		if err := (&budget{whole: whole}).take(maxPodText); err != nil {
+			t.Fatalf("after %d bytes: %v", taken, err)
+		}
+	}
+	if err := (&budget{whole: whole}).take(1); err == nil || !strings.Contains(err.Error(), "of all pods of the trial") {
+		t.Errorf("error %v, want one that speaks of all pods", err)
+	}
+}

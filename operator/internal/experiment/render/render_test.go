@@ -292,6 +292,12 @@ func TestObjectsAreRestricted(t *testing.T) {
 			}
 		}
 	}
+	if p := o.Servers[0].Spec.PersistentVolumeClaimRetentionPolicy; p.WhenDeleted != "Delete" || p.WhenScaled != "Delete" {
+		t.Errorf("claims stay: %+v", p)
+	}
+	if !o.Service.Spec.PublishNotReadyAddresses {
+		t.Error("names resolve only when pods are ready; artifacts resolve their peers once, at start")
+	}
 	if set := o.Servers[0]; set.Spec.Template.Spec.Containers[0].Image != "kv:4" || len(set.Spec.VolumeClaimTemplates) != 1 {
 		t.Errorf("image %q and %d claims, want kv:4 and 1", set.Spec.Template.Spec.Containers[0].Image, len(set.Spec.VolumeClaimTemplates))
 	}

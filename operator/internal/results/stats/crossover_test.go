@@ -114,3 +114,12 @@ func TestCrossoverWithoutInterval(t *testing.T) {
 		}
 	}
 }
+
+// Freedom is one less than the fewest trials of a point, as for a mean of them.
+func TestFreedomOfACrossing(t *testing.T) {
+	x := []float64{10, 20}
+	c, err := stats.Crossover(series(x, []float64{1, 1.1, 0.9}, []float64{9, 9.1, 8.9, 9}), series(x, []float64{5, 5.1, 4.9}, []float64{5, 5.1, 4.9}))
+	if err != nil || !c.Known || c.Freedom != 2 {
+		t.Errorf("%+v, %v; want an interval with 2 degrees of freedom of 3 trials", c, err)
+	}
+}

@@ -1,0 +1,31 @@
+package validity
+
+import (
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// A client may end before the window by as much as clients may start apart, and not by more.
+func TestClientEnd(t *testing.T) {
+	spec := &v1alpha1.TrialSpec{Schedule: v1alpha1.Schedule{Measure: "20s"}, Tolerances: v1alpha1.Tolerances{StartSpread: "100ms"}}
+	for name, tc := range map[string]struct {
+		client protocol.ClientRun
+		want   string
+	}{
+		"with the window":          {protocol.ClientRun{Ended: 20 * time.Second}, ""},
+		"as early as is tolerated": {protocol.ClientRun{Ended: 19_900 * time.Millisecond}, ""},
+		"a bit earlier":            {protocol.ClientRun{Ended: 19_899 * time.Millisecond}, v1alpha1.ReasonLoadEndedEarly},
+		"never":                    {protocol.ClientRun{}, v1alpha1.ReasonClientLost},
+		"by a failure":             {protocol.ClientRun{Ended: time.Second, ExitCode: 1}, v1alpha1.ReasonClientFailed},
+		"by a signal that it got":  {protocol.ClientRun{Ended: 20 * time.Second, ExitCode: 143, Asked: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if f := ClientEnd(spec, "c-0", &protocol.Report{Over: true, Client: &tc.client}); f.Reason != tc.want {
+				t.Errorf("%q: %s; want %q", f.Reason, f.Message, tc.want)
+			}
+		})
+	}
+}

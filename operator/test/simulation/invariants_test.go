@@ -249,6 +249,9 @@ func (w *world) settled() {
 		}
 		if !over(e) {
 			c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentComplete)
+			if a := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentAccepted); w.forbids != nil && a != nil && strings.Contains(a.Message, "cannot be fixed, and is tried again") {
+				continue
+			}
 			if w.forbids != nil && c != nil && strings.Contains(c.Message, "cannot be made, and is tried again") {
 				continue // somebody must give the right back, and is told so
 			}

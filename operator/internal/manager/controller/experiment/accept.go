@@ -32,13 +32,11 @@ func (r *Reconciler) accept(ctx context.Context, s *scope) error {
 	if s.plan == nil {
 		return nil
 	}
-	if err := r.takeSnapshots(ctx, s); err != nil {
-		s.plan = nil
-		return err
-	}
-	if err := r.sealClaims(ctx, s); err != nil {
-		s.plan = nil
-		return err
+	for _, fix := range []func(context.Context, *scope) error{r.takeSnapshots, r.sealClaims} {
+		if err := fix(ctx, s); err != nil {
+			s.plan, s.notFixed = nil, err
+			return err
+		}
 	}
 	s.exp.Status.Seed = r.seed(s.exp)
 	r.chooseStore(s.exp)

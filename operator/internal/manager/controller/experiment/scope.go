@@ -33,12 +33,13 @@ type scope struct {
 	// sealed is the text that the seal is of. Nil: there is none.
 	sealed json.RawMessage
 
-	plan   *plan.Plan      // nil: not accepted
-	errs   field.ErrorList // why not
-	step   plan.Step
-	again  time.Duration // when to look again at what no event tells of; 0: never
-	built  *results.Experiment
-	stored stored
+	plan     *plan.Plan      // nil: not accepted
+	errs     field.ErrorList // why not
+	notFixed error           // why the plan could not be fixed
+	step     plan.Step
+	again    time.Duration // when to look again at what no event tells of; 0: never
+	built    *results.Experiment
+	stored   stored
 }
 
 // stored is what became of the results.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -68,6 +69,9 @@ func setAccepted(s *scope) {
 			fmt.Sprintf("System %s does not exist in the namespace; apply it.", strings.Join(names, ", ")))
 	case len(s.errs) > 0:
 		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, s.errs.ToAggregate().Error())
+	case apierrors.IsForbidden(s.notFixed):
+		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionUnknown, v1alpha1.ReasonSnapshotFailed,
+			"The plan cannot be fixed, and is tried again: "+conditions.Sentence(s.notFixed.Error()))
 	default:
 		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionUnknown, v1alpha1.ReasonSnapshotFailed,
 			"A snapshot of a System could not be written; it is tried again. See the manager's log.")

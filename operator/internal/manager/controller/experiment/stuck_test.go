@@ -46,6 +46,27 @@ func TestATrialThatCannotStartIsShown(t *testing.T) {
 	}
 }
 
+// The simulation found it: the status of an experiment that was not accepted for this reason did
+// not say which right was missing.
+func TestAPlanThatCannotBeFixedSaysWhy(t *testing.T) {
+	s := newStage(t)
+	s.create(builders.System("basil").Obj(), two().Obj())
+	s.use(interceptor.NewClient(s.env.Client, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if o.GetLabels()[v1alpha1.LabelSystem] != "" {
+				return apierrors.NewForbidden(corev1.Resource("controllerrevisions"), o.GetName(), errors.New("no such right"))
+			}
+			return c.Create(ctx, o, opts...)
+		},
+	}))
+	for range 3 {
+		_ = s.reconcile() // the error is tried again
+	}
+	s.expect(s.experiment(), v1alpha1.ExperimentAccepted, "Unknown SnapshotFailed", "The plan cannot be fixed, and is tried again:", "no such right")
+	s.use(s.env.Client)
+	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 0 runs")
+}
+
 // The simulation found it: an experiment whose manager may not read ConfigMaps waited, and its
 // status said that a trial ran.
 func TestAManagerWithoutTheRightSaysSo(t *testing.T) {

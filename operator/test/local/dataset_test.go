@@ -11,7 +11,7 @@ import (
 )
 
 // A data set is prepared once on the machine, whatever experiment wants it. Trials verify their
-// copies byte by byte and then spoil them. A set whose bytes somebody deleted is prepared again.
+// copies byte by byte and then spoil them. A set whose bytes were deleted is prepared again.
 func TestADatasetIsPreparedOnce(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // data sets are kept in its .cache
 	kept := filepath.Join(os.Getenv("HOME"), ".cache", "assay", "datasets")

@@ -23,7 +23,7 @@ func TestRatioIsReciprocal(t *testing.T) {
 	if ab.Low >= ab.Value || ab.High <= ab.Value {
 		t.Errorf("interval [%g, %g] of the ratio %g", ab.Low, ab.High, ab.Value)
 	}
-	want := stats.Estimate{Value: 1 / ab.Value, Low: 1 / ab.High, High: 1 / ab.Low, Known: true}
+	want := stats.Estimate{Value: 1 / ab.Value, Low: 1 / ab.High, High: 1 / ab.Low, Known: true, Freedom: ab.Freedom}
 	if diff := cmp.Diff(want, ba.Estimate, near(1e-9)); diff != "" {
 		t.Errorf("b/a is not the reciprocal of a/b (-want +got):\n%s", diff)
 	}

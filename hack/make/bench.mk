@@ -54,6 +54,11 @@ bench-trial-local: local-programs ## The same on this machine without a cluster,
 	@go build -o .work/bench/bench-trial ./hack/bench/trial
 	@.work/bench/bench-trial -local .work/bin/kubectl-assay $(BENCH_FLAGS)
 
+.PHONY: bench-marks
+bench-marks: local-programs ## Measure, as root and without a cluster, how long it takes from a line that a script writes until a signal on another machine; takes some two minutes.
+	@ASSAY_LOCAL_PROGRAM=$(CURDIR)/.work/bin/kubectl-assay ASSAY_LOCAL_IMAGES=$(CURDIR)/.work/images ASSAY_LOCAL_MARKS=$(or $(TRIALS),4) \
+		go test ./operator/test/local -run '^TestFromLineToSignal$$' -count=1 -v -timeout 20m | $(tables)
+
 .PHONY: bench-local-kind
 bench-local-kind: local-programs ## Run failure-fp at smoke size ROUNDS times (10) without a cluster and on that of make deploy, alternating, as root: the difference of each metric with its interval; some two minutes a round.
 	@hack/bench/local-kind.sh

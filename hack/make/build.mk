@@ -21,6 +21,8 @@ demo: ## From nothing to verdicts on this machine, without a cluster: one experi
 .PHONY: local-programs
 local-programs: # what the lane local runs
 	@$(MAKE) images IMAGES="assay/agent assay/basil assay/awkward"
+	@hack/images/own.sh --only-build lab/shell $$(for p in bash mkdir sleep ssh; do readlink -f "$$(command -v $$p)"; done) operator/test/local/testdata/machines >/dev/null
+	@ln -f .work/own/lab/shell/lab-shell.tar .work/images/lab-shell.tar
 	@go build -o .work/bin/kubectl-assay ./operator/cmd/kubectl-assay
 
 demo-kind: ## The same on a kind cluster: cluster, operator, experiment (some six minutes; the first time some 30 more).

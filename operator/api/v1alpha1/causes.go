@@ -28,6 +28,7 @@ var causes = map[string]Cause{
 	ReasonCPUThrottled:      CausedBySystem, // by the limit that its own author gave it
 	ReasonRoleNotFound:      CausedBySystem,
 	ReasonRoleAmbiguous:     CausedBySystem,
+	ReasonMarkMissing:       CausedBySystem,
 
 	ReasonDeadlineExceeded:     CausedByEnvironment,
 	ReasonDatasetDiffers:       CausedByEnvironment,

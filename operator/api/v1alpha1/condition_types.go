@@ -233,6 +233,8 @@ const (
 	ReasonClientLost = "ClientLost"
 	// ReasonPodRestarted: a container of the trial was restarted by the kubelet.
 	ReasonPodRestarted = "PodRestarted"
+	// ReasonMarkMissing: a fault counts from a mark, and no line of output was that mark.
+	ReasonMarkMissing = "MarkMissing"
 	// ReasonFaultLate: a fault was confirmed too late.
 	ReasonFaultLate = "FaultLate"
 	// ReasonFaultNotConfirmed: a fault was not confirmed.

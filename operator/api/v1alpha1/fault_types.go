@@ -17,7 +17,13 @@ type Fault struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// at is when it happens, relative to t = 0. A negative time lies in the warm-up.
+	// mark of a script that at counts from, in place of t = 0. A trial in which the mark does not
+	// come is invalid. Default: none.
+	// +optional
+	Mark *FaultMark `json:"mark,omitempty"`
+
+	// at is when it happens, relative to t = 0 or to the mark. A negative time lies in the warm-up.
+	// From a mark at least 100ms, since the other machines must hear of it.
 	// +optional
 	At Duration `json:"at,omitempty"`
 
@@ -57,6 +63,25 @@ type Fault struct {
 	// clientBehavior makes a share of the clients behave otherwise. They are not measured.
 	// +optional
 	ClientBehavior *ClientBehavior `json:"clientBehavior,omitempty"`
+}
+
+// FaultMark is a mark that a fault counts from.
+type FaultMark struct {
+	// name of the mark, as the System's script declares it.
+	// +kubebuilder:validation:MaxLength=40
+	Name string `json:"name"`
+
+	// groups are what named groups of the mark's pattern must have matched. Default: anything.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Groups map[string]Value `json:"groups,omitempty"`
+
+	// occurrence is which of these marks it is, from 1. Default: 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Occurrence int32 `json:"occurrence,omitempty"`
 }
 
 // Repeat makes a fault happen several times.

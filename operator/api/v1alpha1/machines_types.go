@@ -110,8 +110,43 @@ type Script struct {
 	// +optional
 	HostsFile *HostsFile `json:"hostsFile,omitempty"`
 
+	// marks are instants that lines of output name. Faults may count from them, and windows of rows
+	// lie between them. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Marks []Mark `json:"marks,omitempty"`
+
 	// results say where the script leaves its numbers.
 	Results ScriptResults `json:"results"`
+}
+
+// Mark is an instant that a line of output names: that at which the line is written. At most 1000
+// marks of a machine are kept in a trial.
+type Mark struct {
+	// name of the mark.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// pattern is a regular expression (RE2) that the line must match. What its named groups match,
+	// as in "running (?P<scheme>[a-z]+)", tells marks of one name apart.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Pattern string `json:"pattern"`
+
+	// machine that file is on: one of its host names. Default: the machine of the script.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Machine string `json:"machine,omitempty"`
+
+	// file that the line is written to, such as the log of a server; absolute or below the home
+	// directory of the machine's user. What is in it when the machine comes up does not count.
+	// Default: what the script prints on either stream.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	File string `json:"file,omitempty"`
 }
 
 // HostsFile is a file with a line for each machine, the script's own first, in the order of groups
@@ -165,6 +200,26 @@ type ScriptResults struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Numbers []RowNumber `json:"numbers,omitempty"`
+
+	// window of each row: the part of the run that the row's numbers are about, and that its
+	// validity is judged by. Default: the whole run.
+	// +optional
+	Window *RowWindow `json:"window,omitempty"`
+}
+
+// RowWindow is the part of a run that a row is about, from one mark to another.
+type RowWindow struct {
+	// from is the mark that begins it. Its pattern has a named group for each axis of rows, called
+	// as the axis is. The window is of the row that has these cells; each row has one such mark.
+	// +kubebuilder:validation:MaxLength=40
+	From string `json:"from"`
+
+	// to is the mark that ends it, the first one after from. Where its pattern has a group called
+	// as an axis is, that has the row's cell. Default: the next mark from, or the end of the
+	// script.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	To string `json:"to,omitempty"`
 }
 
 // RowAxis is a column that tells rows apart.

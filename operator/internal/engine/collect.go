@@ -41,7 +41,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 	if err != nil {
 		return Retry(err)
 	}
-	readScript(s.system, o.Spec(), t, clients)
+	readScript(s.system, o.Spec(), t, clients, o.RowWindows)
 	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary))
 	if err := validity.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
 		return measured(Retry(err), t.Measurements)
@@ -86,17 +86,21 @@ func describe(o *validity.Observation, merged results.Merged) (t *results.Trial,
 }
 
 // readScript reads what a script left: rows of points, and what ran on the machines. The window of
-// a script is its run. Of a file that cannot be read all rows are missing.
-func readScript(system *v1alpha1.SystemSpec, spec *v1alpha1.TrialSpec, t *results.Trial, clients []results.Client) {
+// a script is its run, and that of a row lies where its marks say. Of a file that cannot be read all rows are missing.
+func readScript(system *v1alpha1.SystemSpec, spec *v1alpha1.TrialSpec, t *results.Trial, clients []results.Client, windows []results.RowWindow) {
 	if spec.Script == nil || len(clients) != 1 || clients[0].Table == nil {
 		return
 	}
 	t.MeasureNanos, t.ClosedLoop = validity.ScriptWindow(spec, t.Pods).Nanoseconds(), nil
+	t.Recovery = nil // a script says nothing of single requests
 	table := clients[0].Table
 	t.Sessions = table.Sessions
 	rows, err := imported.Rows(&system.Script.Results, table, spec.Script.Rows)
 	if err != nil {
 		rows, _ = imported.Rows(&system.Script.Results, &results.ScriptTable{Missing: err.Error()}, spec.Script.Rows)
+	}
+	for i, w := range windows {
+		rows[i].Confine(w)
 	}
 	t.Rows = rows
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/safety"
 	"assay.dev/assay/operator/internal/experiment/render"
@@ -49,7 +50,11 @@ func (r *director) direct(s *scope, st stage) {
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
 				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Ended: scriptEnded(s),
-				Actions: validity.AgentActions(s.actions(), name), Restarts: s.history.AgentRestartTimes(name),
+				Actions: validity.AgentActions(s.actions(), name), Later: validity.AgentActions(s.laterActions(), name),
+				Restarts: s.history.AgentRestartTimes(name), ByParts: windowsOfRows(s.system),
+			}
+			if d.Run.Ended > 0 && d.Run.ByParts {
+				d.Run.Measured = rowSpans(s)
 			}
 			if s.onResetNode(name) || s.history.Replaced(name) {
 				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again
@@ -65,6 +70,20 @@ func (r *director) direct(s *scope, st stage) {
 		d.HandOver = s.trial.Spec.ResultsStore != ""
 		r.agents.Direct(s.key, name, d, pod.Files)
 	}
+}
+
+// windowsOfRows reports whether the rows of a script are about parts of its run.
+func windowsOfRows(system *v1alpha1.SystemSpec) bool {
+	return system.Script != nil && system.Script.Results.Window != nil
+}
+
+// rowSpans are the windows of the rows of a script that is over, in their order.
+func rowSpans(s *scope) []timeline.Span {
+	var spans []timeline.Span
+	for _, w := range validity.RowWindows(s.system.Script, s.trial.Spec.Script.Rows, s.marks(), scriptEnded(s)) {
+		spans = append(spans, w.Span)
+	}
+	return spans
 }
 
 // directResetters tells the agents that reset nodes what to do.

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -104,16 +106,35 @@ func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
 	return &n
 }
 
-// actions of the trial as its backend carries them out.
+// actions of the trial as its backend carries them out, but for those that count from marks that
+// have not come.
 func (s *scope) actions() []timeline.Action {
 	if s.inForce == nil && s.rendered != nil {
 		var side shaping.Side
 		if n := s.trial.Status.Network; n != nil && n.Backend != "" {
 			side = shaping.Backend(n.Backend).Side()
 		}
-		s.inForce = timeline.InForce(s.rendered.trial.Actions, side)
+		s.inForce, s.later = timeline.Dated(timeline.InForce(s.rendered.trial.Actions, side), s.marks())
 	}
 	return s.inForce
+}
+
+// laterActions are those that count from marks that have not come.
+func (s *scope) laterActions() []timeline.Action {
+	s.actions()
+	return s.later
+}
+
+// marks of the trial that have come, in order of time.
+func (s *members) marks() []timeline.Mark {
+	var all []timeline.Mark
+	for _, name := range s.everyName() {
+		if rep := s.report(name); rep != nil {
+			all = append(all, rep.Marks...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timeline.Mark) int { return cmp.Compare(a.At, b.At) })
+	return all
 }
 
 // longestRoundTrip that is asked of any pair.

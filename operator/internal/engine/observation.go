@@ -18,6 +18,10 @@ func (s *scope) observation() *validity.Observation {
 	o := &validity.Observation{
 		Trial: s.judgedTrial(), Layout: s.layout, Pods: s.observedPods(), Rendered: s.rendered != nil, Records: map[string]protocol.ActionRecord{},
 		Replaces: s.history.Of != nil, PodsDigest: s.podsDigest(), ProbesOver: s.probesOver(), Actions: s.actions(),
+		Later: s.laterActions(), Marks: s.marks(),
+	}
+	if windowsOfRows(s.system) && s.trial.Spec.Script != nil {
+		o.RowWindows = validity.RowWindows(s.system.Script, s.trial.Spec.Script.Rows, o.Marks, scriptEnded(s))
 	}
 	for _, a := range o.Actions {
 		if rec := s.recordOf(a); rec != nil {

@@ -33,6 +33,7 @@ type scope struct {
 	cache    *entry
 	rendered *rendered             // nil before every pod has an address
 	inForce  []timeline.Action     // see actions
+	later    []timeline.Action     // see laterActions
 	observed *validity.Observation // see observation
 	answered []results.Measurement // by Prometheus, in the order of the spec
 

@@ -126,8 +126,12 @@ type NetworkLine struct {
 
 // FaultLine is what the valid trials of an experiment say of one fault and one kind of action.
 type FaultLine struct {
-	Fault string `json:"fault"`
-	Kind  string `json:"kind"`
+	// Mark: its times count from marks. HeardMaxMillis is how long after a mark's line the last of
+	// the pods heard of it.
+	Mark           bool    `json:"mark,omitempty"`
+	HeardMaxMillis float64 `json:"heardMaxMillis,omitempty"`
+	Fault          string  `json:"fault"`
+	Kind           string  `json:"kind"`
 	// Trials in which it acted; Acted is how often, in all pods and times; Skipped how often a pod
 	// did not have the role.
 	Trials  int `json:"trials"`

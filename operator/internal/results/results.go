@@ -211,6 +211,18 @@ type FaultRecord struct {
 	Peers   int    `json:"peers,omitempty"`
 	Packets uint64 `json:"packets,omitempty"`
 	Error   string `json:"error,omitempty"`
+	// Mark that the fault counts from, its instant, and when the pod's agent heard of it.
+	Mark        string  `json:"mark,omitempty"`
+	MarkMillis  float64 `json:"markMillis,omitempty"`
+	KnownMillis float64 `json:"knownMillis,omitempty"`
+}
+
+// Mark is an instant that a line of output named, when the line was read.
+type Mark struct {
+	Name     string            `json:"name"`
+	Groups   map[string]string `json:"groups,omitempty"`
+	AtMillis float64           `json:"atMillis"`
+	Line     string            `json:"line,omitempty"`
 }
 
 // Pod is one pod of a trial, for provenance.
@@ -329,6 +341,8 @@ type Trial struct {
 	Rows []Row `json:"rows,omitempty"`
 	// Sessions are what ran on the trial's machines by SSH, and when. Empty: it has no machines.
 	Sessions []Session `json:"sessions,omitempty"`
+	// Marks that lines of output were, in order of time.
+	Marks []Mark `json:"marks,omitempty"`
 	// Script is the name of the trial whose row this is: see ByRow. It is not kept.
 	Script   string           `json:"-"`
 	Latency  string           `json:"latency,omitempty"` // merged histogram, as in Client
@@ -368,9 +382,12 @@ type Trial struct {
 // Session is what one session of SSH did on a machine, or the script, or an event there. Times are
 // relative to t = 0, by the machine's own clock.
 type Session struct {
-	// Kind is session, refused, script, deadline or start, as package machine has it.
+	// Kind is session, refused, script, deadline or start, as package machine has it; in a report
+	// also mark or fault.
 	Kind    string `json:"kind"`
 	Machine string `json:"machine"`
+	// Pod that the machine is, where it came up.
+	Pod     string `json:"pod,omitempty"`
 	From    string `json:"from,omitempty"`
 	What    string `json:"what,omitempty"`
 	Command string `json:"command,omitempty"`

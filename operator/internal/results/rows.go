@@ -3,6 +3,9 @@ package results
 import (
 	"fmt"
 	"maps"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // Row is what a row of a script's results says of its point: numbers of the part of the run that
@@ -15,8 +18,36 @@ type Row struct {
 	Line int `json:"line,omitempty"`
 	// Missing says why there is no row. Empty: there is.
 	Missing string `json:"missing,omitempty"`
+	// FromMillis and ToMillis are the window of the row, from mark to mark. Both 0: the whole run.
+	FromMillis float64 `json:"fromMillis,omitempty"`
+	ToMillis   float64 `json:"toMillis,omitempty"`
 	// Summary of the row: RunSummary, and a number that is 0 is not known.
 	Summary Summary `json:"summary"`
+}
+
+// RowWindow is the part of a run that a row is about, or why it has none.
+type RowWindow struct {
+	timeline.Span
+	Missing string
+}
+
+// Confine puts down the window of a row. A row without one is missing: what it measured is not
+// known.
+func (r *Row) Confine(w RowWindow) {
+	if w.Missing != "" && r.Missing == "" {
+		r.Missing = w.Missing
+	}
+	r.FromMillis, r.ToMillis = Millis(w.From), Millis(w.To)
+}
+
+// SameCell reports whether two cells of a table mean the same: 4.0 is 4.
+func SameCell(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err == nil && err2 == nil && x == y
 }
 
 // ScriptTable is what a script left: the file with its numbers, or why there is none, and what ran
@@ -53,6 +84,9 @@ func (t Trial) ByRow() []Trial {
 	for i, r := range t.Rows {
 		of := t
 		of.Name, of.Script, of.Rows, of.ClosedLoop = RowName(t.Name, r.PointIndex), t.Name, nil, nil
+		if r.ToMillis > r.FromMillis {
+			of.MeasureNanos = int64((r.ToMillis - r.FromMillis) * 1e6)
+		}
 		of.PointIndex, of.Coordinates, of.Summary = r.PointIndex, maps.Clone(r.Coordinates), r.Summary
 		if r.Missing != "" && t.Outcome == outcomeSucceeded {
 			of.Outcome, of.Reason, of.Message = outcomeInvalid, ReasonRowMissing, r.Missing

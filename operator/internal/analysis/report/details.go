@@ -77,6 +77,9 @@ func (d *Details) Add(t results.Trial) {
 			confirmed = f.StartedMillis
 		}
 		s.late = append(s.late, confirmed-f.PlannedMillis)
+		if f.Mark != "" && !timeline.Kind(f.Kind).Ends() {
+			s.Mark, s.HeardMaxMillis = true, max(s.HeardMaxMillis, f.KnownMillis-f.MarkMillis)
+		}
 	}
 }
 
@@ -287,6 +290,9 @@ func faultsTable(e results.Experiment) table {
 		if f.WithoutSilence {
 			kind += ", without silence"
 		}
+		if f.Mark {
+			kind += fmt.Sprintf(", from a mark heard of within %s ms", fixed(f.HeardMaxMillis, 1))
+		}
 		median, most := "-", "-"
 		if f.Acted > 0 {
 			median, most = fixed(f.LateMedianMillis, 3), fixed(f.LateMaxMillis, 3)
@@ -307,7 +313,7 @@ func withObject(kind, object string) string {
 }
 
 // faultsLegend says how to read the table of faults.
-const faultsLegend = "One line for each kind of action, over all pods, times and valid trials. Late: confirmed after the planned instant; of what ends a fault, and of a reset, begun after it."
+const faultsLegend = "One line for each kind of action, over all pods, times and valid trials. Late: confirmed after the planned instant; of what ends a fault, and of a reset, begun after it. From a mark, the planned instant counts from that at which its line was read."
 
 // NetworkCSV writes a line for each pair of regions of which the same was asked: what was asked,
 // expected and measured. Numbers are not rounded. An experiment without networks gives the header

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -15,7 +16,8 @@ const mostSessions = 80
 
 // sessionsLegend says how to read the table.
 const sessionsLegend = "What the script did on the trial's machines by SSH, in the first valid trial of each kind of run, in the order in which it began. " +
-	"Times are in seconds from the start of the run, by each machine's own clock. No end: it ran until the run was over, or a fault ended it. Refused: somebody offered another key than the trial's."
+	"Times are in seconds from the start of the run, by each machine's own clock. No end: it ran until the run was over, or a fault ended it. Refused: somebody offered another key than the trial's. " +
+	"Marks are the lines from which faults and windows of rows count. Faults begin and end when that was confirmed; from a mark, it is said how long after its line."
 
 // addScript takes in what a script did, of the first valid trial of its kind of run.
 func (d *Details) addScript(t results.Trial) {
@@ -24,7 +26,7 @@ func (d *Details) addScript(t results.Trial) {
 	}
 	i := slices.IndexFunc(d.scripts, func(s results.ScriptRun) bool { return s.PointIndex == t.PointIndex })
 	run := results.ScriptRun{Trial: t.Name, PointIndex: t.PointIndex}
-	run.Sessions, run.LeftOut = shownSessions(t.Sessions)
+	run.Sessions, run.LeftOut = shownSessions(withFaults(t))
 	for _, s := range t.Sessions {
 		if s.Kind == "refused" {
 			run.Refused++
@@ -36,6 +38,36 @@ func (d *Details) addScript(t results.Trial) {
 	case t.Name < d.scripts[i].Trial:
 		d.scripts[i] = run
 	}
+}
+
+// withFaults are the sessions of a trial, and between them its marks and what its faults did.
+func withFaults(t results.Trial) []results.Session {
+	all := slices.Clone(t.Sessions)
+	machines := map[string]string{}
+	for _, s := range t.Sessions {
+		if s.Kind == "start" && s.Pod != "" {
+			machines[s.Pod] = s.Machine
+		}
+	}
+	for _, m := range t.Marks {
+		all = append(all, results.Session{Kind: "mark", BeginMillis: m.AtMillis, EndMillis: &m.AtMillis, Message: "mark: " + m.Line})
+	}
+	for _, f := range t.Faults {
+		if f.Skipped || f.Error != "" {
+			continue
+		}
+		at := f.ConfirmedMillis
+		if timeline.Kind(f.Kind).Ends() {
+			at = f.StartedMillis
+		}
+		text := fmt.Sprintf("fault %s: %s", f.Fault, withObject(f.Kind, f.Object))
+		if f.Mark != "" {
+			text += fmt.Sprintf(", %.3f s after the mark %s", (at-f.MarkMillis)/1000, f.Mark)
+		}
+		all = append(all, results.Session{Kind: "fault", Machine: cmp.Or(machines[f.Pod], f.Pod), BeginMillis: at, EndMillis: &at, Message: text})
+	}
+	slices.SortStableFunc(all, func(a, b results.Session) int { return cmp.Compare(a.BeginMillis, b.BeginMillis) })
+	return all
 }
 
 // shownSessions are those that say most of a run, in their order.
@@ -73,13 +105,13 @@ func sessionsTable(e results.Experiment) table {
 	for _, run := range e.Scripts {
 		for _, s := range run.Sessions {
 			took, code := "-", "-"
-			if s.EndMillis != nil {
+			if s.EndMillis != nil && s.Kind != "mark" && s.Kind != "fault" {
 				took = number((*s.EndMillis-s.BeginMillis)/1000, 2)
 			}
 			if s.ExitCode != nil {
 				code = strconv.Itoa(*s.ExitCode)
 			}
-			t.rows = append(t.rows, []string{run.Trial, number(s.BeginMillis/1000, 2), took, s.Machine, cmp.Or(s.From, "-"), sessionText(s), code})
+			t.rows = append(t.rows, []string{run.Trial, number(s.BeginMillis/1000, 2), took, cmp.Or(s.Machine, "-"), cmp.Or(s.From, "-"), sessionText(s), code})
 		}
 		if run.LeftOut > 0 {
 			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("and %d more; what failed or took longest is shown", run.LeftOut), ""})

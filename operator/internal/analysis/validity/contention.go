@@ -9,7 +9,9 @@ import (
 // contention judges whether others than the trial had the processors of its machines when it wanted
 // them, and whether that is known.
 func contention(o *Observation) Failure {
-	return judgeContention(o.Spec(), o.Result.Pods, o.Result.Machines, func(pod string) bool { return o.Pod(pod).Interrupted })
+	return o.eachWindow(func(spec *v1alpha1.TrialSpec, pods []results.Pod, machines []results.MachineUse) Failure {
+		return judgeContention(spec, pods, machines, o.excused)
+	})
 }
 
 // judgeContention names the machine on which the trial waited most for others.

@@ -52,6 +52,14 @@ func (o *Observation) Describe() *results.Trial {
 	for _, a := range o.Actions {
 		t.Faults = append(t.Faults, faultRecord(a, o.record(a)))
 	}
+	for _, a := range o.Later {
+		f := faultRecord(a, nil)
+		f.PlannedMillis, f.Error = 0, "the mark that it counts from did not come"
+		t.Faults = append(t.Faults, f)
+	}
+	for _, m := range o.Marks {
+		t.Marks = append(t.Marks, results.Mark{Name: m.Name, Groups: m.Groups, AtMillis: results.Millis(m.At), Line: m.Line})
+	}
 	t.Machines, t.Checks = results.Machines(t.Pods), SafetyChecks(status.Checks)
 	t.Network, t.Datasets = o.network(), Datasets(o.Trial)
 	return t
@@ -122,11 +130,15 @@ func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRe
 		Peers: peersOf(a), Object: a.Object,
 	}
 	f.WithoutSilence = a.WithoutSilence && a.Kind == timeline.Kill
+	if a.After != nil {
+		f.Mark, f.MarkMillis = a.After.String(), results.Millis(a.MarkAt)
+	}
 	if done == nil {
 		f.Error = Unreported(a)
 		return f
 	}
 	f.StartedMillis, f.ConfirmedMillis, f.Error = results.Millis(done.Started), results.Millis(done.Confirmed), done.Error
+	f.KnownMillis = results.Millis(done.Known)
 	f.ReapedMillis, f.Skipped, f.Packets, f.Unanswered = results.Millis(done.Reaped), done.Skipped, done.Packets, done.Unanswered
 	return f
 }

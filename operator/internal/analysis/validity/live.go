@@ -225,7 +225,7 @@ func MissingReport(o *Observation) string {
 		}
 		// What a machine that was reset used before, or a pod before it was replaced, is not known,
 		// and nothing of it is judged.
-		if !p.Interrupted && (p.Report.Resources == nil || !p.Report.ResetsCounted) {
+		if !p.Interrupted && (p.Report.Resources == nil || !p.Report.ResetsCounted || len(p.Report.Measured) < len(o.RowWindows) && o.scriptSucceeded()) {
 			return p.Name
 		}
 	}

@@ -39,6 +39,12 @@ type Observation struct {
 	// them, by ID.
 	Actions []timeline.Action
 	Records map[string]protocol.ActionRecord
+	// Marks that lines of output were, in order of time, and the actions whose marks have not come.
+	Marks []timeline.Mark
+	Later []timeline.Action
+	// RowWindows are the parts of the run that the rows of a script are about. Nil: all rows are
+	// about all of it.
+	RowWindows []results.RowWindow
 	// Injections are the times of faults that Chaos Mesh carries out.
 	Injections []Injection
 	// Clients are the reports of the client pods, Merged what they come to together, Measured what

@@ -49,7 +49,9 @@ func lostProcess(p *Pod) string {
 // resources judges whether every pod had the processors that it was given, and whether that is
 // known.
 func resources(o *Observation) Failure {
-	return judgeResources(o.Spec(), o.Result.Pods, func(pod string) bool { return o.Pod(pod).Interrupted })
+	return o.eachWindow(func(spec *v1alpha1.TrialSpec, pods []results.Pod, _ []results.MachineUse) Failure {
+		return judgeResources(spec, pods, o.excused)
+	})
 }
 
 // judgeResources says which container was held back by its limit, or which node by its hypervisor,

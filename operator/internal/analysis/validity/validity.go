@@ -37,6 +37,7 @@ var AfterRun = []Check{
 	{"everything accounted for", accounted},
 	{"clients counted", clientsCounted},
 	{"clocks", clocks},
+	{"marks", marksCame},
 	{"faults", faults},
 	{"cuts", cuts},
 	{"successors", successors},

@@ -46,6 +46,7 @@ func Check(p Point) field.ErrorList {
 		path := e.Path(f.Name)
 		e.name = f.Name
 		e.checkReplaced(path, f)
+		e.checkMark(path, f)
 		if k := of(f); k != nil {
 			stopped[i] = k.check(e, path, targetCheck{topology: p.Trial.Topology})
 		}

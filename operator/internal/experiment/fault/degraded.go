@@ -83,7 +83,7 @@ func together(trial *v1alpha1.TrialSpec, all []degraded, i int, d network.Direct
 	begins, _ := span(trial.Faults[i])
 	link = asked
 	for j := range trial.Faults {
-		if from, to := span(trial.Faults[j]); j != i && (begins < from || begins >= to) {
+		if from, to := span(trial.Faults[j]); j != i && (begins < from || begins >= to || !sameOrigin(trial.Faults[i], trial.Faults[j])) {
 			continue
 		}
 		if !slices.Contains(all[j].touched, d) {

@@ -53,8 +53,12 @@ func span(f v1alpha1.Fault) (from, to time.Duration) {
 	return from, to
 }
 
-// overlap reports whether two faults may be in force at the same instant.
+// overlap reports whether two faults may be in force at the same instant. Those that count from
+// different marks are taken not to be: only the run says when the marks come.
 func overlap(a, b v1alpha1.Fault) bool {
+	if !sameOrigin(a, b) {
+		return false
+	}
 	fromA, toA := span(a)
 	fromB, toB := span(b)
 	return fromA < toB && fromB < toA

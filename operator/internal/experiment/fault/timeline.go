@@ -25,8 +25,9 @@ type Cast interface {
 	ClientPods() []string
 }
 
-// Build returns the dated actions of all pods, in order of time, then pod. Ends that would lie
-// after the end of the drain are left out.
+// Build returns the dated actions of all pods, in order of time, then pod. Those that count from a
+// mark are dated from there (see timeline.Dated). Ends that would lie after the end of the drain
+// are left out.
 func Build(faults []v1alpha1.Fault, w timeline.Windows, cast Cast) ([]timeline.Action, error) {
 	var all []timeline.Action
 	for i := range faults {
@@ -41,12 +42,12 @@ func Build(faults []v1alpha1.Fault, w timeline.Windows, cast Cast) ([]timeline.A
 				return nil, err
 			}
 			for _, a := range acts {
-				a.Fault, a.Time, a.At = f.Name, i+1, span.From
+				a.Fault, a.Time, a.At, a.After = f.Name, i+1, span.From, after(f)
 				a.ID = id(f.Name, i+1, a.Kind, a.Pod)
 				all = append(all, a)
 				if end, ok := a.Kind.End(); ok && span.To != 0 {
 					all = append(all, timeline.Action{
-						ID: id(f.Name, i+1, end, a.Pod), Fault: f.Name, Time: i + 1, Pod: a.Pod, Kind: end, At: span.To, Ends: a.ID, Role: a.Role, Object: a.Object,
+						ID: id(f.Name, i+1, end, a.Pod), Fault: f.Name, Time: i + 1, Pod: a.Pod, Kind: end, At: span.To, After: a.After, Ends: a.ID, Role: a.Role, Object: a.Object,
 					})
 				}
 			}

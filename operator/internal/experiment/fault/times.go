@@ -40,6 +40,9 @@ func (e *checker) checkTimes(faults []v1alpha1.Fault) {
 			continue
 		}
 		if !set[0].dated() {
+			if f.Mark != nil {
+				e.checkMarkTimes(path, f, set[0], 0)
+			}
 			if f.At != "" || f.For != nil || f.Repeat != nil {
 				e.add(field.Invalid(path.Child("at"), string(f.At), "clients behave that way during the whole trial: at, for and repeat must not be set"))
 			}
@@ -49,6 +52,9 @@ func (e *checker) checkTimes(faults []v1alpha1.Fault) {
 		if w := e.Windows; err != nil || f.At == "" || at < -w.WarmUp || at >= w.LastRequest() {
 			e.add(field.Invalid(path.Child("at"), string(f.At), fmt.Sprintf(
 				"must be a time at which clients send: from -%s (start of the warm-up) to before %s (end of the cool-down)", w.WarmUp, w.LastRequest())))
+			continue
+		}
+		if !e.checkMarkTimes(path, f, set[0], at) {
 			continue
 		}
 		if k, ok := set[0].(kill); ok && k.machine() && (f.For != nil || f.Repeat != nil) {

@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/text/suggest"
 )
 
 // maxRows is how many points one run of a script can give results for.
@@ -76,6 +77,7 @@ func (s *systemCheck) script(at *field.Path) {
 			s.add(field.Invalid(at.Child(name), p, "must not contain \"..\""))
 		}
 	}
+	s.marks(at)
 	columns := map[string]string{}
 	taken := func(at *field.Path, column string) {
 		if other, twice := columns[column]; twice {
@@ -107,6 +109,49 @@ func (s *systemCheck) script(at *field.Path) {
 	}
 	if script.Results.Format != "" && script.Results.Format != "Table" && len(script.Results.Numbers) > 0 {
 		s.add(field.Forbidden(at.Child("results", "numbers"), "the format "+script.Results.Format+" says itself what its numbers are; remove numbers"))
+	}
+}
+
+// marks checks the marks of a script, and the windows of rows that lie between them.
+func (s *systemCheck) marks(at *field.Path) {
+	script, patterns := s.spec.Script, map[string]string{}
+	var names []string
+	for i, m := range script.Marks {
+		here := at.Child("marks").Index(i)
+		if _, twice := patterns[m.Name]; twice {
+			s.add(field.Duplicate(here.Child("name"), m.Name))
+		}
+		names, patterns[m.Name] = append(names, m.Name), m.Pattern
+		if _, err := regexp.Compile(m.Pattern); err != nil {
+			s.add(field.Invalid(here.Child("pattern"), m.Pattern, "is no regular expression (RE2): "+err.Error()))
+		}
+		if strings.Contains(m.File, "..") {
+			s.add(field.Invalid(here.Child("file"), m.File, "must not contain \"..\""))
+		}
+		if m.Machine == "" {
+			continue
+		}
+		if m.File == "" {
+			s.add(field.Required(here.Child("file"), "what a machine other than the script's prints is in files there; name one"))
+		}
+		if _, _, why := findMachine(s.spec, m.Machine, nil); why != "" {
+			s.add(field.Invalid(here.Child("machine"), m.Machine, "the System "+why))
+		}
+	}
+	w := script.Results.Window
+	if w == nil {
+		return
+	}
+	here := at.Child("results", "window")
+	for name, mark := range map[string]string{"from": w.From, "to": w.To} {
+		if _, known := patterns[mark]; mark != "" && !known {
+			s.add(field.Invalid(here.Child(name), mark, suggest.Unknown("spec.script.marks has no mark", mark, names)))
+		}
+	}
+	for _, a := range script.Results.Axes {
+		if pattern, known := patterns[w.From]; known && !slices.Contains(fault.MarkGroups(pattern), a.Name) {
+			s.add(field.Invalid(here.Child("from"), w.From, fmt.Sprintf("the mark does not say which %s it is of: its pattern needs a group (?P<%s>...)", a.Name, a.Name)))
+		}
 	}
 }
 
@@ -249,14 +294,15 @@ func machineNames(hostnames string, number int) ([]string, bool) {
 
 // resolveMachines puts replicas and pods of components in place of the machines that faults call by
 // name.
-func (e scripts) resolveMachines(s system, faults []v1alpha1.Fault) {
+func (e scripts) resolveMachines(s system, trial *v1alpha1.TrialSpec) {
+	faults, sizes := trial.Faults, e.machineSizes(s, trial)
 	for i := range faults {
 		at := e.faultPath(slices.IndexFunc(e.spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == faults[i].Name }))
 		for _, t := range fault.Targets(&faults[i]) {
 			if t == nil || t.Machine == "" {
 				continue
 			}
-			resolved, why := machineTarget(&s.spec, t)
+			resolved, why := machineTarget(&s.spec, t, sizes)
 			if why != "" {
 				e.add(field.Invalid(at, t.Machine, fmt.Sprintf("target.machine: System %q %s", s.name, why)))
 				continue
@@ -266,8 +312,26 @@ func (e scripts) resolveMachines(s system, faults []v1alpha1.Fault) {
 	}
 }
 
+// machineSizes are how many machines each group of a point has. Nil: that is not known, as errors
+// that are told elsewhere say.
+func (e scripts) machineSizes(s system, trial *v1alpha1.TrialSpec) []int {
+	var sizes []int
+	for _, g := range s.spec.Machines {
+		count, err := compileCount(g.Count, integers(&s.spec))
+		if err != nil {
+			return nil
+		}
+		n, err := count.replicas(trial.Topology.F, trial.Parameters)
+		if err != nil {
+			return nil
+		}
+		sizes = append(sizes, int(n))
+	}
+	return sizes
+}
+
 // machineTarget is a target that is called by a machine's name, as replicas or pods of a component.
-func machineTarget(s *v1alpha1.SystemSpec, t *v1alpha1.Target) (v1alpha1.Target, string) {
+func machineTarget(s *v1alpha1.SystemSpec, t *v1alpha1.Target, sizes []int) (v1alpha1.Target, string) {
 	rest := *t.DeepCopy()
 	rest.Machine = ""
 	if s.ScriptGroup() < 0 {
@@ -276,29 +340,55 @@ func machineTarget(s *v1alpha1.SystemSpec, t *v1alpha1.Target) (v1alpha1.Target,
 	if !reflect.DeepEqual(rest, v1alpha1.Target{}) {
 		return rest, "knows which machine that is: leave out what else the target says"
 	}
-	const most = 200 // machines of a group
+	group, number, why := findMachine(s, t.Machine, sizes)
+	if why != "" {
+		return rest, why
+	}
+	client, component, index := s.PlaceOfMachine(group, number)
+	switch {
+	case client:
+		return rest, "runs its script on this machine, and the run ends with it: name another"
+	case component == "":
+		rest.Replicas = []int32{int32(index)}
+	default:
+		rest.Component, rest.Pods = component, []int32{int32(index)}
+	}
+	return rest, ""
+}
+
+// mostMachines of a group, as spec.machines.count says.
+const mostMachines = 200
+
+// findMachine finds the group of a machine and its number in it by a host name, or says why there
+// is none. sizes are how many machines each group has; without them it may have any number.
+func findMachine(s *v1alpha1.SystemSpec, name string, sizes []int) (group, number int, why string) {
 	for group, g := range s.Machines {
+		most := mostMachines
+		if group < len(sizes) {
+			most = sizes[group]
+		}
 		for number := range most {
 			names, known := machineNames(g.Hostnames, number)
 			if !known {
-				return rest, fmt.Sprintf("has host names of group %s that are known in a trial alone (%s): name replicas or a component", g.Name, g.Hostnames)
+				return 0, 0, fmt.Sprintf("has host names of group %s that are known in a trial alone (%s): name replicas or a component", g.Name, g.Hostnames)
 			}
-			if !slices.Contains(names, t.Machine) {
-				continue
+			if slices.Contains(names, name) {
+				return group, number, ""
 			}
-			client, component, index := s.PlaceOfMachine(group, number)
-			switch {
-			case client:
-				return rest, "runs its script on this machine, and the run ends with it: name another"
-			case component == "":
-				rest.Replicas = []int32{int32(index)}
-			default:
-				rest.Component, rest.Pods = component, []int32{int32(index)}
-			}
-			return rest, ""
 		}
 	}
-	return rest, "has no machine of this name"
+	var has []string
+	for group, g := range s.Machines {
+		if first, known := machineNames(g.Hostnames, 0); known && len(first) > 0 {
+			text := first[0]
+			if group < len(sizes) && sizes[group] > 1 {
+				last, _ := machineNames(g.Hostnames, sizes[group]-1)
+				text += " to " + last[0]
+			}
+			has = append(has, text)
+		}
+	}
+	return 0, 0, "has no machine of this name; its machines are " + strings.Join(has, ", ")
 }
 
 // scriptOf says which points the rows of a trial's script belong to. A script has no warm-up, and
@@ -323,6 +413,14 @@ func inHome(home, p string) string {
 // ScriptPaths are the directory that a script starts in and the file of its results, both absolute.
 func ScriptPaths(system *v1alpha1.SystemSpec) (dir, results string) {
 	return InHome(system, system.Script.WorkingDir), InHome(system, system.Script.Results.Path)
+}
+
+// MarkFile is the file of a mark, absolute, on a machine of a group.
+func MarkFile(group *v1alpha1.MachineGroup, m v1alpha1.Mark) string {
+	if m.File == "" {
+		return ""
+	}
+	return inHome(group.HomeOrDefault(), m.File)
 }
 
 // InHome is a path on the script's machine, absolute or below its user's home directory.

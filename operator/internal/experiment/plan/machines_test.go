@@ -40,6 +40,29 @@ func TestSystemsWithMachinesAreChecked(t *testing.T) {
 		"a rate in seconds": {func(s *v1alpha1.SystemSpec) { s.Script.Results.Numbers[0].Unit = "s" }, "Throughput has no such unit"},
 		"numbers of a known format": {func(s *v1alpha1.SystemSpec) { s.Script.Results.Format = "HATSTable" },
 			"says itself what its numbers are"},
+		"marks and windows between them": {change: func(s *v1alpha1.SystemSpec) {
+			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: `^(?P<scheme>\w+)`}, {Name: "up", Pattern: "ready", Machine: "node-2", File: "log"}}
+			s.Script.Results.Window = &v1alpha1.RowWindow{From: "row", To: "up"}
+		}},
+		"a pattern that is none": {func(s *v1alpha1.SystemSpec) { s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: "("}} },
+			"spec.script.marks[0].pattern: Invalid value: \"(\": is no regular expression"},
+		"a mark twice": {func(s *v1alpha1.SystemSpec) {
+			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: "a"}, {Name: "row", Pattern: "b"}}
+		}, "spec.script.marks[1].name: Duplicate value"},
+		"a mark on no machine": {func(s *v1alpha1.SystemSpec) {
+			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: "a", Machine: "nod-1", File: "log"}}
+		}, "the System has no machine of this name"},
+		"what another machine prints": {func(s *v1alpha1.SystemSpec) {
+			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: "a", Machine: "node-1"}}
+		}, "spec.script.marks[0].file: Required value"},
+		"a window from no mark": {func(s *v1alpha1.SystemSpec) {
+			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: `(?P<scheme>a)`}}
+			s.Script.Results.Window = &v1alpha1.RowWindow{From: "rows"}
+		}, `spec.script.results.window.from: Invalid value: "rows": spec.script.marks has no mark`},
+		"a window of no row": {func(s *v1alpha1.SystemSpec) {
+			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: `(?P<shema>a)`}}
+			s.Script.Results.Window = &v1alpha1.RowWindow{From: "row"}
+		}, "its pattern needs a group (?P<scheme>...)"},
 		"a home of Assay's": {func(s *v1alpha1.SystemSpec) { s.Machines[0].Home = "/assay/x" }, "must not be / and not lie in /assay"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +141,7 @@ func TestFaultsCallMachinesByName(t *testing.T) {
 		"a replica":                   {v1alpha1.Target{Machine: "node-2"}, "[1]  []"},
 		"a pod of another group":      {v1alpha1.Target{Machine: "s2.lab"}, "[] stores [1]"},
 		"one that is not there":       {v1alpha1.Target{Machine: "node-x"}, `System "s" has no machine of this name`},
-		"one beyond the last":         {v1alpha1.Target{Machine: "node-7"}, "0 to 1"},
+		"one beyond the last":         {v1alpha1.Target{Machine: "node-7"}, "has no machine of this name; its machines are node-0 to node-2, s1 to s2"},
 		"that of the script":          {v1alpha1.Target{Machine: "node-0"}, "runs its script on this machine"},
 		"a machine and a replica too": {v1alpha1.Target{Machine: "node-1", Replicas: []int32{0}}, "leave out what else the target says"},
 	} {
@@ -138,6 +161,55 @@ func TestFaultsCallMachinesByName(t *testing.T) {
 			}
 			if !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Faults may count from the marks that a System declares.
+func TestFaultsCountFromMarks(t *testing.T) {
+	system := machinesSystem()
+	system.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: `== (?P<scheme>\w+)`}}
+	mark := func(name, group string) *v1alpha1.FaultMark {
+		return &v1alpha1.FaultMark{Name: name, Groups: map[string]v1alpha1.Value{group: v1alpha1.NewValue("a")}}
+	}
+	crash := v1alpha1.Fault{Name: "f", Mark: mark("row", "scheme"), At: "3s", NodeKill: &v1alpha1.NodeKill{Target: v1alpha1.Target{Machine: "node-1"}}}
+	other := *crash.DeepCopy()
+	other.Name, other.Mark.Groups["scheme"] = "g", v1alpha1.NewValue("b")
+	for name, tc := range map[string]struct {
+		change func(f *v1alpha1.Fault)
+		more   []v1alpha1.Fault
+		want   string
+	}{
+		"as it should be":                {change: func(*v1alpha1.Fault) {}},
+		"one machine from two marks":     {change: func(*v1alpha1.Fault) {}, more: []v1alpha1.Fault{other}},
+		"another mark":                   {change: func(f *v1alpha1.Fault) { f.Mark.Name = "rows" }, want: `spec.faults[0].mark.name: Invalid value: "rows": System "s" declares no mark`},
+		"another group":                  {change: func(f *v1alpha1.Fault) { f.Mark = mark("row", "shema") }, want: `spec.faults[0].mark.groups: Invalid value: "shema"`},
+		"at once":                        {change: func(f *v1alpha1.Fault) { f.At = "10ms" }, want: "must be at least 100ms after a mark"},
+		"before the mark":                {change: func(f *v1alpha1.Fault) { f.At = "-1s" }, want: "spec.faults[0].at"},
+		"a machine of which a node is":   {change: func(f *v1alpha1.Fault) { f.NodeKill.Mode = v1alpha1.KillMachine }, want: "Assay's own faults on pods alone can count from a mark"},
+		"the same machine from one mark": {change: func(*v1alpha1.Fault) {}, more: []v1alpha1.Fault{crash}, want: "spec.faults[1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := *crash.DeepCopy()
+			tc.change(&f)
+			exp := &v1alpha1.Experiment{Spec: v1alpha1.ExperimentSpec{
+				Systems: []v1alpha1.SystemReference{{Name: "s"}}, Sweep: []v1alpha1.Axis{{Axis: "scheme", Values: values("a", "b")}},
+				Faults: append([]v1alpha1.Fault{f}, tc.more...),
+			}}
+			for i := range exp.Spec.Faults {
+				exp.Spec.Faults[i].EveryPoint = true
+				if i > 0 && exp.Spec.Faults[i].Name == f.Name {
+					exp.Spec.Faults[i].Name = "h"
+				}
+			}
+			exp.Name = "e"
+			_, errs := Expand(exp, map[string]v1alpha1.SystemSpec{"s": system})
+			switch {
+			case tc.want == "" && len(errs) > 0:
+				t.Errorf("refused: %v", errs.ToAggregate())
+			case tc.want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want)):
+				t.Errorf("the problems are %v, want %q", errs.ToAggregate(), tc.want)
 			}
 		})
 	}

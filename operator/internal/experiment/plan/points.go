@@ -102,7 +102,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	trial.Parameters = e.resolveParameters(which, chosen)
 	trial.MisbehavingClients = e.resolveMisbehaving(s, &trial)
 	trial.Faults = e.resolveFaults(chosen)
-	scripts{e.axisBuilder}.resolveMachines(s, trial.Faults)
+	scripts{e.axisBuilder}.resolveMachines(s, &trial)
 	replicas := e.resolveTopology(which, &trial)
 	trial.Placement.Components = ownPools(s, trial.Placement.Components)
 	if replicas > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,8 +115,9 @@ func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, scrip
 	}
 	config := protocol.MachineConfig{
 		Name: own[name], User: g.UserOrDefault(), Home: g.HomeOrDefault(), Port: 22, Keys: v1alpha1.MachineKeys, Hosts: hosts, HostsFile: "/etc/hosts",
-		OutDir: protocol.OutDir, RunDir: protocol.RunDir, Script: script,
+		OutDir: protocol.OutDir, RunDir: protocol.RunDir, Marks: t.marksOf(hosts, own[name], g, script != nil), Script: script,
 	}
+	pod.Directive.Marks = len(config.Marks) > 0
 	content, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the machine's configuration: %w", err)
@@ -123,6 +125,21 @@ func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, scrip
 	pod.Files = append(pod.Files, protocol.File{Path: v1alpha1.MachineConfigFile, Mode: 0o644, Content: content})
 	pod.Directive.Containers[0].Respawn = true
 	return nil
+}
+
+// marksOf are the marks that are found on a machine.
+func (t *Trial) marksOf(hosts []protocol.MachineHost, name string, g *v1alpha1.MachineGroup, ofScript bool) []protocol.MachineMark {
+	var marks []protocol.MachineMark
+	for _, m := range t.system.Script.Marks {
+		here := m.Machine == "" && ofScript
+		for _, h := range hosts {
+			here = here || h.Names[0] == name && slices.Contains(h.Names, m.Machine)
+		}
+		if here {
+			marks = append(marks, protocol.MachineMark{Name: m.Name, Pattern: m.Pattern, File: plan.MarkFile(g, m)})
+		}
+	}
+	return marks
 }
 
 // script is what runs on the client's machine.

@@ -51,6 +51,10 @@ type Action struct {
 	Kind Kind `json:"kind"`
 	// At is the planned instant, relative to t = 0.
 	At time.Duration `json:"at"`
+	// After is the mark that the action counts from, in place of t = 0. Until the mark has come, At
+	// is relative to it (see Dated). MarkAt is the mark's instant then, relative to t = 0.
+	After  *After        `json:"after,omitempty"`
+	MarkAt time.Duration `json:"markAt,omitempty"`
 	// Ends is the ID of the action that this one ends.
 	Ends string `json:"ends,omitempty"`
 	// Role: the pod acts only if it has this role of its System shortly before At. An action that

@@ -38,11 +38,11 @@ func (f *faultScheduler) doActions(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	f.prepareFilters(run.Actions)
+	f.prepareFilters(slices.Concat(run.Actions, run.Later))
 	var acts sync.WaitGroup
 	defer acts.Wait()
 	begun := map[string]bool{}
-	for {
+	for ctx.Err() == nil {
 		var next timeline.Action
 		if f.await(ctx, func() (found bool) {
 			next, found = f.nextAction(begun)
@@ -50,17 +50,38 @@ func (f *faultScheduler) doActions(ctx context.Context) {
 		}) != nil {
 			return
 		}
-		if f.clock.until(ctx, run.ZeroUnixNanos+int64(next.At-armLead)) != nil {
-			return
+		if !f.awaitTurn(ctx, next, begun) {
+			continue
 		}
 		begun[next.ID] = true
+		run := *f.directive().Run // with the actions whose marks have come since
 		acts.Go(func() { f.act(ctx, run, next) })
 	}
+}
+
+// awaitTurn waits until an action is to be prepared. It is false when another is to be first: the
+// mark that it counts from has come meanwhile.
+func (f *faultScheduler) awaitTurn(ctx context.Context, action timeline.Action, begun map[string]bool) bool {
+	zero := f.directive().Run.ZeroUnixNanos
+	waiting, stop := context.WithCancel(ctx)
+	var other sync.WaitGroup
+	defer other.Wait()
+	defer stop()
+	other.Go(func() {
+		if f.await(waiting, func() bool {
+			next, found := f.nextAction(begun)
+			return !found || next.ID != action.ID
+		}) == nil {
+			stop()
+		}
+	})
+	return f.clock.until(waiting, zero+int64(action.At-armLead)) == nil
 }
 
 // act carries out one action and records what came of it.
 func (f *faultScheduler) act(ctx context.Context, run protocol.Run, action timeline.Action) {
 	var record protocol.ActionRecord
+	f.watcher.foresee(run, action)
 	takes, unanswered, err := f.roles.takesPart(ctx, run, action)
 	if err == nil && takes {
 		f.noteQuietly(func() { f.volatile.acting[action.ID] = true })
@@ -75,6 +96,12 @@ func (f *faultScheduler) act(ctx context.Context, run protocol.Run, action timel
 	record.ID, record.Planned, record.Skipped = action.ID, action.At, err == nil && !takes
 	if record.Skipped {
 		record.Unanswered = unanswered
+	}
+	f.mu.Lock()
+	heard := f.volatile.heard[action.ID]
+	f.mu.Unlock()
+	if heard != 0 {
+		record.Known = f.clock.clock.since(run.ZeroUnixNanos, heard)
 	}
 	f.watcher.disturbed(run, action, record)
 	f.record(func(j *journal) { j.Actions = append(slices.Clip(j.Actions), record) })

@@ -112,6 +112,7 @@ type Agent struct {
 	shaping   *linkShaper
 	watcher   *watcher
 	sampler   *sampler
+	marks     *markReader
 	uploads   *uploader
 	reboots   *rebooter
 }
@@ -163,6 +164,7 @@ func assemble(board *state, c *clock, d *drops, i *isolation) *Agent {
 	a.shaping = &linkShaper{state: board, clock: a.clock, drops: d, isolation: i, links: shaped}
 	a.watcher = &watcher{state: board, clock: a.clock, links: shaped, shaping: a.shaping}
 	a.faults = &faultScheduler{state: board, clock: a.clock, drops: d, isolation: i, links: shaped, launchers: a.launchers, roles: a.roles, watcher: a.watcher}
+	a.marks = &markReader{state: board, clock: a.clock}
 	a.sampler = &sampler{state: board, clock: a.clock, launchers: a.launchers}
 	a.clockSync = &clockSync{state: board, clock: a.clock, coordinator: coordinator}
 	a.session = &session{state: board, clock: a.clock, coordinator: coordinator, launchers: a.launchers, gates: a.gates, resolver: a.resolver,
@@ -179,7 +181,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	var stages, talk sync.WaitGroup
 	for _, stage := range []func(context.Context){
 		a.session.doFiles, a.resolver.doNames, a.starter.doProcesses, a.starter.doRestarts, a.gates.doGates, a.commands.doCommands,
-		a.client.doRun, a.client.doClient, a.client.doPrepare, a.client.doProgress, a.faults.doActions, a.roles.doRoles,
+		a.client.doRun, a.client.doClient, a.client.doPrepare, a.client.doProgress, a.faults.doActions, a.roles.doRoles, a.marks.doMarks,
 		a.shaping.doNetwork, a.watcher.doWatch, a.watcher.doCanary, a.sampler.doResets, a.sampler.doSamples, a.sampler.doLoad,
 	} {
 		stages.Go(func() { stage(work) })

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/netem/probe"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
@@ -27,6 +28,8 @@ type journal struct {
 	Launchers map[string]string        `json:"launchers,omitempty"`
 	Commands  []protocol.CommandResult `json:"commands,omitempty"`
 	Actions   []protocol.ActionRecord  `json:"actions,omitempty"`
+	// Marks that were found.
+	Marks []timeline.Mark `json:"marks,omitempty"`
 	// Network is what was found out about the pod's links, Baseline what their undelayed paths
 	// take, in the order of the directive's peers.
 	Network  *protocol.NetworkReport `json:"network,omitempty"`
@@ -43,6 +46,8 @@ type journal struct {
 	ResetsAfter *int64 `json:"resetsAfter,omitempty"`
 	// Resources that were used in the window, once it is over.
 	Resources *results.Resources `json:"resources,omitempty"`
+	// Measured are those that were used in parts of the run.
+	Measured []results.Resources `json:"measured,omitempty"`
 	// Client is when and how the pod's client ran.
 	Client *protocol.ClientRun `json:"client,omitempty"`
 	Over   bool                `json:"over,omitempty"`

@@ -42,21 +42,27 @@ func (m *sampler) doSamples(ctx context.Context) {
 	defer stop()
 	names := m.containerNames()
 	s := samples{meter: results.NewMeter(run.Windows, names)}
+	if m.directive().Run.ByParts {
+		s.parts = &results.Readings{}
+	}
 	var readers sync.WaitGroup
 	for _, name := range names {
 		readers.Go(func() { m.eachSecond(running, run, &s, func() { m.readContainer(running, run, &s, name) }) })
 	}
 	readers.Go(func() { m.eachSecond(running, run, &s, func() { m.readPod(run, &s) }) })
 	readers.Wait()
-	if ctx.Err() == nil {
-		m.record(func(j *journal) { j.Resources = s.meter.Resources() })
+	if ctx.Err() != nil {
+		return
 	}
+	measured := s.parts.Of(m.directive().Run.Measured, names)
+	m.record(func(j *journal) { j.Resources, j.Measured = s.meter.Resources(), measured })
 }
 
 // samples is the meter of a run, which several readers feed.
 type samples struct {
 	mu    sync.Mutex
 	meter *results.Meter
+	parts *results.Readings // nil: only the window is asked for
 }
 
 func (s *samples) unmeasured(why string) {
@@ -108,13 +114,15 @@ func (m *sampler) readContainer(ctx context.Context, run protocol.Run, s *sample
 	u := response.Usage
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.meter.Container(name, results.ContainerReading{
+	reading := results.ContainerReading{
 		At: m.clock.since(run.ZeroUnixNanos, u.AtMonotonicNanos), CPU: time.Duration(u.CPUNanos),
 		Throttled: time.Duration(u.ThrottledNanos), ThrottledPeriods: u.ThrottledPeriods,
 		Quota: time.Duration(u.QuotaNanos), Period: time.Duration(u.PeriodNanos), Memory: u.MemoryBytes, Peak: u.PeakBytes,
 		Waited: time.Duration(u.WaitedNanos), WaitsUnknown: u.WaitsUnknown != "",
 		Wakes: u.Wakes, LateWakes: u.LateWakes,
-	})
+	}
+	s.meter.Container(name, reading)
+	s.parts.Container(name, reading)
 }
 
 func (m *sampler) readPod(run protocol.Run, s *samples) {
@@ -129,4 +137,5 @@ func (m *sampler) readPod(run protocol.Run, s *samples) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.meter.Pod(reading)
+	s.parts.Pod(reading)
 }

@@ -74,6 +74,12 @@ func (s *session) awaitNews(ctx context.Context, urgent uint64, sent protocol.Re
 			return
 		}
 	}
+	s.mu.Lock()
+	hurry := len(s.journal.Marks) > len(sent.Marks)
+	s.mu.Unlock()
+	if hurry {
+		return // faults count from a mark, on other machines, too
+	}
 	// Give the report that is on its way time to arrive: it may be the only one for a while that
 	// the coordinator sees. Should it be slower all the same, its sequence number tells that it is
 	// the older one.
@@ -98,10 +104,24 @@ func (s *session) applyDirective(directive protocol.Directive) {
 	if same {
 		return
 	}
+	heard := launcher.Monotonic()
 	s.record(func(j *journal) {
 		j.Directive = &directive
+		s.hear(directive.Run, heard)
 		s.volatile.directiveSeen = true
 	})
+}
+
+// hear notes when actions came that count from marks. The caller holds the lock.
+func (s *session) hear(run *protocol.Run, at int64) {
+	if run == nil {
+		return
+	}
+	for _, a := range run.Actions {
+		if a.After != nil && s.volatile.heard[a.ID] == 0 {
+			s.volatile.heard[a.ID] = at
+		}
+	}
 }
 
 // report builds the report. The caller holds the lock.
@@ -109,7 +129,7 @@ func (s *session) report() protocol.Report {
 	d := s.directiveLocked()
 	r := protocol.Report{
 		Incarnation: s.volatile.incarnation, DirectiveVersion: d.Version, FilesDigest: s.journal.FilesDigest,
-		Unresolved: s.resolver.unresolved(), Commands: s.journal.Commands, Actions: s.journal.Actions,
+		Unresolved: s.resolver.unresolved(), Commands: s.journal.Commands, Actions: s.journal.Actions, Marks: s.journal.Marks, Measured: s.journal.Measured,
 		AtBarrier: s.volatile.atBarrier, Progress: s.volatile.progress, Load: s.volatile.load, Over: s.journal.Over, Sent: s.journal.Sent,
 		Finished: s.volatile.finished, HandedOver: s.volatile.handedOver, Failure: s.volatile.failure, Unreadable: s.volatile.unreadable, Host: s.host, TCPResets: s.sampler.tcpResets(),
 		ResetsCounted: s.journal.ResetsAfter != nil, Resources: s.journal.Resources,

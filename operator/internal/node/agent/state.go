@@ -41,7 +41,8 @@ type volatile struct {
 	failure       string
 	unreadable    bool // failure is about what the process left
 	directiveSeen bool
-	acting        map[string]bool // actions of which it is known that this replica carries them out
+	heard         map[string]int64 // when actions that count from marks came, on CLOCK_MONOTONIC
+	acting        map[string]bool  // actions of which it is known that this replica carries them out
 	health        netem.Health
 	// healthUnreported is how often in a row the shaper did not report its health.
 	healthUnreported int
@@ -52,7 +53,7 @@ func newState(config Config) (*state, error) {
 	s := &state{
 		podFiles: podFiles{config},
 		changed:  make(chan struct{}),
-		volatile: volatile{incarnation: crand.Text(), resolved: map[string]bool{}, acting: map[string]bool{}},
+		volatile: volatile{incarnation: crand.Text(), resolved: map[string]bool{}, acting: map[string]bool{}, heard: map[string]int64{}},
 	}
 	var err error
 	if s.journal, err = loadJournal(config.RunDir); err != nil {

@@ -50,6 +50,7 @@ func (w *watcher) doWatch(ctx context.Context) {
 		return
 	}
 	for lost := false; ; {
+		run.Actions = w.directive().Run.Actions // marks date some meanwhile
 		if !lost && !w.changesSoon(run) {
 			if different := w.links.check(); different != "" {
 				w.shaping.reportLost(different)
@@ -227,6 +228,18 @@ func touched(action timeline.Action, peers []protocol.NetworkPeer) []netip.Addr 
 		}
 	}
 	return found
+}
+
+// foresee tells the canary of an action that counts from a mark, and of its end.
+func (w *watcher) foresee(run protocol.Run, action timeline.Action) {
+	w.mu.Lock()
+	canary, n := w.canary, w.directiveLocked().Network
+	w.mu.Unlock()
+	if canary == nil || n == nil || action.After == nil || action.Ends != "" {
+		return
+	}
+	both := slices.DeleteFunc(slices.Clone(run.Actions), func(a timeline.Action) bool { return a.ID != action.ID && a.Ends != action.ID })
+	canary.Disturb(disturbances(both, n.Peers, w.clock.monotonic(run.ZeroUnixNanos))...)
 }
 
 // disturbed tells the canary of an action that came later than planned.

@@ -62,7 +62,7 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		names[h.IP] = h.Names[0]
 	}
 	recorder := NewRecorder(c.Name, names, record)
-	recorder.started(Event{Kind: "start"})
+	recorder.started(Event{Kind: "start", Pod: podOf(inherited)})
 	env, shell := c.environment(inherited), ShellIn("/")
 	server := NewServer(ServerOptions{
 		HostKey: keys.Host, AuthorizedKey: keys.User.PublicKey(), User: c.User, Home: c.Home, Shell: shell, Env: env, Recorder: recorder, Record: record.Name(),
@@ -78,6 +78,16 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		stop()
 		err = errors.Join(err, <-served)
 	}()
+	marks, err := newMarker(c)
+	if err != nil {
+		return 1, err
+	}
+	defer marks.close()
+	for _, file := range marks.files() {
+		if file != "" {
+			go marks.follow(serving, file)
+		}
+	}
 	fmt.Fprintf(stdout, "assay: %s answers SSH on port %d\n", c.Name, c.Port)
 	if c.Script == nil {
 		<-ctx.Done()
@@ -85,8 +95,23 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 	}
 	env = append(env, "HOME="+c.Home, "USER="+c.User, "LOGNAME="+c.User, "SHELL="+shell)
 	script := (*Script)(c.Script)
-	code, err = script.run(ctx, c, env, recorder, stdout, stderr)
+	out, drained, err := marks.ofScript(stdout, stderr)
+	if err != nil {
+		return 1, err
+	}
+	code, err = script.run(ctx, c, env, recorder, out)
+	drained()
 	return code, errors.Join(err, script.handOver(c, keys))
+}
+
+// podOf is the pod that the machine is.
+func podOf(inherited []string) string {
+	for _, v := range inherited {
+		if name, is := strings.CutPrefix(v, "ASSAY_POD="); is {
+			return name
+		}
+	}
+	return ""
 }
 
 // environment of sessions: that of the container, without what names the pod.

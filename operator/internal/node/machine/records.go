@@ -22,6 +22,8 @@ type Event struct {
 	ID int64 `json:"id,omitempty"`
 	// Machine that wrote the line.
 	Machine string `json:"machine"`
+	// Pod that the machine is; where it came up.
+	Pod string `json:"pod,omitempty"`
 	// From is the machine that connected, or its address.
 	From string `json:"from,omitempty"`
 	// What ran: exec, shell or sftp, of a session.

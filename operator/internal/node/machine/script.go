@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -37,7 +36,7 @@ type Script protocol.MachineScript
 const begunFile = "script-begun"
 
 // run runs the script once and returns its exit code.
-func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Recorder, stdout, stderr io.Writer) (int, error) {
+func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Recorder, out streams) (int, error) {
 	begun := filepath.Join(c.RunDir, begunFile)
 	switch file, err := os.OpenFile(begun, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); {
 	case errors.Is(err, fs.ErrExist):
@@ -57,11 +56,13 @@ func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Rec
 		}
 	}
 	command := exec.Command(s.Command[0], s.Command[1:]...)
-	command.Dir, command.Env, command.Stdout, command.Stderr = dir, env, stdout, stderr
+	command.Dir, command.Env, command.Stdout, command.Stderr = dir, env, out.stdout, out.stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	command.WaitDelay = time.Second // what it left behind may hold the output open for ever
 	event := recorder.started(Event{Kind: "script", Command: strings.Join(s.Command, " ")})
-	if err := command.Start(); err != nil {
+	err := command.Start()
+	out.started()
+	if err != nil {
 		event.end(127)
 		return 127, fmt.Errorf("start the script in %s: %w", dir, err)
 	}
@@ -82,7 +83,7 @@ func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Rec
 			message += ": " + busy
 		}
 		recorder.started(Event{Kind: "deadline", Message: message})
-		fmt.Fprintf(stderr, "assay: %s\n", message)
+		fmt.Fprintf(out.errors, "assay: %s\n", message)
 		_ = unix.Kill(-command.Process.Pid, unix.SIGKILL)
 		<-over
 		event.end(ExitDeadline)

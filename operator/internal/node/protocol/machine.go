@@ -31,8 +31,35 @@ type MachineConfig struct {
 	// is.
 	OutDir string `json:"outDir"`
 	RunDir string `json:"runDir"`
+	// Marks that lines of output on this machine are.
+	Marks []MachineMark `json:"marks,omitempty"`
 	// Script that runs on this machine; nil: none does.
 	Script *MachineScript `json:"script,omitempty"`
+}
+
+// MarksFile is where the program of a machine writes the marks that it finds, a MarkLine in each
+// line.
+const MarksFile = RunDir + "/marks.jsonl"
+
+// MaxMarks is how many marks of a machine are kept.
+const MaxMarks = 1000
+
+// MachineMark is a mark that lines of output are.
+type MachineMark struct {
+	Name string `json:"name"`
+	// Pattern is a regular expression that the line matches.
+	Pattern string `json:"pattern"`
+	// File that the line is written to. Empty: the script prints it.
+	File string `json:"file,omitempty"`
+}
+
+// MarkLine is a line that was a mark.
+type MarkLine struct {
+	Name   string            `json:"name"`
+	Groups map[string]string `json:"groups,omitempty"`
+	Line   string            `json:"line"`
+	// MonotonicNanos is when the line was read, on the CLOCK_MONOTONIC of the node.
+	MonotonicNanos int64 `json:"monotonicNanos"`
 }
 
 // MachineScript is the run of an artifact: what its authors start on one of the machines.

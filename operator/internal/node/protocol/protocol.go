@@ -119,6 +119,8 @@ type Directive struct {
 	Volumes []Volume `json:"volumes,omitempty"`
 	// Client says how the pod's client is held, ended and read. Nil for replicas.
 	Client *Client `json:"client,omitempty"`
+	// Marks asks for the marks that the pod's program finds in lines of output.
+	Marks bool `json:"marks,omitempty"`
 	// Machine says that this is no pod of a System, but the one that resets its node: Run's actions
 	// are Resets, and nothing else is set.
 	Machine *Machine `json:"machine,omitempty"`
@@ -262,8 +264,14 @@ type Run struct {
 	// Ended is when the run was over before its window was, relative to t = 0. Agents measure until
 	// then. 0: it goes on. Only the run of a script ends so.
 	Ended time.Duration `json:"ended,omitempty"`
-	// Actions of this pod.
+	// Actions of this pod. Later are those that count from marks that have not come: they need what
+	// the others need, and have no instants.
 	Actions []timeline.Action `json:"actions,omitempty"`
+	Later   []timeline.Action `json:"later,omitempty"`
+	// Measured are the parts of a run that is over of which agents say apart what was used. ByParts:
+	// there will be some.
+	ByParts  bool            `json:"byParts,omitempty"`
+	Measured []timeline.Span `json:"measured,omitempty"`
 	// Restarts of the pod's containers that a fault plans, which somebody else carries out.
 	Restarts []Restart `json:"restarts,omitempty"`
 }
@@ -317,6 +325,8 @@ type Report struct {
 	AtBarrier bool `json:"atBarrier"`
 	// Actions that were carried out.
 	Actions []ActionRecord `json:"actions,omitempty"`
+	// Marks that the pod's program has found, in their order.
+	Marks []timeline.Mark `json:"marks,omitempty"`
 	// Network of the pod.
 	Network *NetworkReport `json:"network,omitempty"`
 	// Progress of a running client, if it tells.
@@ -342,6 +352,8 @@ type Report struct {
 	ResetsCounted bool  `json:"resetsCounted,omitempty"`
 	// Resources that the pod used, once the window is over.
 	Resources *results.Resources `json:"resources,omitempty"`
+	// Measured is what the pod used in each of Run.Measured; an entry without seconds is not known.
+	Measured []results.Resources `json:"measured,omitempty"`
 	// Failure is set when the agent cannot go on; it says why. Unreadable: it is about what the
 	// pod's process has left. The client's report or the prepare step's output is missing, damaged
 	// or too long, or the step failed.
@@ -414,6 +426,8 @@ type ActionRecord struct {
 	ID string `json:"id"`
 	// Planned instant.
 	Planned time.Duration `json:"planned"`
+	// Known is when the agent heard of an action that counts from a mark.
+	Known time.Duration `json:"known,omitempty"`
 	// Started is when the agent began to act; for a Kill, when the first packet could have been
 	// dropped; for a Reset, what was written down before the machine went down: right to within a
 	// millisecond, or, when it was later than that, to within one write to its disk.

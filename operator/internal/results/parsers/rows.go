@@ -26,9 +26,9 @@ type rowsReport struct {
 }
 
 type machineEvent struct {
-	Kind, Machine, From, What, Command, Message string
-	BeginUnixNanos, EndUnixNanos                int64
-	ExitCode                                    *int
+	Kind, Machine, Pod, From, What, Command, Message string
+	BeginUnixNanos, EndUnixNanos                     int64
+	ExitCode                                         *int
 }
 
 func parseRows(r io.Reader, o Options) (results.Client, error) {
@@ -54,7 +54,7 @@ func parseRows(r io.Reader, o Options) (results.Client, error) {
 	slices.Sort(c.Unreported)
 	millis := func(unix int64) float64 { return float64(unix-o.ZeroUnixNanos) / 1e6 }
 	for _, e := range report.Events {
-		s := results.Session{Kind: e.Kind, Machine: e.Machine, From: e.From, What: e.What, Command: e.Command, Message: e.Message, BeginMillis: millis(e.BeginUnixNanos), ExitCode: e.ExitCode}
+		s := results.Session{Kind: e.Kind, Machine: e.Machine, Pod: e.Pod, From: e.From, What: e.What, Command: e.Command, Message: e.Message, BeginMillis: millis(e.BeginUnixNanos), ExitCode: e.ExitCode}
 		if e.EndUnixNanos != 0 {
 			end := millis(e.EndUnixNanos)
 			s.EndMillis = &end

@@ -17,6 +17,12 @@ var WrongMachines = map[string]Wrong{
 	"a rate in us":                 {[]Edit{set("script.results.numbers.0.unit", "us")}, "spec.script.results.numbers[0].unit", `"us"`, "Throughput has no such unit"},
 	"numbers of a format of HATS":  {[]Edit{set("script.results.format", "HATSTable")}, "spec.script.results.numbers", "", "says itself what its numbers are"},
 	"template of a host's name":    {[]Edit{set("machines.0.hostnames", "'node-{{.Index'")}, "spec.machines[0].hostnames", "", "must be a Go template"},
+	"a pattern that is none":       {[]Edit{set("script.marks.0.pattern", "'('")}, "spec.script.marks[0].pattern", `"("`, "is no regular expression"},
+	"a mark of no machine":         {[]Edit{set("script.marks.2.machine", "node-x")}, "spec.script.marks[2].machine", `"node-x"`, "has no machine of this name"},
+	"a mark of another's output":   {[]Edit{set("script.marks.2.file", "")}, "spec.script.marks[2].file", "Required value", "what a machine other than the script's prints is in files there"},
+	"a mark out of the home":       {[]Edit{set("script.marks.2.file", "../x")}, "spec.script.marks[2].file", "../x", `must not contain ".."`},
+	"a window to no mark":          {[]Edit{set("script.results.window.to", "don")}, "spec.script.results.window.to", `"don"`, "spec.script.marks has no mark"},
+	"a window of no row":           {[]Edit{set("script.results.window.from", "done")}, "spec.script.results.window.from", `"done"`, "its pattern needs a group (?P<scheme>...)"},
 	"home that is no absolute one": {[]Edit{set("machines.0.home", "/home/../etc")}, "spec.machines[0].home", "/home/../etc", ""},
 }
 
@@ -27,6 +33,9 @@ var WrongScripts = map[string]Wrong{
 	"a row's value twice":            {[]Edit{set("sweep.0.values", "[lock, lock]")}, "spec.sweep[0].values[1]", `"lock"`, "Duplicate value"},
 	"no axis for the rows":           {[]Edit{set("sweep", "[{axis: scheme, values: [lock, queue]}]"), set("claims", "[]")}, "spec.sweep", "Required value", `tells its rows apart by "threads"`},
 	"fault on an unknown machine":    {[]Edit{set("faults", "[{name: crash, at: 1s, everyPoint: true, nodeKill: {target: {machine: mode-1}}}]")}, "spec.faults[0]", `"mode-1"`, `target.machine: System "store-artifact"`},
+	"fault from an unknown mark":     {[]Edit{set("faults.0.mark.name", "rows")}, "spec.faults[0].mark.name", `"rows"`, "declares no mark"},
+	"fault from an unknown group":    {[]Edit{set("faults.0.mark.groups", "{shema: lock}")}, "spec.faults[0].mark.groups", `"shema"`, "has no group"},
+	"fault at once at a mark":        {[]Edit{set("faults.0.at", "1ms")}, "spec.faults[0].at", `"1ms"`, "must be at least 100ms after a mark"},
 	"scripts and clients":            {[]Edit{set("systems", "[{name: store-artifact}, {name: store-clients}]")}, "spec.systems", "store-artifact", "some have a script and others have clients"},
 	"until all claims are decided":   {[]Edit{set("repetitions", "{min: 3, max: 9, until: {relativeCI: 5%}}")}, "spec.repetitions.until", "", "set min to a fixed number of runs"},
 	"load of a script":               {[]Edit{set("sweep.-", "{axis: clients, values: [1, 2]}")}, "spec.sweep[2].axis", `"clients"`, "a script has clients of its own"},

@@ -23,7 +23,7 @@ type Fault struct {
 	Mark *FaultMark `json:"mark,omitempty"`
 
 	// at is when it happens, relative to t = 0 or to the mark. A negative time lies in the warm-up.
-	// From a mark at least 100ms, since the other machines must hear of it.
+	// From a mark at least 250ms, since the other machines must hear of it.
 	// +optional
 	At Duration `json:"at,omitempty"`
 

@@ -17,7 +17,7 @@ import (
 // LeastAfterMark is the least time between a mark and what counts from it. The mark goes from the
 // machine that finds it to the manager, and from there to the machines that act: see make
 // bench-marks.
-const LeastAfterMark = 100 * time.Millisecond
+const LeastAfterMark = 250 * time.Millisecond
 
 // after is the mark that a fault counts from, or nil.
 func after(f *v1alpha1.Fault) *timeline.After {

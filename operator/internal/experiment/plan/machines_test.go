@@ -185,7 +185,7 @@ func TestFaultsCountFromMarks(t *testing.T) {
 		"one machine from two marks":     {change: func(*v1alpha1.Fault) {}, more: []v1alpha1.Fault{other}},
 		"another mark":                   {change: func(f *v1alpha1.Fault) { f.Mark.Name = "rows" }, want: `spec.faults[0].mark.name: Invalid value: "rows": System "s" declares no mark`},
 		"another group":                  {change: func(f *v1alpha1.Fault) { f.Mark = mark("row", "shema") }, want: `spec.faults[0].mark.groups: Invalid value: "shema"`},
-		"at once":                        {change: func(f *v1alpha1.Fault) { f.At = "10ms" }, want: "must be at least 100ms after a mark"},
+		"at once":                        {change: func(f *v1alpha1.Fault) { f.At = "10ms" }, want: "must be at least 250ms after a mark"},
 		"before the mark":                {change: func(f *v1alpha1.Fault) { f.At = "-1s" }, want: "spec.faults[0].at"},
 		"a machine of which a node is":   {change: func(f *v1alpha1.Fault) { f.NodeKill.Mode = v1alpha1.KillMachine }, want: "Assay's own faults on pods alone can count from a mark"},
 		"the same machine from one mark": {change: func(*v1alpha1.Fault) {}, more: []v1alpha1.Fault{crash}, want: "spec.faults[1]"},

@@ -35,7 +35,7 @@ var WrongScripts = map[string]Wrong{
 	"fault on an unknown machine":    {[]Edit{set("faults", "[{name: crash, at: 1s, everyPoint: true, nodeKill: {target: {machine: mode-1}}}]")}, "spec.faults[0]", `"mode-1"`, `target.machine: System "store-artifact"`},
 	"fault from an unknown mark":     {[]Edit{set("faults.0.mark.name", "rows")}, "spec.faults[0].mark.name", `"rows"`, "declares no mark"},
 	"fault from an unknown group":    {[]Edit{set("faults.0.mark.groups", "{shema: lock}")}, "spec.faults[0].mark.groups", `"shema"`, "has no group"},
-	"fault at once at a mark":        {[]Edit{set("faults.0.at", "1ms")}, "spec.faults[0].at", `"1ms"`, "must be at least 100ms after a mark"},
+	"fault at once at a mark":        {[]Edit{set("faults.0.at", "1ms")}, "spec.faults[0].at", `"1ms"`, "must be at least 250ms after a mark"},
 	"scripts and clients":            {[]Edit{set("systems", "[{name: store-artifact}, {name: store-clients}]")}, "spec.systems", "store-artifact", "some have a script and others have clients"},
 	"until all claims are decided":   {[]Edit{set("repetitions", "{min: 3, max: 9, until: {relativeCI: 5%}}")}, "spec.repetitions.until", "", "set min to a fixed number of runs"},
 	"load of a script":               {[]Edit{set("sweep.-", "{axis: clients, values: [1, 2]}")}, "spec.sweep[2].axis", `"clients"`, "a script has clients of its own"},

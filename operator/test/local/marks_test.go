@@ -41,7 +41,8 @@ func TestFaultsCountFromMarks(t *testing.T) {
 			t.Errorf("nothing did %s", kind)
 		}
 	}
-	// What the script saw: a session that the kill ended, or refused to begin, and the machine's return.
+	// What the script saw: a session that the kill ended, or refused to begin, and the machine's
+	// return.
 	var failed, booted []results.Session
 	for _, s := range trial.Sessions {
 		switch {

@@ -35,8 +35,8 @@ func marksCame(o *Observation) Failure {
 	return fail(v1alpha1.ReasonMarkMissing, "%sThese marks of that name came: %s.", message, strings.Join(come, "; "))
 }
 
-// scriptSucceeded reports whether the script ended with exit code 0: what was used in the windows of
-// its rows is judged then.
+// scriptSucceeded reports whether the script ended with exit code 0: what was used in the windows
+// of its rows is judged then.
 func (o *Observation) scriptSucceeded() bool {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Client != nil && p.Report != nil && p.Report.Client != nil {

@@ -268,8 +268,8 @@ type Run struct {
 	// the others need, and have no instants.
 	Actions []timeline.Action `json:"actions,omitempty"`
 	Later   []timeline.Action `json:"later,omitempty"`
-	// Measured are the parts of a run that is over of which agents say apart what was used. ByParts:
-	// there will be some.
+	// Measured are the parts of a run that is over of which agents say apart what was used.
+	// ByParts: there will be some.
 	ByParts  bool            `json:"byParts,omitempty"`
 	Measured []timeline.Span `json:"measured,omitempty"`
 	// Restarts of the pod's containers that a fault plans, which somebody else carries out.

@@ -281,6 +281,7 @@ var keptSeeds = map[string]struct {
 	kinds []string
 }{
 	"deleted results were called unreadable":         {4, []string{"ConfigMap is deleted", "messages are lost", "node is lost"}},
+	"a plan that could not be fixed named no right":  {625, nil},
 	"a Secret that cannot be deleted held the pools": {12, []string{"Secrets cannot be read", "manager is stopped"}},
 }
 

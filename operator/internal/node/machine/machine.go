@@ -40,17 +40,9 @@ func ReadConfig(path string) (*Config, error) {
 // Run is a machine's life. It returns when ctx is done, or with the script's exit code when that
 // has ended. inherited is the environment of the container.
 func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.Writer) (code int, err error) {
-	keys, err := ReadKeys(c.Keys)
+	keys, err := c.writeFiles()
 	if err != nil {
 		return 1, err
-	}
-	if err := c.writeHome(keys); err != nil {
-		return 1, err
-	}
-	if c.HostsFile != "" {
-		if err := overwrite(c.HostsFile, hostsFile(c.Hosts), 0o644); err != nil {
-			return 1, err
-		}
 	}
 	record, err := openRecord(filepath.Join(c.OutDir, RecordFile))
 	if err != nil {
@@ -83,11 +75,7 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		return 1, err
 	}
 	defer marks.close()
-	for _, file := range marks.files() {
-		if file != "" {
-			go marks.follow(serving, file)
-		}
-	}
+	marks.followAll(serving)
 	fmt.Fprintf(stdout, "assay: %s answers SSH on port %d\n", c.Name, c.Port)
 	if c.Script == nil {
 		<-ctx.Done()
@@ -102,6 +90,19 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 	code, err = script.run(ctx, c, env, recorder, out)
 	drained()
 	return code, errors.Join(err, script.handOver(c, keys))
+}
+
+// writeFiles writes what the machine's user has in the home directory, and the names of all
+// machines, and returns the trial's keys.
+func (c *Config) writeFiles() (Keys, error) {
+	keys, err := ReadKeys(c.Keys)
+	if err != nil {
+		return keys, err
+	}
+	if err := c.writeHome(keys); err != nil || c.HostsFile == "" {
+		return keys, err
+	}
+	return keys, overwrite(c.HostsFile, hostsFile(c.Hosts), 0o644)
 }
 
 // podOf is the pod that the machine is.

@@ -205,6 +205,15 @@ func (m *marker) ofScript(stdout, stderr io.Writer) (out streams, drained func()
 	}, nil
 }
 
+// followAll looks for marks in all files, until ctx is done.
+func (m *marker) followAll(ctx context.Context) {
+	for _, file := range m.files() {
+		if file != "" {
+			go m.follow(ctx, file)
+		}
+	}
+}
+
 // follow looks for marks in what is written to a file from now on.
 func (m *marker) follow(ctx context.Context, path string) {
 	lines := &splitter{marker: m, file: path}

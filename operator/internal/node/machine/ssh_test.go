@@ -125,7 +125,7 @@ func TestCommandsOverSSH(t *testing.T) {
 		"output and exit code 0":            {args: []string{"node-1", "echo hello"}, want: "hello\n"},
 		"another exit code":                 {args: []string{"node-1", "exit 3"}, wantCode: 3},
 		"a command that is not there":       {args: []string{"node-1", "no-such-program 2>/dev/null"}, wantCode: 127},
-		"both streams":                      {args: []string{"node-1", "echo out; echo err >&2"}, want: "out\nerr\n"},
+		"both streams":                      {args: []string{"node-1", "echo out; sleep 0.3; echo err >&2"}, want: "out\nerr\n"},
 		"a signal ends it":                  {args: []string{"node-1", "kill -9 $$"}, wantCode: 255},
 		"home is the directory":             {args: []string{"node-1", "pwd"}, want: w.home + "\n"},
 		"the user's variables":              {args: []string{"node-1", "echo $HOME $USER $LOGNAME $SHELL"}, want: w.home + " author author /bin/bash\n"},

@@ -198,8 +198,8 @@ func startManager(b testing.TB, env *testenv.Env, binary string, under ...string
 		b.Fatal(err)
 	}
 	m.coordinator = coordinator
-	args := slices.Concat(under, []string{binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port="+coordinator, "--certificate-names=localhost",
-		"--namespace=default", "--webhook-port=0", "--metrics-bind-address="+m.metrics, "--metrics-open", "--health-probe-bind-address=0", "--kube-api-qps=1000"})
+	args := slices.Concat(under, []string{binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port=" + coordinator, "--certificate-names=localhost",
+		"--namespace=default", "--webhook-port=0", "--metrics-bind-address=" + m.metrics, "--metrics-open", "--health-probe-bind-address=0", "--kube-api-qps=1000"})
 	m.cmd = exec.Command(args[0], args[1:]...)
 	m.cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
 	m.cmd.Stdout, m.cmd.Stderr = output, output

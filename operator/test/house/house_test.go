@@ -186,7 +186,7 @@ func kindsOfFaults(all []source) map[string]bool {
 				if !ok {
 					continue
 				}
-				if to, ok := pointer.X.(*ast.Ident); ok && to.Name != "Duration" && to.Name != "Repeat" {
+				if to, ok := pointer.X.(*ast.Ident); ok && to.Name != "Duration" && to.Name != "FaultMark" && to.Name != "Repeat" {
 					kinds[f.Names[0].Name] = true
 				}
 			}

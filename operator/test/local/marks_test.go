@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A kill, a partition, 20 ms and a pause between machines in the third row of a script that knows
-// nothing of them, from its lines and from one in the log of another machine.
+// A script that knows nothing of faults gets a kill, a partition, 20 ms and a pause in its third
+// row. They count from its lines, and from one in the log of another machine.
 func TestFaultsCountFromMarks(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/marks.yaml")
@@ -41,8 +41,7 @@ func TestFaultsCountFromMarks(t *testing.T) {
 			t.Errorf("nothing did %s", kind)
 		}
 	}
-	// What the script saw: a session that the kill ended, or refused to begin, and the machine's
-	// return.
+	// The script saw a session that the kill ended, or refused to begin, and the machine's return.
 	var failed, booted []results.Session
 	for _, s := range trial.Sessions {
 		switch {
@@ -73,9 +72,8 @@ func TestAMarkThatNeverComes(t *testing.T) {
 	}
 }
 
-// Prints how long it takes from the instant at which a script writes a line until a signal is sent
-// on another machine that is to come 250 ms later: make bench-marks. The script reads its own clock
-// right before it writes.
+// It prints how long it takes from a line of a script to a signal on another machine that is to
+// come 250 ms later: make bench-marks. The script reads its own clock right before it writes.
 func TestFromLineToSignal(t *testing.T) {
 	trials, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_LOCAL_MARKS"), "1"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const IdlePoll = 250 * time.Millisecond
 
 // loadsEarly: without steps the clients are ready soon, and the agents read the load beforehand.
-func (s *scope) loadsEarly() bool { return len(s.system.Steps) == 0 }
+func loadsEarly(system *v1alpha1.SystemSpec) bool { return len(system.Steps) == 0 }
 
 // awaitIdle decides whether the trial, which is ready at the barrier, may start: when the machines
 // are idle, or when it has waited for long enough. It writes how the wait ended into the status.

@@ -44,7 +44,7 @@ func (p *network) run(_ context.Context, s *scope) Result {
 	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	p.director.direct(s, stage{load: s.loadsEarly()})
+	p.director.direct(s, stage{load: loadsEarly(s.system)})
 	limit, since := verifyTimeout+verifyRounds*s.longestRoundTrip(), s.trial.Status.Times.Deployed
 	if s.trial.Status.Network == nil {
 		return p.choose(s, limit)

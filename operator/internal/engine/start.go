@@ -23,7 +23,7 @@ func (p *start) run(_ context.Context, s *scope) Result {
 	}
 	order := startup.OrderOf(s.system, s.layout.GroupPods)
 	started, waiting := order.Started(s.report)
-	p.director.direct(s, stage{started: started, load: s.loadsEarly()})
+	p.director.direct(s, stage{started: started, load: loadsEarly(s.system)})
 	if waiting != "" {
 		return Wait(v1alpha1.ReasonReplicasStarting, "%s", waiting).Until(s.trial.Status.Times.NetworkVerified, order.Limit())
 	}

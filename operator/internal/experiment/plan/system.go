@@ -133,15 +133,18 @@ func (s *systemCheck) group(at *field.Path, r v1alpha1.ReplicasSpec) {
 	}
 	s.duration(at.Child("readyTimeout"), r.ReadyTimeout, bounds{time.Second, 2 * time.Hour})
 	s.stop(at.Child("stop"), r.Stop)
-	s.metrics(at.Child("metrics"), r.Metrics)
+	s.add(checkMetrics(at.Child("metrics"), r.Metrics)...)
 }
 
 // metrics checks how often they are sampled: Prometheus knows no fractions, and a shorter interval
 // than a second is a load of its own.
-func (s *systemCheck) metrics(at *field.Path, m *v1alpha1.MetricsEndpoint) {
-	if m != nil {
-		s.duration(at.Child("interval"), m.Interval, bounds{time.Second, time.Minute})
+// checkMetrics checks an endpoint, if there is one.
+func checkMetrics(at *field.Path, m *v1alpha1.MetricsEndpoint) field.ErrorList {
+	if m == nil || m.Interval == "" {
+		return nil
 	}
+	_, errs := checkDuration(at.Child("interval"), m.Interval, bounds{time.Second, time.Minute})
+	return errs
 }
 
 func (s *systemCheck) prepare(at *field.Path) {
@@ -199,7 +202,7 @@ func (s *systemCheck) clients(at *field.Path) {
 		s.log(at.Child("end", "log"), c.End.Log, c.Containers)
 		s.stop(at.Child("end", "stop"), c.End.Stop)
 	}
-	s.metrics(at.Child("metrics"), c.Metrics)
+	s.add(checkMetrics(at.Child("metrics"), c.Metrics)...)
 	s.checkMisbehaving(at.Child("misbehaving"), c)
 	if c.Results != nil && strings.Contains(c.Results.Path, "..") {
 		s.add(field.Invalid(at.Child("results", "path"), c.Results.Path, "must not contain \"..\""))

@@ -47,7 +47,8 @@ once() {
 		status=0
 		"$work/bin/kubectl-assay" run "$@" -f "$file" --profile "$profile" --set "repetitions.min=$trials" --rerun --wait >"$folder/$where-$round.txt" 2>"$folder/$where-$round.log" || status=$?
 		# One process at a time runs trials on a machine.
-		grep -q 'another kubectl assay --local runs on this machine' "$folder/$where-$round.log" && ((SECONDS - began < 1800)) || break
+		grep -q 'another kubectl assay --local runs on this machine' "$folder/$where-$round.log" || break
+		((SECONDS - began < 1800)) || break
 		sleep 5
 	done
 	case $status in

@@ -6,6 +6,7 @@ ssh m1 'mkdir -p logs'
 for scheme in lock queue; do
 	for threads in 1 4; do
 		echo "== $scheme $threads"
+		# shellcheck disable=SC2029 # the words are this machine's
 		ssh m1 "echo serving $scheme $threads >>logs/server.log"
 		served=0 end=$((SECONDS + 5))
 		while ((SECONDS < end)); do

@@ -73,7 +73,7 @@ func TestS3Outage(t *testing.T) {
 	t.Logf("%d trials were done before the outage of %v, %d at its end", before, time.Since(began).Round(time.Second), during)
 
 	o.complete(t, exp, s3Trials)
-	o.checkStored(t, o.others.s3.S3, exp)
+	o.checkStored(t, o.others.s3.Bucket, exp)
 }
 
 // s3Server is one that runs in the cluster: a store in its bucket, and a file with the chart's
@@ -86,7 +86,7 @@ type s3Server struct {
 // withS3 starts the server.
 func (o *owner) withS3(t *testing.T) *s3Server {
 	t.Helper()
-	s := &s3Server{S3: o.startS3(t), values: filepath.Join(o.dir, "s3.yaml")}
+	s := &s3Server{Bucket: o.startS3(t), values: filepath.Join(o.dir, "s3.yaml")}
 	text := fmt.Sprintf("results:\n  defaultStore: archive\n  stores:\n  - {name: archive, endpoint: 'https://s3.%s.svc:9000', bucket: results, prefix: some/where, pathStyle: true, "+
 		"credentialsSecret: assay-archive, ca: {configMap: assay-archive-ca}}\n", s3Namespace)
 	if err := os.WriteFile(s.values, []byte(text), 0o600); err != nil {

@@ -34,10 +34,10 @@ type Check struct {
 // AfterRun are the checks of a run that is over, in the order in which they are asked.
 var AfterRun = []Check{
 	{"plan known", planKnown},
+	{"marks", marksCame}, // what counts from one that did not come is not accounted for
 	{"everything accounted for", accounted},
 	{"clients counted", clientsCounted},
 	{"clocks", clocks},
-	{"marks", marksCame},
 	{"faults", faults},
 	{"cuts", cuts},
 	{"successors", successors},

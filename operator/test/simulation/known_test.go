@@ -32,7 +32,8 @@ type replacement struct{ file, old, new string }
 
 var defects = []defect{
 	{"R1", "a run whose plan is lost is judged without its faults", "was judged by", []replacement{
-		{"operator/internal/analysis/validity/validity.go", "\t{\"plan known\", planKnown},\n\t{\"everything accounted for\", accounted},\n", ""},
+		{"operator/internal/analysis/validity/validity.go", "\t{\"plan known\", planKnown},\n", ""},
+		{"operator/internal/analysis/validity/validity.go", "\t{\"everything accounted for\", accounted},\n", ""},
 	}},
 	{"R2", "a pod that is being evicted counts as alive", "unplanned", []replacement{
 		{"operator/internal/analysis/validity/live.go", "case p.Deleting && !o.Replaces:", "case false:"},

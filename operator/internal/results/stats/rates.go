@@ -22,8 +22,8 @@ const (
 //	some_i ~ Binomial(all_i, p_i),  p_i ~ Beta(s, s (1-m)/m),  s = 1/c²
 //
 // (Skellam, J. R. Stat. Soc. B 10, 1948), with a density of m^(-3/4), and c, which for a rare case
-// is the relative deviation of p_i, from 0.05 to 2.5 with a density of 1/√c. Both are ours: so the
-// interval holds its level for c from 0 to 2. Student's interval of shares whose deviation is twice
+// is the relative deviation of p_i, from 0.05 to 2.5, uniform. Both are ours: so the interval holds
+// its level for c from 0 to 2. Student's interval of shares whose deviation is twice
 // their mean ends below the truth in 19 to 34%: a trial with a burst is what carries the mean, and
 // few trials have one.
 //
@@ -73,7 +73,7 @@ func shareLikelihoods(some, all []int64, from, step float64) []float64 {
 	for k := range bursts {
 		c := leastBurst * math.Pow(mostBurst/leastBurst, float64(k)/(bursts-1))
 		s := 1 / (c * c)
-		ofCases := math.Log(c)/2 - trials*logGamma(s) // the density of c, by log c
+		ofCases := math.Log(c) - trials*logGamma(s) // the density of c, by log c
 		for _, x := range some {
 			ofCases += logGamma(float64(x) + s)
 		}

@@ -12,7 +12,7 @@ const (
 	burstShares = 140
 	bursts      = 20
 	leastBurst  = 0.05
-	mostBurst   = 2.5
+	mostBurst   = 3.5
 )
 
 // BurstyShare is the 95% interval of a share, from trials in each of which some of all cases
@@ -21,9 +21,9 @@ const (
 //
 //	some_i ~ Binomial(all_i, p_i),  p_i ~ Beta(s, s (1-m)/m),  s = 1/c²
 //
-// (Skellam, J. R. Stat. Soc. B 10, 1948), with a density of m^(-3/4), and c, which for a rare case
-// is the relative deviation of p_i, from 0.05 to 2.5, uniform. Both are ours: so the interval holds
-// its level for c from 0 to 2. Student's interval of shares whose deviation is twice
+// (Skellam, J. R. Stat. Soc. B 10, 1948), with a density of m^(-9/10), and c, which for a rare case
+// is the relative deviation of p_i, from 0.05 to 3.5 with a density of 1/√c. Both are ours: so the
+// interval holds its level for c from 0 to 2. Student's interval of shares whose deviation is twice
 // their mean ends below the truth in 19 to 34%: a trial with a burst is what carries the mean, and
 // few trials have one.
 //
@@ -73,14 +73,14 @@ func shareLikelihoods(some, all []int64, from, step float64) []float64 {
 	for k := range bursts {
 		c := leastBurst * math.Pow(mostBurst/leastBurst, float64(k)/(bursts-1))
 		s := 1 / (c * c)
-		ofCases := math.Log(c) - trials*logGamma(s) // the density of c, by log c
+		ofCases := math.Log(c)/2 - trials*logGamma(s) // the density of c, by log c
 		for _, x := range some {
 			ofCases += logGamma(float64(x) + s)
 		}
 		for i := range logs {
 			m := math.Exp(from + step*float64(i))
 			b := s * (1 - m) / m
-			sum := ofCases + math.Log(m)/4 + trials*(logGamma(s+b)-logGamma(b))
+			sum := ofCases + math.Log(m)/10 + trials*(logGamma(s+b)-logGamma(b))
 			if alike {
 				sum -= trials * logGamma(float64(all[0])+s+b)
 			}

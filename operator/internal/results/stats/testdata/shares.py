@@ -25,9 +25,9 @@ def interval(some, all_):
         low, high = interval(all_ - some, all_)
         return 1 - high, 1 - low
     logs = np.linspace(np.log(observed / 1000), np.log(min(0.9999, observed * 1000)), 140)
-    c = 0.05 * (2.5 / 0.05) ** (np.arange(20) / 19)
+    c = 0.05 * (3.5 / 0.05) ** (np.arange(20) / 19)
     m, s = np.exp(logs)[:, None], 1 / c[None, :] ** 2
-    total = np.log(c)[None, :] + np.log(m) / 4 + sum(stats.betabinom.logpmf(x, n, s, s * (1 - m) / m) for x, n in zip(some, all_))
+    total = np.log(c)[None, :] / 2 + np.log(m) / 10 + sum(stats.betabinom.logpmf(x, n, s, s * (1 - m) / m) for x, n in zip(some, all_))
     weights = np.exp(total - total.max()).sum(axis=1)
     sums = np.cumsum(weights) / weights.sum()
     at = lambda q: np.exp(np.interp(q, sums, logs))

@@ -17,10 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// eventful is a run that counts and of which much is known: three replicas and two client pods
-// whose links are shaped, a replica that is killed and revived, one that is cut off for a while, a
-// fault for whoever leads, a partition by Chaos Mesh after the window, and a measurement that is
-// required.
+// eventful is a run that counts and of which much is known. It has three replicas and two client
+// pods, whose links are shaped, and a measurement that is required. Its faults kill and revive a
+// replica, cut another one off, hit the leader, and let Chaos Mesh make a partition.
 func eventful(t *testing.T) *Observation {
 	t.Helper()
 	spec := &v1alpha1.TrialSpec{

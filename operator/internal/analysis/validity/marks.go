@@ -100,8 +100,8 @@ func hasCells(m timeline.Mark, cells map[string]string) bool {
 // excused reports whether what a pod used is not known by plan.
 func (o *Observation) excused(pod string) bool { return o.Pod(pod).Interrupted }
 
-// eachWindow judges what was measured: the window of the trial, or those of a script's rows. What
-// went on between the windows is in no number.
+// eachWindow judges what was measured: the window of the trial, or those of a script's rows. No
+// number has what went on between the windows.
 func (o *Observation) eachWindow(judge func(*v1alpha1.TrialSpec, []results.Pod, []results.MachineUse) Failure) Failure {
 	if o.RowWindows == nil {
 		return judge(o.Spec(), o.Result.Pods, o.Result.Machines)

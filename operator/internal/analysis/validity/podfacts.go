@@ -92,8 +92,8 @@ func podRestarts(p *corev1.Pod) int32 {
 	return n
 }
 
-// restarted describes the container that the kubelet restarted most, whoever put it into the pod: a
-// webhook of the cluster may have.
+// restarted describes the container that the kubelet restarted most. A webhook of the cluster may
+// have added it.
 func restarted(p *corev1.Pod) string {
 	var most corev1.ContainerStatus
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {

@@ -18,8 +18,8 @@ import (
 // number of repetitions is bounded whatever its instants say.
 const leastDisturbed = 10 * time.Second
 
-// The budgets of a repetition that is given up. failsAlike is none: whatever is left of them,
-// another trial would fail as the last ones did.
+// Why a repetition is given up: one of its two budgets is used up, or its last trials failed alike,
+// so that another one would, too.
 const (
 	retriesUsedUp  = "retries"
 	retryForUsedUp = "disturbances.retryFor"

@@ -360,7 +360,7 @@ func machineTarget(s *v1alpha1.SystemSpec, t *v1alpha1.Target, sizes []int) (v1a
 const mostMachines = 200
 
 // findMachine finds the group of a machine and its number in it by a host name, or says why there
-// is none. sizes are how many machines each group has; without them it may have any number.
+// is none. sizes are how many machines each group has. Without them, a group has mostMachines.
 func findMachine(s *v1alpha1.SystemSpec, name string, sizes []int) (group, number int, why string) {
 	for group, g := range s.Machines {
 		most := mostMachines

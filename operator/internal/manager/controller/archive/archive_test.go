@@ -475,8 +475,8 @@ func TestAnExperimentIsStored(t *testing.T) {
 	}
 }
 
-// Whoever could write a trial's ConfigMap had the manager decode and store what they wrote there.
-// What the manager wrote itself has its digest in the status, and nothing else is decoded.
+// A user who may write a trial's ConfigMap could once have the manager decode and store any text.
+// The status has the digest of what the manager wrote, and the manager decodes nothing else.
 func TestResultsThatSomebodyChangedAreNotStored(t *testing.T) {
 	s := newStage(t)
 	s.complete()

@@ -89,9 +89,9 @@ func (r Results) packed(ctx context.Context, trial *v1alpha1.Trial, layout *plac
 }
 
 // keepWhole keeps a trial's results as they were before something was left out for a ConfigMap's
-// size, until they are in its store. Where nothing was left out, what was kept of earlier results
-// of the trial goes: whoever finds whole results takes them for the last. digest is that of what is
-// to be in the store.
+// size, until they are in its store. Where nothing was left out, it deletes what was
+// kept of earlier results of the trial: a reader would take them for the last ones. digest is that
+// of what is to be in the store.
 func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole results.Trial, fitted []byte) (digest string, err error) {
 	o := store.Describe("", fitted)
 	if trial.Spec.ResultsStore == "" {

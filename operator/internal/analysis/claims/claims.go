@@ -51,7 +51,8 @@ import (
 //	3            searches whose trials depend on each other; alternatives of a claim adjusted for
 //	             their number; timeouts in the clients' time count for what the rest leaves at most
 //	4            first attempts wherever disturbances left out more of one point, and bounded; P of
-//	             Fieller's intervals by Student's distribution; and so the lower end of a shape
+//	             Fieller's intervals by Student's distribution; and so the lower end of a shape;
+//	             rates of trials that deviate by more
 const Method = 4
 
 // SearchMethod is the first version of which searches are today's.
@@ -68,7 +69,7 @@ var changedByMethod3 = regexp.MustCompile(`\bcapacity\b|\|\|`)
 
 // changedByMethod4 are those of method 4, and what a verdict says whose first attempts or adjusted
 // P decide.
-var changedByMethod4 = regexp.MustCompile(`\bshape\b|` + unlikeExclusions + `|which may be chance`)
+var changedByMethod4 = regexp.MustCompile(`\b(shape|error_rate|abort_rate)\b|` + unlikeExclusions + `|which may be chance`)
 
 // ByOlderMethod reports whether results that were judged by an older method may differ from what
 // today's gives a claim: those of a plain mean, difference or quotient may not, but where today's

@@ -24,6 +24,7 @@ func TestByOlderMethod(t *testing.T) {
 		"a search of method 2": {2, "capacity(variant='a') > 5", "", true},
 		"adjusted P":           {3, "throughput(x=1) / throughput(x=2) > 2", "contradicted with P 0.02, which may be chance: ...", true},
 		"attempts of method 3": {3, "throughput(x=1) > throughput(x=2)", unlikeExclusions + ": ...", true},
+		"a rate of method 3":   {3, "error_rate(x=1) < 0.1", "", true},
 		"a shape of method 3":  {3, "shape(series='x') < 1", "", true},
 		"a search of method 3": {3, "capacity() > 5", "", false},
 		"alternatives":         {2, "throughput(x=1) > 5 || throughput(x=2) > 5", "", true},

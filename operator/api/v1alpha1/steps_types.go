@@ -6,9 +6,10 @@ type PrepareStep struct {
 	Container Container `json:"container"`
 
 	// outputPath is the directory that the command fills, absolute. All of it, at most 768 KiB
-	// packed, is put into every replica and client at the same path. Only their user can read it.
-	// It is kept in a Secret until the trial is over; with reuse, until the last trial of the
-	// experiment is over.
+	// packed, is put into every replica and client at the same path. The pod's group has the same
+	// rights on each file as its owner, so that ssh refuses a private key until a copy of it has
+	// mode 600. It is kept in a Secret until the trial is over; with reuse, until the last trial of
+	// the experiment is over.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/.+`
 	OutputPath string `json:"outputPath"`

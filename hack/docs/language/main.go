@@ -6,6 +6,7 @@
 //	go run ./hack/docs/language                   # findings, the median and the longest sentence
 //	go run ./hack/docs/language -sample 100       # and 100 random sentences, each with its length
 //	go run ./hack/docs/language docs/guide/run.md # these files only
+//	go run ./hack/docs/language -words            # how many words each page of the guide has
 //	go run ./hack/docs/language -draw -seed 7     # comments, texts of errors and names of tests
 //
 // Its exit code is 1 if a rule is broken.
@@ -24,7 +25,15 @@ func main() {
 	seed := flag.Uint64("seed", 1, "seed of the sample")
 	root := flag.String("root", ".", "folder of the repository")
 	words := flag.Bool("draw", false, "print comments, texts of errors and names of tests at random, and check nothing")
+	pages := flag.Bool("words", false, "print how many words pages of docs have, without docs/design and docs/reference, and check nothing")
 	flag.Parse()
+	if *pages {
+		if err := countWords(os.Stdout, *root); err != nil {
+			fmt.Fprintln(os.Stderr, "language:", err)
+			os.Exit(2)
+		}
+		return
+	}
 	if *words {
 		if err := draw(os.Stdout, *root, *seed); err != nil {
 			fmt.Fprintln(os.Stderr, "language:", err)

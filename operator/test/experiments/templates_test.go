@@ -95,7 +95,7 @@ func TestGuideQuotesTheSystemThatRuns(t *testing.T) {
 		}
 		files = append(files, string(text))
 	}
-	pieces := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
+	pieces := regexp.MustCompile("(?s)```yaml\n(?:# [^\n]*\n)?(.*?)```").FindAllStringSubmatch(string(guide), -1)
 	if len(pieces) < 7 {
 		t.Fatalf("%d pieces, want 7 and more", len(pieces))
 	}

@@ -30,7 +30,7 @@ func TestDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1)
+	blocks := regexp.MustCompile("(?s)```yaml\n(?:# [^\n]*\n)?(.*?)```").FindAllStringSubmatch(page, -1)
 	if len(blocks) < 3 {
 		t.Fatalf("%d yaml blocks, want the sweep and the claims", len(blocks))
 	}
@@ -192,7 +192,7 @@ func numbers(t *testing.T, list string) []float64 {
 // docSeries is the reported curve of the page, which is a block of its own.
 func docSeries(t *testing.T, page string) v1alpha1.ReportedSeries {
 	t.Helper()
-	block := regexp.MustCompile("(?s)```yaml\nreported:\n(.*?)```").FindStringSubmatch(page)
+	block := regexp.MustCompile("(?s)```yaml\n# [^\n]*\nreported:\n(.*?)```").FindStringSubmatch(page)
 	if block == nil {
 		t.Fatal("the page has no reported series")
 	}

@@ -68,7 +68,7 @@ func TestTheCookbookReadsEachProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?m)^`--client ([a-z0-9-]+)`\\.(?s:.*?)```yaml\\n(?s:(.*?))```$").FindAllStringSubmatch(string(page), -1)
+	blocks := regexp.MustCompile("(?m)^`--client ([a-z0-9-]+)`\\.(?s:.*?)```yaml\\n# System: spec.clients\\n(?s:(.*?))```$").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) != len(benchmarks.Names()) || len(blocks) < 24 {
 		t.Errorf("the page has %d blocks, there are %d programs, and 24 are promised", len(blocks), len(benchmarks.Names()))
 	}

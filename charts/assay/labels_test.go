@@ -3,6 +3,7 @@ package chart
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -140,11 +141,15 @@ func TestArtifactHubKnowsTheKinds(t *testing.T) {
 			t.Errorf("%s: %v", c.Kind, err)
 		}
 	}
+	kinds, err := filepath.Glob("files/crds/*.yaml")
+	if err != nil || len(kinds) != len(crds) {
+		t.Errorf("Artifact Hub has %d kinds, the chart %d: %v", len(crds), len(kinds), err)
+	}
 	var examples []v1alpha1.Experiment
 	if err := yaml.UnmarshalStrict([]byte(chart.Annotations["artifacthub.io/crdsExamples"]), &examples); err != nil {
 		t.Fatal(err)
 	}
-	if len(crds) != 3 || len(examples) != 1 || examples[0].Kind != "Experiment" || len(examples[0].Spec.Claims) != 1 {
-		t.Errorf("Artifact Hub has the kinds %v and the examples %v", crds, examples)
+	if len(examples) != 1 || examples[0].Kind != "Experiment" || len(examples[0].Spec.Claims) != 1 {
+		t.Errorf("Artifact Hub has the examples %v", examples)
 	}
 }

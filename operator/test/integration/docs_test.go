@@ -31,6 +31,9 @@ func TestDocumentedExamplesAreAccepted(t *testing.T) {
 		}
 		for _, example := range examples {
 			example, _, _ = strings.Cut(example, "```")
+			if strings.HasPrefix(example, "# ") {
+				continue // a part of an object; hack/docs holds it against the schema
+			}
 			obj := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(example), &obj.Object); err != nil {
 				t.Fatalf("docs/spec/%s: %v", file, err)

@@ -64,7 +64,11 @@ require (
 	golang.org/x/crypto v0.47.0
 )
 
-require github.com/kr/fs v0.1.0 // indirect
+require (
+	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
+	github.com/kr/fs v0.1.0 // indirect
+	github.com/moby/spdystream v0.5.1 // indirect
+)
 
 require github.com/opencontainers/runtime-spec v1.2.1
 

@@ -18,6 +18,10 @@ undeploy: ## Remove Assay from that cluster, with all experiments and their resu
 demo: ## From nothing to verdicts on this machine, without a cluster: one experiment at smoke size (some four minutes; the first time a few more).
 	@hack/demo.sh
 
+.PHONY: ssh-artifact
+ssh-artifact: ## From the folder of an artifact that a script drives over SSH to its verdicts, on this machine as root: systems/sweep, or FOLDER, RUN, RESULTS, ...
+	@hack/machines/artifact.sh
+
 .PHONY: local-programs
 local-programs: # what the lane local runs
 	@$(MAKE) images IMAGES="assay/agent assay/basil assay/awkward"

@@ -41,6 +41,10 @@ images-docker: images ## Build the images and load them into the local docker.
 image: ## Make an image of FILES="build/server build/client", programs that you have built, with their libraries, or of the root that debootstrap made; NAME=lab/kv; load it into every node.
 	@$(CLUSTER_MK_ROOT)/hack/images/own.sh "$(NAME)" $(FILES)
 
+.PHONY: machine-image
+machine-image: ## Make the image of machines that answer SSH: NAME=lab/exp1 FOLDER=artifact PACKAGES="python3-minimal" INSTALL=build.sh; set up once for each recipe; as root.
+	@$(CLUSTER_MK_ROOT)/hack/machines/image.sh "$(NAME)" "$(FOLDER)"
+
 .PHONY: prometheus prometheus-down
 prometheus: ## Put a small Prometheus with its operator on the cluster, to try Assay with it; ten minutes the first time.
 	@$(CLUSTER_MK_ROOT)/hack/prometheus/install.sh up

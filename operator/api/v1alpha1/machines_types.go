@@ -77,6 +77,17 @@ type MachineGroup struct {
 	// +kubebuilder:validation:MaxItems=64
 	Env []EnvVar `json:"env,omitempty"`
 
+	// boot is a command, with all arguments, that runs whenever the machine comes up: before the
+	// script begins, and again when a nodeKill has ended. The machine's user runs it in the home
+	// directory. The machine answers SSH when the command has ended, or after a minute. Processes
+	// that it leaves behind, such as a server that it started with nohup, live on. A command that
+	// exits with another code than 0 is in the trial's record, and is no failure. Each element is a
+	// template. Default: none runs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Boot []string `json:"boot,omitempty"`
+
 	// resources asked for and limited, as in a Pod.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
@@ -170,6 +181,11 @@ type HostsFile struct {
 type ScriptResults struct {
 	// path of the file, absolute or below the home directory of the script's machine; ~/ stands for
 	// that. The file is read when the script has ended, at most 256 KiB.
+	//
+	// A script that leaves a file for each point has the names of axes in braces:
+	// ~/results/{scheme}-{threads}/stats.json. Such a part of the path is the value of the axis. A
+	// part * says nothing. Neither holds a slash. At most 128 files are read, of 4 MiB each and 1
+	// MiB in all. Lists of more than 64 numbers or points in a file of JSON are left out before.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Path string `json:"path"`
@@ -177,10 +193,11 @@ type ScriptResults struct {
 	// format of the file. Table: a line that names the columns, and a line for each row, with tabs,
 	// commas or blanks between the cells. HATSTable: exp#_summary.txt of HATS. DMTreeTable:
 	// simple_results.csv of DMTree. ELECTSummary: Exp#-*.log of ELECT. EigerGraph: combined.graph
-	// of Eiger-PORT. Default: Table.
+	// of Eiger-PORT. PequinStats: stats.json of Pequin, whose only column is clients, the number of
+	// correct ones. YCSB: the report of YCSB, with no column. Default: Table.
 	// +optional
 	// +kubebuilder:default=Table
-	// +kubebuilder:validation:Enum=Table;HATSTable;DMTreeTable;ELECTSummary;EigerGraph
+	// +kubebuilder:validation:Enum=Table;HATSTable;DMTreeTable;ELECTSummary;EigerGraph;PequinStats;YCSB
 	Format string `json:"format,omitempty"`
 
 	// axes are what tells rows apart. An experiment sweeps them like parameters; no trial is run
@@ -207,6 +224,19 @@ type ScriptResults struct {
 	Window *RowWindow `json:"window,omitempty"`
 }
 
+// ManyFiles reports whether path stands for several files.
+func (r *ScriptResults) ManyFiles() bool { return strings.ContainsAny(r.Path, "{}*") }
+
+// PathAxes are the axes that path has in braces.
+func (r *ScriptResults) PathAxes() (names []string) {
+	for _, part := range strings.Split(r.Path, "{")[1:] {
+		if name, _, ok := strings.Cut(part, "}"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // RowWindow is the part of a run that a row is about, from one mark to another.
 type RowWindow struct {
 	// from is the mark that begins it. Its pattern has a named group for each axis of rows, called
@@ -229,7 +259,7 @@ type RowAxis struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
 	Name string `json:"name"`
 
-	// column of the axis. Default: its name.
+	// column of the axis. Default: its name. An axis that results.path has in braces has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Column string `json:"column,omitempty"`

@@ -1452,6 +1452,11 @@ func (in *MachineGroup) DeepCopyInto(out *MachineGroup) {
 		*out = make([]EnvVar, len(*in))
 		copy(*out, *in)
 	}
+	if in.Boot != nil {
+		in, out := &in.Boot, &out.Boot
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Resources.DeepCopyInto(&out.Resources)
 }
 

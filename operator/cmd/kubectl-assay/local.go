@@ -59,7 +59,23 @@ func (f *localFlags) connect() (session.Cluster, error) {
 		return session.Cluster{}, err
 	}
 	cluster.Namespace, cluster.Host = folder.Namespace, f
+	cluster.Machines = f.machines
 	return cluster, nil
+}
+
+// machines of a trial that runs on this machine, in whatever process.
+func (f *localFlags) machines(ctx context.Context, _, trial string) ([]session.Machine, error) {
+	found, err := local.Machines(ctx, f.runtime, trial)
+	if err != nil {
+		return nil, err
+	}
+	var all []session.Machine
+	for _, m := range found {
+		all = append(all, session.Machine{Names: m.Names, Run: func(ctx context.Context, command []string, on *session.Console, terminal bool) (int, error) {
+			return m.Run(ctx, command, on.In, on.Out, on.Err, terminal)
+		}})
+	}
+	return all, nil
 }
 
 // Refusals is session.Host's.

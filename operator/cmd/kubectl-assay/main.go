@@ -35,6 +35,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/scaffold"
 	"assay.dev/assay/operator/internal/cli/schema"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/ssh"
 	"assay.dev/assay/operator/internal/cli/steer"
 	"assay.dev/assay/operator/internal/cli/try"
 	"assay.dev/assay/operator/internal/cli/ui"
@@ -47,7 +48,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	s := &session.Session{Out: os.Stdout, Err: os.Stderr, Now: time.Now, Sleep: session.Sleep, ErrTerminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	s := &session.Session{Console: &session.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, Out: os.Stdout, Err: os.Stderr, Now: time.Now, Sleep: session.Sleep, ErrTerminal: term.IsTerminal(int(os.Stderr.Fd()))}
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		s.Terminal = true
 		s.Out = printable.Writer{To: os.Stdout}
@@ -178,7 +179,7 @@ func command(s *session.Session, here *localFlags) *cobra.Command {
 		root.AddCommand(verbs...)
 	}
 	add("run", scaffold.Command(s), schema.Command(s), parse.Command(s), plan.Command(s), try.Command(s), run.Command(s))
-	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
+	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), ssh.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
 	add("results", report.Command(s), compare.Command(s), pool.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
 	add("other", checkimage.Command(s), importer.Command(s), hosts.Command(s), version.Command(s), options(s))
 	root.SetHelpCommandGroupID("other")

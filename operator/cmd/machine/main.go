@@ -3,6 +3,7 @@
 //	machine keys DIR                 make the keys of a trial (its prepare step)
 //	machine setup [flags]            prepare the user's home and name, before the machine starts
 //	machine serve --config FILE      be the machine; exit with the script's code, where it has one
+//	machine login --config FILE [-- COMMAND...]   a shell on the machine, for kubectl assay ssh
 package main
 
 import (
@@ -28,7 +29,7 @@ func main() {
 
 func run(args []string) (code int, err error) {
 	if len(args) == 0 {
-		return 2, errors.New("usage: machine keys DIR, machine setup [flags], or machine serve --config FILE")
+		return 2, errors.New("usage: machine keys DIR, machine setup [flags], machine serve --config FILE, or machine login --config FILE [-- COMMAND...]")
 	}
 	flags := flag.NewFlagSet("machine "+args[0], flag.ContinueOnError)
 	switch args[0] {
@@ -59,6 +60,16 @@ func run(args []string) (code int, err error) {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		return c.Run(ctx, os.Environ(), os.Stdout, os.Stderr)
+	case "login":
+		path := flags.String("config", "", "file with the machine's configuration")
+		if err := flags.Parse(args[1:]); err != nil {
+			return 2, err
+		}
+		c, err := machine.ReadConfig(*path)
+		if err != nil {
+			return 1, err
+		}
+		return c.Login(os.Environ(), flags.Args(), os.Stdin, os.Stdout, os.Stderr)
 	}
 	return 2, fmt.Errorf("there is no command %q", args[0])
 }

@@ -245,6 +245,23 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 	return nil
 }
 
+// Machines are those of a trial that answer SSH and run on this machine.
+func Machines(_ context.Context, program, trial string) ([]Machine, error) {
+	entries, err := node.Entries(stateDir, program, trial+"-", v1alpha1.MachineContainer)
+	if err != nil {
+		return nil, err
+	}
+	var all []Machine
+	for _, e := range entries {
+		names, err := e.MachineNames(v1alpha1.MachineConfigFile)
+		if err != nil {
+			continue // it is not told yet what it is, or has just gone
+		}
+		all = append(all, Machine{Names: names, Run: e.Run})
+	}
+	return all, nil
+}
+
 // environment of the pods.
 func (o Options) environment() render.Environment {
 	return render.Environment{

@@ -12,7 +12,12 @@ import (
 // Describe adds nothing: no pods run here.
 func Describe(*folder.Store) error { return nil }
 
+// Machines needs Linux.
+func Machines(context.Context, string, string) ([]Machine, error) { return nil, errNeedsLinux }
+
 // Start needs Linux.
 func (o Options) Start(context.Context, string) (*Running, error) {
-	return nil, errors.New("--local runs pods by the kernel's namespaces, which only Linux has: run it in a Linux machine, or use a cluster")
+	return nil, errNeedsLinux
 }
+
+var errNeedsLinux = errors.New("--local runs pods by the kernel's namespaces, which only Linux has: run it in a Linux machine, or use a cluster")

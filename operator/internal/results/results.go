@@ -382,8 +382,8 @@ type Trial struct {
 // Session is what one session of SSH did on a machine, or the script, or an event there. Times are
 // relative to t = 0, by the machine's own clock.
 type Session struct {
-	// Kind is session, refused, script, deadline or start, as package machine has it; in a report
-	// also mark or fault.
+	// Kind is session, refused, script, deadline, start or boot, as package machine has it; in a
+	// report also mark or fault.
 	Kind    string `json:"kind"`
 	Machine string `json:"machine"`
 	// Pod that the machine is, where it came up.
@@ -396,6 +396,8 @@ type Session struct {
 	EndMillis   *float64 `json:"endMillis,omitempty"`
 	ExitCode    *int     `json:"exitCode,omitempty"`
 	Message     string   `json:"message,omitempty"`
+	// Count of the connections from there that were refused.
+	Count int `json:"count,omitempty"`
 }
 
 // Software is what carried a trial out, besides what is in its pods.

@@ -14,7 +14,9 @@ type Row struct {
 	// PointIndex and Coordinates of the row's point.
 	PointIndex  int32             `json:"pointIndex"`
 	Coordinates map[string]string `json:"coordinates"`
-	// Line of the file that the row is in, from 1; 0: it is not there.
+	// File that the row is in, where the script left several.
+	File string `json:"file,omitempty"`
+	// Line of the file that the row is in, from 1; 0: it is not there, or is the file.
 	Line int `json:"line,omitempty"`
 	// Missing says why there is no row. Empty: there is.
 	Missing string `json:"missing,omitempty"`
@@ -50,12 +52,22 @@ func SameCell(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-// ScriptTable is what a script left: the file with its numbers, or why there is none, and what ran
-// on the machines by SSH.
+// ScriptTable is what a script left: the file with its numbers, or several of them, or why there is
+// none, and what ran on the machines by SSH.
 type ScriptTable struct {
-	Text     string    `json:"text,omitempty"`
-	Missing  string    `json:"missing,omitempty"`
-	Sessions []Session `json:"sessions,omitempty"`
+	Text     string       `json:"text,omitempty"`
+	Missing  string       `json:"missing,omitempty"`
+	Files    []ScriptFile `json:"files,omitempty"`
+	Sessions []Session    `json:"sessions,omitempty"`
+}
+
+// ScriptFile is one of several files that a script left numbers in.
+type ScriptFile struct {
+	// Path of the file, absolute.
+	Path string `json:"path"`
+	// Text of the file, or why it is missing.
+	Text    string `json:"text,omitempty"`
+	Missing string `json:"missing,omitempty"`
 }
 
 // ScriptRun is what the script of a trial did by SSH, as a report shows it.
@@ -63,9 +75,24 @@ type ScriptRun struct {
 	Trial      string    `json:"trial"`
 	PointIndex int32     `json:"pointIndex"`
 	Sessions   []Session `json:"sessions"`
+	// SetUp says how the images of the machines were set up, where they say it.
+	SetUp []string `json:"setUp,omitempty"`
+	// Why the trial does not count; empty: it does.
+	Why string `json:"why,omitempty"`
 	// LeftOut is how many sessions are not shown, and Refused how many connections were refused.
 	LeftOut int `json:"leftOut,omitempty"`
 	Refused int `json:"refused,omitempty"`
+}
+
+// RefusedConnections is how many connections the machines of a trial refused: by other keys than
+// the trial's own.
+func RefusedConnections(all []Session) (n int) {
+	for _, s := range all {
+		if s.Kind == "refused" {
+			n += max(s.Count, 1) // records of before counts have a line for each
+		}
+	}
+	return n
 }
 
 // ReasonRowMissing is the reason of a row that a script did not write.

@@ -38,9 +38,10 @@ type faultSum struct {
 	late []float64
 }
 
-// Add takes in a trial. Of one that does not count nothing but its line is kept.
+// Add takes in a trial. Of one that does not count, its line and what its script did are kept.
 func (d *Details) Add(t results.Trial) {
 	d.addLine(t)
+	d.addScript(t)
 	if t.Outcome != stats.Succeeded {
 		return
 	}
@@ -53,7 +54,6 @@ func (d *Details) Add(t results.Trial) {
 	d.addLatency(t)
 	d.addResources(t)
 	d.origin.add(t)
-	d.addScript(t)
 	seen := map[*faultSum]bool{}
 	for _, f := range t.Faults {
 		s := d.fault(f.Fault, f.Kind)
@@ -144,7 +144,9 @@ func (d *Details) Into(e *results.Experiment) {
 	e.LeftOut = slices.Concat(e.LeftOut, d.withoutLatency())
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()
 	e.Collected = d.sortedFiles()
-	e.Scripts = slices.SortedFunc(slices.Values(d.scripts), func(a, b results.ScriptRun) int { return cmp.Compare(a.PointIndex, b.PointIndex) })
+	e.Scripts = slices.SortedFunc(slices.Values(d.scripts), func(a, b results.ScriptRun) int {
+		return cmp.Or(cmp.Compare(a.PointIndex, b.PointIndex), cmp.Compare(a.Why, b.Why))
+	})
 	for _, s := range slices.SortedStableFunc(slices.Values(d.resources), func(a, b *resourceSum) int { return cmp.Compare(a.Point, b.Point) }) {
 		e.Resources = append(e.Resources, s.line())
 	}

@@ -6,30 +6,39 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // mostSessions are shown of a script. What took longest, failed or ended the run is among them.
 const mostSessions = 80
 
 // sessionsLegend says how to read the table.
-const sessionsLegend = "What the script did on the trial's machines by SSH, in the first valid trial of each kind of run, in the order in which it began. " +
-	"Times are in seconds from the start of the run, by each machine's own clock. No end: it ran until the run was over, or a fault ended it. Refused: somebody offered another key than the trial's. " +
+const sessionsLegend = "What the script did on the trial's machines by SSH, in the order in which it began: in the first valid trial of each kind of run, and in the first one that does not count, whose reason comes first. " +
+	"Times are in seconds from the start of the run, by each machine's own clock. No end: it ran until the run was over, or a fault ended it. Refused: connections without the trial's key, of which the machine let none in. " +
 	"Marks are the lines from which faults and windows of rows count. Faults begin and end when that was confirmed; from a mark, it is said how long after its line."
 
-// addScript takes in what a script did, of the first valid trial of its kind of run.
+// addScript takes in what a script did, of the first valid trial of its kind of run, and of the
+// first one that does not count: what a script waited for that hung, and which session failed.
 func (d *Details) addScript(t results.Trial) {
 	if len(t.Sessions) == 0 {
 		return
 	}
-	i := slices.IndexFunc(d.scripts, func(s results.ScriptRun) bool { return s.PointIndex == t.PointIndex })
 	run := results.ScriptRun{Trial: t.Name, PointIndex: t.PointIndex}
+	if t.Outcome != stats.Succeeded {
+		run.Why = cmp.Or(t.Reason, t.Outcome) + ": " + t.Message
+	}
+	i := slices.IndexFunc(d.scripts, func(s results.ScriptRun) bool {
+		return s.PointIndex == t.PointIndex && (s.Why == "") == (run.Why == "")
+	})
 	run.Sessions, run.LeftOut = shownSessions(withFaults(t))
+	run.Refused = results.RefusedConnections(t.Sessions)
 	for _, s := range t.Sessions {
-		if s.Kind == "refused" {
-			run.Refused++
+		if s.Kind == "start" && s.Message != "" && !slices.Contains(run.SetUp, s.Message) {
+			run.SetUp = append(run.SetUp, s.Message)
 		}
 	}
 	switch {
@@ -103,6 +112,12 @@ func shownSessions(all []results.Session) (shown []results.Session, leftOut int)
 func sessionsTable(e results.Experiment) table {
 	t := table{columns: []column{{"trial", false}, {"begin s", true}, {"took s", true}, {"machine", false}, {"from", false}, {"what", false}, {"exit code", true}}}
 	for _, run := range e.Scripts {
+		if run.Why != "" {
+			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", "does not count: " + shortened(run.Why), ""})
+		}
+		for _, said := range run.SetUp {
+			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", "image: " + said, ""})
+		}
 		for _, s := range run.Sessions {
 			took, code := "-", "-"
 			if s.EndMillis != nil && s.Kind != "mark" && s.Kind != "fault" {
@@ -117,10 +132,26 @@ func sessionsTable(e results.Experiment) table {
 			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("and %d more; what failed or took longest is shown", run.LeftOut), ""})
 		}
 		if run.Refused > 0 {
-			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("%d connections were refused in all", run.Refused), ""})
+			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", refusedText(run.Refused), ""})
 		}
 	}
 	return t
+}
+
+func refusedText(n int) string {
+	if n == 1 {
+		return "1 connection was refused in all"
+	}
+	return fmt.Sprintf("%d connections were refused in all", n)
+}
+
+// shortened is a text that fits in a table.
+func shortened(text string) string {
+	const most = 240
+	if all := []rune(text); len(all) > most {
+		return string(all[:most]) + "..."
+	}
+	return text
 }
 
 // sessionText says what a session did.
@@ -133,12 +164,19 @@ func sessionText(s results.Session) string {
 	switch s.Kind {
 	case "script":
 		return "the script: " + string(command)
+	case "boot":
+		return "boot: " + string(command)
 	case "session":
 		return cmp.Or(string(command), s.What)
 	case "start":
 		return "came up"
 	case "refused":
-		return "refused"
+		text := refusedText(max(s.Count, 1))
+		text = strings.TrimSuffix(text, " in all")
+		if s.Message != "" {
+			text += ", the last one " + s.Message
+		}
+		return text
 	}
 	return cmp.Or(s.Message, s.Kind)
 }

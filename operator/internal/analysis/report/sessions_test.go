@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What a script did by SSH is in the report: the first valid trial's sessions, with what took long
-// and what failed, however many there are.
+// What a script did by SSH is in the report: the sessions of the first valid trial and of the first
+// one that does not count, with what took long and what failed, however many there are.
 func TestReportsShowWhatTheScriptDid(t *testing.T) {
 	session := func(begin, took float64, machine, command string, code int) results.Session {
 		end := begin + took
@@ -17,22 +17,25 @@ func TestReportsShowWhatTheScriptDid(t *testing.T) {
 	}
 	end, zero := 9000.0, 0
 	all := []results.Session{
-		{Kind: "start", Machine: "node-1", BeginMillis: 3},
+		{Kind: "start", Machine: "node-1", BeginMillis: 3, Message: "set up once, in 300.0 s"}, {Kind: "start", Machine: "node-2", BeginMillis: 4, Message: "set up once, in 300.0 s"},
 		{Kind: "script", Machine: "node-0", Command: "./run.sh", EndMillis: &end, ExitCode: &zero},
 		session(100, 5, "node-1", "pkill -f server.py", 1),
 	}
 	for range 200 {
 		all = append(all, session(300, 20, "node-2", "true", 0))
 	}
-	all = append(all, session(2000, 6000, "node-2", "./slow.sh", 0), results.Session{Kind: "refused", Machine: "node-1", From: "10.0.0.9", BeginMillis: 8000})
+	all = append(all, session(2000, 6000, "node-2", "./slow.sh", 0), results.Session{Kind: "refused", Machine: "node-1", From: "10.0.0.9", BeginMillis: 8000, Count: 7, Message: "to root with the key SHA256:x"})
 	var d Details
 	for _, name := range []string{"e-1", "e-0"} {
 		d.Add(results.Trial{Name: name, Outcome: "Succeeded", Sessions: all})
 	}
-	d.Add(results.Trial{Name: "e-2", PointIndex: 1, Outcome: "Invalid", Sessions: all})
+	hung := results.Session{Kind: "deadline", Machine: "node-0", BeginMillis: 9500, Message: "the script did not end within 9.5s: `ssh node-1 pkill server` has run for 2m7s"}
+	for _, name := range []string{"e-3", "e-2"} {
+		d.Add(results.Trial{Name: name, PointIndex: 1, Outcome: "Invalid", Reason: "ClientFailed", Message: "It hung.", Sessions: []results.Session{session(100, 127000, "node-1", "pkill server", 255), hung}})
+	}
 	var e results.Experiment
 	d.Into(&e)
-	if len(e.Scripts) != 1 || e.Scripts[0].Trial != "e-0" || len(e.Scripts[0].Sessions) != mostSessions || e.Scripts[0].LeftOut != 204-mostSessions {
+	if len(e.Scripts) != 2 || e.Scripts[0].Trial != "e-0" || len(e.Scripts[0].Sessions) != mostSessions || e.Scripts[0].LeftOut != 204-mostSessions {
 		t.Fatalf("of the scripts are kept %+v", e.Scripts)
 	}
 	var rows []string
@@ -42,8 +45,11 @@ func TestReportsShowWhatTheScriptDid(t *testing.T) {
 		}
 	}
 	want := []string{
-		"e-0|0.00|9.00|node-0|-|the script: ./run.sh|0", "e-0|0.10|0.01|node-1|node-0|pkill -f server.py|1", "e-0|2.00|6.00|node-2|node-0|./slow.sh|0",
-		"e-0|8.00|-|node-1|10.0.0.9|refused|-", "e-0|||||and 124 more; what failed or took longest is shown|", "e-0|||||1 connections were refused in all|",
+		"e-0|||||image: set up once, in 300.0 s|", "e-0|0.00|9.00|node-0|-|the script: ./run.sh|0", "e-0|0.10|0.01|node-1|node-0|pkill -f server.py|1", "e-0|2.00|6.00|node-2|node-0|./slow.sh|0",
+		"e-0|8.00|-|node-1|10.0.0.9|7 connections were refused, the last one to root with the key SHA256:x|-",
+		"e-0|||||and 124 more; what failed or took longest is shown|", "e-0|||||7 connections were refused in all|",
+		"e-2|||||does not count: ClientFailed: It hung.|", "e-2|0.10|127.00|node-1|node-0|pkill server|255",
+		"e-2|9.50|-|node-0|-|the script did not end within 9.5s: `ssh node-1 pkill server` has run for 2m7s|-",
 	}
 	if got := strings.Join(rows, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("the rows are\n%s\nwant\n%s", got, strings.Join(want, "\n"))

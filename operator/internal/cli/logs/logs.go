@@ -256,7 +256,7 @@ func why(t results.Trial, stored bool, o Options) string {
 	case o.Pod != "" || o.Container != "":
 		return "its results have none of that process"
 	}
-	return "its results keep the output of processes that failed only"
+	return "its results keep the output of processes that failed only; debug.keepLogs of the experiment keeps the end of all, of later trials"
 }
 
 // elsewhere says where a store has all of it.

@@ -21,6 +21,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/imported"
 )
 
@@ -46,7 +47,7 @@ func (o *SSH) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.On, "ssh", false, "for an artifact that a script drives over SSH: write machines and their script; needs --hosts, --run and --results")
 	f.StringVar(&o.Hosts, "hosts", "", "with --ssh: file with a line for each machine, the script's own first")
 	f.StringVar(&o.Run, "run", "", "with --ssh: what the authors run on the first machine, such as './run.sh'")
-	f.StringVar(&o.Results, "results", "", "with --ssh: file there that the script leaves its numbers in, such as '~/results/table.txt'")
+	f.StringVar(&o.Results, "results", "", "with --ssh: file there that the script leaves its numbers in, such as '~/results/table.txt', or one for each point, such as '~/results/{scheme}-{threads}/stats.json'")
 	f.StringVar(&o.Sample, "sample", "", "with --ssh: a file that the script has left once, on which rows and numbers are tried; default: --results, if it is on this machine")
 	f.StringArrayVar(&o.Rows, "rows", nil, "with --ssh: a column that tells rows apart, and its values that count, as in scheme=serial,threads; may be repeated; for when there is no --sample")
 	f.StringVar(&o.Dir, "dir", "", "with --ssh: directory of the artifact below the home directory; default: where the script goes (cd ~/DIR), or the name of the folder of --hosts")
@@ -130,11 +131,7 @@ func (o SSH) try(d *sshData) ([]string, error) {
 	case sample == "":
 		return []string{"No file of results was tried: fill in axes, sweep and claims by hand, or run this again with --sample FILE (a file that the script has left once) or --rows COLUMN=VALUE,VALUE"}, nil
 	}
-	text, err := os.ReadFile(sample)
-	if err != nil {
-		return nil, fmt.Errorf("read --sample: %w", err)
-	}
-	p, err := imported.Propose(sample, string(text))
+	p, err := o.propose(sample)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +148,37 @@ func (o SSH) try(d *sshData) ([]string, error) {
 	}
 	return notes, nil
 }
+
+// propose looks at a file of results, or at all files that a pattern names.
+func (o SSH) propose(sample string) (*imported.Proposal, error) {
+	several := (&v1alpha1.ScriptResults{Path: o.Results}).ManyFiles()
+	if several != (&v1alpha1.ScriptResults{Path: sample}).ManyFiles() {
+		return nil, session.Usage(fmt.Errorf("--results is %s and --sample is %s: both name one file, or both have the same axes in braces, as in ~/results/{scheme}/stats.json", o.Results, sample))
+	}
+	if !several {
+		text, err := os.ReadFile(sample)
+		if err != nil {
+			return nil, fmt.Errorf("read --sample: %w", err)
+		}
+		return imported.Propose(sample, string(text))
+	}
+	var files []results.ScriptFile
+	names, err := filepath.Glob(anyPart.ReplaceAllString(sample, "*"))
+	if err != nil {
+		return nil, session.Usage(fmt.Errorf("--sample %s: %w", sample, err))
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read --sample: %w", err)
+		}
+		files = append(files, results.ScriptFile{Path: name, Text: string(text)})
+	}
+	return imported.ProposeFiles(sample, files)
+}
+
+// anyPart of a path that is the value of an axis.
+var anyPart = regexp.MustCompile(`\{[^{}/]*\}`)
 
 // take puts a proposal in place.
 func (d *sshData) take(p *imported.Proposal) {
@@ -173,7 +201,7 @@ func (o SSH) found() string {
 		home, _ := os.UserHomeDir() // without one, nothing is found
 		file = filepath.Join(home, rest)
 	}
-	if _, err := os.Stat(file); err != nil {
+	if names, err := filepath.Glob(anyPart.ReplaceAllString(file, "*")); err != nil || len(names) == 0 {
 		return ""
 	}
 	return file

@@ -87,7 +87,10 @@ func ClusterOf(rest *rest.Config) (Cluster, error) {
 	logs := func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
 		return core.Pods(namespace).GetLogs(pod, o).Stream(ctx)
 	}
-	return Cluster{Client: c, Config: rest, Logs: logs}, nil
+	machines := func(ctx context.Context, namespace, trial string) ([]Machine, error) {
+		return podMachines(ctx, c, rest, namespace, trial)
+	}
+	return Cluster{Client: c, Config: rest, Logs: logs, Machines: machines}, nil
 }
 
 // errNoKubeconfig replaces client-go's error, which names an environment variable that users do not

@@ -28,6 +28,8 @@ type Session struct {
 	Color    bool
 	// ErrTerminal: Err is a terminal.
 	ErrTerminal bool
+	// Console is where the person sits who called the command.
+	Console *Console
 
 	// Now is the time.
 	Now func() time.Time
@@ -81,6 +83,8 @@ type Cluster struct {
 	Namespace string
 	// NamespaceGiven is true when the user named it for this call.
 	NamespaceGiven bool
+	// Machines are those of a trial that answer SSH and are up. Nil: they cannot be reached.
+	Machines func(ctx context.Context, namespace, trial string) ([]Machine, error)
 	// Host carries out what is applied as long as the verb runs. Nil: a manager does, in the
 	// cluster.
 	Host Host

@@ -72,6 +72,9 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
+// mostPriority that an experiment may have.
+const mostPriority = 1000
+
 // onePoint is the spec that runs one point of a plan, once: with the plan's profile applied, and
 // without claims, since one trial proves none.
 func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
@@ -98,5 +101,7 @@ func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	spec.Retries = new(int32)
 	spec.Disturbances.RetryFor = "0s" // nor does a disturbance make a second trial
 	spec.Suspend = false
+	// A person waits for it, and not for all trials of the experiment that it tries.
+	spec.Priority = min(spec.Priority+1, mostPriority)
 	return spec
 }

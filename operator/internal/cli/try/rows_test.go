@@ -7,6 +7,27 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
+// A number that clients do not print is not shown as 0. A latency of 0 that was measured is.
+func TestUnknownNumbersAreNoZeros(t *testing.T) {
+	for name, tc := range map[string]struct {
+		h    v1alpha1.Headline
+		want string
+	}{
+		"of a summary": {v1alpha1.Headline{RunSummary: true, ThroughputMilli: 1500, P99LatencyMicroseconds: 2500, Unreported: []string{"aborted", "errors"}},
+			"  throughput    1.5 tx/s\n  latency       mean not known, p50 not known, p99 2.50 ms\n" +
+				"  transactions  an unknown number of committed, an unknown number of attempts aborted, an unknown number of errors, 0 timeouts\n"},
+		"without a throughput": {v1alpha1.Headline{RunSummary: true, Committed: 7, MeanLatencyMicroseconds: 10},
+			"  throughput    not known\n  latency       mean 0.01 ms, p50 not known, p99 not known\n  transactions  7 committed, 0 attempts aborted, 0 errors, 0 timeouts\n"},
+		"of requests": {v1alpha1.Headline{Committed: 7, ThroughputMilli: 700},
+			"  throughput    0.7 tx/s\n  latency       mean 0.00 ms, p50 0.00 ms, p99 0.00 ms\n  transactions  7 committed, 0 attempts aborted, 0 errors, 0 timeouts\n"},
+	} {
+		var out strings.Builder
+		if writeHeadline(&out, &tc.h); out.String() != tc.want {
+			t.Errorf("%s: it shows\n%swant\n%s", name, out.String(), tc.want)
+		}
+	}
+}
+
 // A try of a script shows its rows. A value that a row lacks is not shown as 0.
 func TestRowsOfAScriptAreShown(t *testing.T) {
 	var out strings.Builder

@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
 	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results"
 )
 
 const (
@@ -49,7 +50,7 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "try -f FILE --point AXIS=VALUE,...",
 		Short: "Run one point of an experiment once",
 		Long: "Run one point of an experiment once, with the files as they are now: an experiment of its own with one trial, no retry and no claims. Its name ends in -try- and four characters, and\n" +
-			"its label " + v1alpha1.LabelTry + " names the experiment. No average includes its numbers.\n\n" +
+			"its label " + v1alpha1.LabelTry + " names the experiment. No average includes its numbers. Where experiments share machines, it goes before the rest of its own: its priority is one higher.\n\n" +
 			"try shows progress on stderr, then the numbers of the trial, or why it is not valid and the end of what its processes have printed. The experiment stays until you delete it.\n\n" +
 			session.ExitHelp(),
 		Example: "  kubectl assay try -f experiments/failure-fp.yaml --profile smoke --point clients=2,variant=ideal\n" +
@@ -229,8 +230,29 @@ func writeHeadline(out io.Writer, h *v1alpha1.Headline) {
 	if h == nil {
 		return
 	}
-	millis := func(us int64) string { return fmt.Sprintf("%.2f ms", float64(us)/1000) }
-	fmt.Fprintf(out, "  throughput    %.1f tx/s\n", float64(h.ThroughputMilli)/1000)
+	// A number of a summary is 0 when the clients did not print it.
+	millis := func(us int64) string {
+		if us == 0 && h.RunSummary {
+			return "not known"
+		}
+		return fmt.Sprintf("%.2f ms", float64(us)/1000)
+	}
+	counted := func(n int64, counter string) string {
+		if slices.Contains(h.Unreported, counter) {
+			return "an unknown number of"
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	throughput := fmt.Sprintf("%.1f tx/s", float64(h.ThroughputMilli)/1000)
+	if h.RunSummary && h.ThroughputMilli == 0 {
+		throughput = "not known"
+	}
+	fmt.Fprintf(out, "  throughput    %s\n", throughput)
 	fmt.Fprintf(out, "  latency       mean %s, p50 %s, p99 %s\n", millis(h.MeanLatencyMicroseconds), millis(h.P50LatencyMicroseconds), millis(h.P99LatencyMicroseconds))
-	fmt.Fprintf(out, "  transactions  %d committed, %d attempts aborted, %d errors, %d timeouts\n", h.Committed, h.Aborted, h.Errors, h.Timeouts)
+	committed := strconv.FormatInt(h.Committed, 10)
+	if h.RunSummary && h.Committed == 0 {
+		committed = "an unknown number of"
+	}
+	fmt.Fprintf(out, "  transactions  %s committed, %s attempts aborted, %s errors, %s timeouts\n",
+		committed, counted(h.Aborted, results.CounterAborted), counted(h.Errors, results.CounterErrors), counted(h.Timeouts, results.CounterTimeouts))
 }

@@ -122,7 +122,7 @@ func TestTriesOnePointOnce(t *testing.T) {
 	if e.Labels[v1alpha1.LabelTry] != "pingpong" || !strings.HasPrefix(e.Name, "pingpong-try-") || len(e.Name) != 17 {
 		t.Errorf("experiment %s with labels %v", e.Name, e.Labels)
 	}
-	if len(e.Spec.Claims) > 0 || len(e.Spec.Profiles) > 0 || e.Spec.Repetitions.Min != 1 || *e.Spec.Retries != 0 || e.Spec.Disturbances.RetryFor != "0s" {
+	if len(e.Spec.Claims) > 0 || len(e.Spec.Profiles) > 0 || e.Spec.Priority != 1 || e.Spec.Repetitions.Min != 1 || *e.Spec.Retries != 0 || e.Spec.Disturbances.RetryFor != "0s" {
 		t.Errorf("%d claims, %d profiles, repetitions %+v, %d retries, disturbances %+v", len(e.Spec.Claims), len(e.Spec.Profiles), e.Spec.Repetitions, *e.Spec.Retries, e.Spec.Disturbances)
 	}
 	if out, want := s.Out.(*bytes.Buffer).String(), `Try of pingpong: clients=8, f=2

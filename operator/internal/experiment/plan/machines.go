@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/results/imported"
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
@@ -41,6 +42,7 @@ func (s *systemCheck) machines(root *field.Path) {
 		for j, e := range g.Env {
 			s.template(here.Child("env").Index(j).Child("value"), e.Value)
 		}
+		s.templates(here.Child("boot"), g.Boot)
 		s.directory(here.Child("home"), g.HomeOrDefault(), map[string]string{})
 		if root := g.RunAsUser != nil && *g.RunAsUser == 0; root != (g.UserOrDefault() == "root") {
 			s.add(field.Invalid(here.Child("user"), g.UserOrDefault(), "the user root, and no other, has the number 0: set user: root and runAsUser: 0, or neither"))
@@ -78,6 +80,7 @@ func (s *systemCheck) script(at *field.Path) {
 		}
 	}
 	s.marks(at)
+	checkResultFiles(s, at.Child("results"), &script.Results)
 	columns := map[string]string{}
 	taken := func(at *field.Path, column string) {
 		if other, twice := columns[column]; twice {
@@ -91,7 +94,9 @@ func (s *systemCheck) script(at *field.Path) {
 	}
 	for i, a := range script.Results.Axes {
 		here := at.Child("results", "axes").Index(i)
-		taken(here.Child("column"), a.ColumnOrDefault())
+		if !slices.Contains(script.Results.PathAxes(), a.Name) {
+			taken(here.Child("column"), a.ColumnOrDefault())
+		}
 		if slices.Contains(builtinAxes, a.Name) || a.Name == systemAxis || declared[a.Name] {
 			s.add(field.Invalid(here.Child("name"), a.Name, "is the name of another axis or of a parameter; call the axis otherwise, and name its column"))
 		}
@@ -109,6 +114,26 @@ func (s *systemCheck) script(at *field.Path) {
 	}
 	if script.Results.Format != "" && script.Results.Format != "Table" && len(script.Results.Numbers) > 0 {
 		s.add(field.Forbidden(at.Child("results", "numbers"), "the format "+script.Results.Format+" says itself what its numbers are; remove numbers"))
+	}
+}
+
+// checkResultFiles checks a path that stands for several files.
+func checkResultFiles(s *systemCheck, at *field.Path, of *v1alpha1.ScriptResults) {
+	if !of.ManyFiles() {
+		return
+	}
+	if err := imported.CheckPath(of.Path); err != nil {
+		s.add(field.Invalid(at.Child("path"), of.Path, err.Error()))
+		return
+	}
+	for _, name := range of.PathAxes() {
+		i := slices.IndexFunc(of.Axes, func(a v1alpha1.RowAxis) bool { return a.Name == name })
+		switch {
+		case i < 0:
+			s.add(field.Invalid(at.Child("path"), of.Path, fmt.Sprintf("has {%s}, and results.axes has no such axis: add {name: %[1]s}", name)))
+		case of.Axes[i].Column != "":
+			s.add(field.Forbidden(at.Child("axes").Index(i).Child("column"), fmt.Sprintf("results.path has {%s}, which gives the axis its value; remove column", name)))
+		}
 	}
 }
 

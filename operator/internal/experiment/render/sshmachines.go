@@ -105,7 +105,7 @@ func (t *Trial) hosts() (hosts []protocol.MachineHost, own map[string]string, er
 }
 
 // machineOf gives a pod that is a machine what its program needs to know.
-func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, script *protocol.MachineScript) error {
+func (t *Trial) machineOf(ctx *Context, pod *Pod, name string, g *v1alpha1.MachineGroup, script *protocol.MachineScript) error {
 	if g == nil {
 		return nil
 	}
@@ -116,6 +116,11 @@ func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, scrip
 	config := protocol.MachineConfig{
 		Name: own[name], User: g.UserOrDefault(), Home: g.HomeOrDefault(), Port: 22, Keys: v1alpha1.MachineKeys, Hosts: hosts, HostsFile: "/etc/hosts",
 		OutDir: protocol.OutDir, RunDir: protocol.RunDir, Marks: t.marksOf(hosts, own[name], g, script != nil), Script: script,
+	}
+	if len(g.Boot) > 0 {
+		if config.Boot, err = ctx.argv("spec.machines["+g.Name+"].boot", g.Boot); err != nil {
+			return err
+		}
 	}
 	pod.Directive.Marks = len(config.Marks) > 0
 	content, err := json.MarshalIndent(config, "", "  ")

@@ -124,7 +124,7 @@ func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 		return nil, err
 	}
 	g, _ := t.system.MachineOf(false, r.Component, r.Index)
-	if err := t.machineOf(pod, r.Name, g, nil); err != nil {
+	if err := t.machineOf(ctx, pod, r.Name, g, nil); err != nil {
 		return nil, err
 	}
 	pod.Directive.FilesDigest = protocol.FilesDigest(pod.Files)
@@ -172,7 +172,7 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 		return nil, err
 	}
 	g, _ := t.system.MachineOf(true, "", 0)
-	if err := t.machineOf(pod, c.Name, g, script); err != nil {
+	if err := t.machineOf(ctx, pod, c.Name, g, script); err != nil {
 		return nil, err
 	}
 	pod.Directive.FilesDigest = protocol.FilesDigest(pod.Files)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -212,15 +213,15 @@ func (l *Launcher) start(spec Start) error {
 	return nil
 }
 
-// launch starts the process of l.spec. The caller holds l.mu, and before it the mutex of pauses. A
-// command that cannot be started has "exited" with 127, as in a shell, and the kept stderr and the
-// tail say why.
-func (l *Launcher) launch() {
+// launch starts the process of l.spec, with some more variables. The caller holds l.mu, and before
+// it the mutex of pauses. A command that cannot be started has "exited" with 127, as in a shell,
+// and the kept stderr and the tail say why.
+func (l *Launcher) launch(variables ...string) {
 	l.exited, l.flushed = make(chan struct{}), make(chan struct{})
 	l.state.Starts++
 	l.state.Process, l.state.StartedAt = Running, Monotonic()
 	l.state.ExitCode, l.state.ExitedAt, l.state.Asked, l.state.OutputComplete = 0, 0, false, false
-	if err := l.launchProcess(); err != nil {
+	if err := l.launchProcess(variables); err != nil {
 		line := []byte(fmt.Sprintf("launcher: %v\n", err))
 		l.keep(l.stderr, l.mirrors[1], line)
 		l.state.Process, l.state.ExitedAt, l.state.ExitCode, l.state.OutputComplete = Exited, Monotonic(), 127, true
@@ -230,7 +231,7 @@ func (l *Launcher) launch() {
 	l.tell()
 }
 
-func (l *Launcher) launchProcess() error {
+func (l *Launcher) launchProcess(variables []string) error {
 	outRead, outWrite, err := pipe()
 	if err != nil {
 		return err
@@ -244,7 +245,7 @@ func (l *Launcher) launchProcess() error {
 	defer unix.Close(errWrite)
 	var pid int
 	err = bound(l.spec.Processors, func() (err error) {
-		pid, err = spawn(l.spec.Command, environment(l.spec.Env), l.spec.Dir, outWrite, errWrite)
+		pid, err = spawn(l.spec.Command, environment(slices.Concat(l.spec.Env, variables)), l.spec.Dir, outWrite, errWrite)
 		return err
 	})
 	if err != nil {
@@ -337,7 +338,7 @@ func (l *Launcher) respawn(exited chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.exited == exited && l.state.Process == Running && !l.stopping && !l.holding.Load() {
-		l.launch()
+		l.launch(RespawnedVariable + "=1")
 	}
 }
 

@@ -19,7 +19,7 @@ func (b *box) awaitStarts(n int) string {
 
 func TestAProcessThatASignalEndsIsStartedAgain(t *testing.T) {
 	b := newBox(t, boxOptions{})
-	script := `echo $$ >> "$DIR/pids"; trap "" TERM; sleep 60 & wait; wait`
+	script := `echo "${ASSAY_RESPAWNED:-0}" >> "$DIR/again"; echo $$ >> "$DIR/pids"; trap "" TERM; sleep 60 & wait; wait`
 	b.call(Request{Start: &Start{Command: []string{"/bin/sh", "-c", script}, Env: []string{"DIR=" + b.dir}, Respawn: true}})
 	b.awaitFile("pids")
 	first := b.awaitStarts(1)
@@ -36,6 +36,9 @@ func TestAProcessThatASignalEndsIsStartedAgain(t *testing.T) {
 	}
 	b.call(Request{Revive: &Revive{ID: "back"}})
 	b.awaitStarts(3)
+	if again := b.read("again"); again != "0\n1\n0\n" {
+		t.Errorf("the starts were told %q; want that the second one alone was that of a process which a signal had ended", again)
+	}
 	b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: 50 * time.Millisecond}})
 	if s := b.state(); !s.Stopped || s.Starts != 3 {
 		t.Errorf("after a stop the state is %+v, want Stopped after 3 starts", s)

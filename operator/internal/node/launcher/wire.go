@@ -58,9 +58,13 @@ type Start struct {
 	Arrivals bool `json:"arrivals,omitempty"`
 	// Respawn starts the process again at once when a signal ends it that neither Kill nor Stop has
 	// sent. The process stays Running meanwhile. Such a process is one that no user of a real
-	// machine could signal, such as sshd.
+	// machine could signal, such as sshd. It is told so by RespawnedVariable.
 	Respawn bool `json:"respawn,omitempty"`
 }
+
+// RespawnedVariable is 1 in the environment of a process that Start.Respawn has started again. It
+// is not there after a Revive.
+const RespawnedVariable = "ASSAY_RESPAWNED"
 
 // Processors are some of those that a container has, in the order of their numbers: Count of them
 // after the first After ones. After the last one the first comes again.

@@ -54,8 +54,9 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		names[h.IP] = h.Names[0]
 	}
 	recorder := NewRecorder(c.Name, names, record)
-	recorder.started(Event{Kind: "start", Pod: podOf(inherited)})
+	recorder.started(Event{Kind: "start", Pod: podOf(inherited), Message: setUpOf("/")})
 	env, shell := c.environment(inherited), ShellIn("/")
+	c.boot(inherited, c.userEnv(env, shell), recorder, stdout, stderr)
 	server := NewServer(ServerOptions{
 		HostKey: keys.Host, AuthorizedKey: keys.User.PublicKey(), User: c.User, Home: c.Home, Shell: shell, Env: env, Recorder: recorder, Record: record.Name(),
 	})
@@ -81,15 +82,14 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		<-ctx.Done()
 		return 0, nil
 	}
-	env = append(env, "HOME="+c.Home, "USER="+c.User, "LOGNAME="+c.User, "SHELL="+shell)
 	script := (*Script)(c.Script)
 	out, drained, err := marks.ofScript(stdout, stderr)
 	if err != nil {
 		return 1, err
 	}
-	code, err = script.run(ctx, c, env, recorder, out)
+	code, err = script.run(ctx, c, c.userEnv(env, shell), recorder, out)
 	drained()
-	return code, errors.Join(err, script.handOver(c, keys))
+	return code, errors.Join(err, script.handOver(c, keys, recorder))
 }
 
 // writeFiles writes what the machine's user has in the home directory, and the names of all

@@ -16,7 +16,8 @@ import (
 
 // Event is one line of a machine's record: what SSH and the script did there, and when.
 type Event struct {
-	// Kind is session, refused, script, deadline or start (the machine came up).
+	// Kind is session, refused, script, deadline, start (the machine came up) or boot (its boot
+	// command).
 	Kind string `json:"kind"`
 	// ID joins the line that tells of a beginning with the one that tells of the end.
 	ID int64 `json:"id,omitempty"`
@@ -35,12 +36,22 @@ type Event struct {
 	EndUnixNanos   int64 `json:"endUnixNanos,omitempty"`
 	// ExitCode, or 128 and the number of the signal; in the line of an end.
 	ExitCode *int `json:"exitCode,omitempty"`
-	// Message of a deadline.
+	// Message of a deadline; of refused connections, what the last one tried; of a start, how the
+	// image was set up.
 	Message string `json:"message,omitempty"`
+	// Count of the connections from there that were refused.
+	Count int `json:"count,omitempty"`
 }
 
-// maxCommand is how much of a command is recorded, in bytes.
-const maxCommand = 512
+const (
+	// maxCommand is how much of a command is recorded, in bytes.
+	maxCommand = 512
+	// maxStrangers is from how many addresses refused connections are told apart. Those from
+	// further ones are counted together.
+	maxStrangers = 64
+	// otherStrangers stands for these.
+	otherStrangers = "others"
+)
 
 // Recorder writes what happens on a machine to a file. A line is written when something begins, and
 // another one when it ends: what a fault interrupts has a beginning and no end.
@@ -51,11 +62,17 @@ type Recorder struct {
 
 	mu sync.Mutex
 	to io.Writer
+
+	// Of the connections that were refused, by where they came from; written says how many of them
+	// the file has.
+	strangers sync.Mutex
+	refusals  map[string]*Event
+	written   map[string]int
 }
 
 // NewRecorder writes to a writer. names are the machines of the trial by address.
 func NewRecorder(machine string, names map[string]string, to io.Writer) *Recorder {
-	r := &Recorder{machine: machine, names: names, to: to}
+	r := &Recorder{machine: machine, names: names, to: to, refusals: map[string]*Event{}, written: map[string]int{}}
 	// IDs differ from those of before the machine was started again.
 	r.next.Store(time.Now().UnixNano())
 	return r
@@ -97,8 +114,39 @@ func (r *recorded) end(code int) {
 	r.recorder.write(r.event)
 }
 
-func (r *Recorder) refused(from net.Addr) {
-	r.write(Event{Kind: "refused", From: r.name(from), BeginUnixNanos: time.Now().UnixNano()})
+// refused counts a connection that was refused. The file gets a line at the first from an address,
+// and whenever their number has doubled: those who try forever do not fill the disk.
+func (r *Recorder) refused(from net.Addr, offered string) {
+	name := r.name(from)
+	r.strangers.Lock()
+	defer r.strangers.Unlock()
+	e := r.refusals[name]
+	if e == nil && len(r.refusals) >= maxStrangers {
+		name = otherStrangers
+		e = r.refusals[name]
+	}
+	if e == nil {
+		e = &Event{Kind: "refused", ID: r.next.Add(1), From: name, BeginUnixNanos: time.Now().UnixNano()}
+		r.refusals[name] = e
+	}
+	e.Count++
+	e.EndUnixNanos, e.Message = time.Now().UnixNano(), offered
+	if e.Count >= 2*r.written[name] {
+		r.write(*e)
+		r.written[name] = e.Count
+	}
+}
+
+// count writes how many connections were refused so far. It is called before the record is read.
+func (r *Recorder) count() {
+	r.strangers.Lock()
+	defer r.strangers.Unlock()
+	for name, e := range r.refusals {
+		if e.Count > r.written[name] {
+			r.write(*e)
+			r.written[name] = e.Count
+		}
+	}
 }
 
 func (r *Recorder) name(from net.Addr) string {

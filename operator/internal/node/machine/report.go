@@ -9,8 +9,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +28,24 @@ type Report struct {
 	// Table is the file with the script's numbers. Missing says why there is none.
 	Table   string `json:"table,omitempty"`
 	Missing string `json:"missing,omitempty"`
+	// Files instead of a table, where the script leaves several.
+	Files []ReportFile `json:"files,omitempty"`
 	// Events of all machines, in the order of their beginnings.
 	Events []Event `json:"events"`
 }
 
+// ReportFile is one of several files with numbers.
+type ReportFile struct {
+	Path    string `json:"path"`
+	Text    string `json:"text,omitempty"`
+	Missing string `json:"missing,omitempty"`
+}
+
 const (
+	// maxFiles are read, of maxFile bytes each, and kept up to maxAllFiles bytes in all.
+	maxFiles, maxFile, maxAllFiles = 128, 4 << 20, 1 << 20
+	// maxPoints is how many numbers or points a list in a file of JSON may have to be kept.
+	maxPoints = 64
 	// maxResults is the most of a script's results that is read, in bytes.
 	maxResults = 256 << 10
 	// maxEvents is how many events a report has at most. The last ones are left out: what a script
@@ -40,12 +57,17 @@ const (
 )
 
 // handOver writes the report where it is read.
-func (s *Script) handOver(c *Config, keys Keys) error {
+func (s *Script) handOver(c *Config, keys Keys, recorder *Recorder) error {
 	if s.ResultsTo == "" {
 		return nil
 	}
 	var r Report
-	r.Table, r.Missing = s.table()
+	if strings.ContainsAny(s.Results, "{*") {
+		r.Files, r.Missing = filesAt(s.Results)
+	} else {
+		r.Table, r.Missing = s.table()
+	}
+	recorder.count()
 	r.Events = gather(c, keys)
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -72,6 +94,99 @@ func (s *Script) table() (text, missing string) {
 		return "", err.Error()
 	}
 	return string(content), ""
+}
+
+// filesAt reads the files that a pattern names: {axis} and * are any part of a name.
+func filesAt(pattern string) (files []ReportFile, missing string) {
+	glob := anyPart.ReplaceAllString(strings.NewReplacer(`\`, `\\`, "[", `\[`, "?", `\?`).Replace(pattern), "*")
+	names, err := filepath.Glob(glob)
+	if err != nil {
+		return nil, fmt.Sprintf("%s names no files: %v", pattern, err)
+	}
+	if len(names) == 0 {
+		return nil, "the script left no file " + pattern
+	}
+	left := maxAllFiles
+	for i, name := range names {
+		f := ReportFile{Path: name}
+		switch info, err := os.Stat(name); {
+		case i >= maxFiles:
+			f.Missing = fmt.Sprintf("it is one of %d files; at most %d are read", len(names), maxFiles)
+		case err != nil:
+			f.Missing = err.Error()
+		case !info.Mode().IsRegular():
+			f.Missing = "it is no file"
+		case info.Size() > maxFile:
+			f.Missing = fmt.Sprintf("it has %d bytes; at most %d are read", info.Size(), maxFile)
+		default:
+			text, err := os.ReadFile(name)
+			if path.Ext(name) == ".json" {
+				text = withoutLists(text)
+			}
+			switch {
+			case err != nil:
+				f.Missing = err.Error()
+			case len(text) > left:
+				f.Missing = fmt.Sprintf("it has %d bytes, and the files before it filled the %d that are kept in all", len(text), maxAllFiles)
+			default:
+				f.Text, left = string(text), left-len(text)
+			}
+		}
+		files = append(files, f)
+		if i >= maxFiles {
+			break // the others lack for the same reason
+		}
+	}
+	return files, ""
+}
+
+var anyPart = regexp.MustCompile(`\{[^{}/]*\}`)
+
+// withoutLists empties long lists of numbers, or of points, in a document of JSON: distributions
+// are most of such a file, and no claim is about them. What is no JSON stays as it is.
+func withoutLists(text []byte) []byte {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	var document any
+	if err := in.Decode(&document); err != nil {
+		return text
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return text
+	}
+	thin, err := json.Marshal(withoutPoints(document))
+	if err != nil {
+		return text
+	}
+	return thin
+}
+
+func withoutPoints(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			v[name] = withoutPoints(member)
+		}
+	case []any:
+		if len(v) > maxPoints && !slices.ContainsFunc(v, func(item any) bool { return !isPoint(item) }) {
+			return []any{}
+		}
+		for i, item := range v {
+			v[i] = withoutPoints(item)
+		}
+	}
+	return value
+}
+
+// isPoint reports whether a value is a number, or a list of numbers.
+func isPoint(value any) bool {
+	switch v := value.(type) {
+	case json.Number:
+		return true
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { _, number := item.(json.Number); return !number })
+	}
+	return false
 }
 
 // gather asks all machines what ran there.

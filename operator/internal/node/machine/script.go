@@ -89,10 +89,7 @@ func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Rec
 		event.end(ExitDeadline)
 		return ExitDeadline, nil
 	}
-	code := command.ProcessState.ExitCode()
-	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		code = 128 + int(status.Signal())
-	}
+	code := exitOf(command.ProcessState)
 	event.end(code)
 	return code, nil
 }

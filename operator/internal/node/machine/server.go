@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -43,7 +45,10 @@ type Server struct {
 	over  bool
 }
 
-// errRefused is why a connection is not accepted. It says no more, as sshd does.
+// loginGrace is how long a client may take to log in, as with sshd.
+const loginGrace = 2 * time.Minute
+
+// errRefused is why a connection is not accepted. The client is told no more, as by sshd.
 var errRefused = errors.New("permission denied")
 
 // NewServer makes a server.
@@ -55,7 +60,7 @@ func NewServer(options ServerOptions) *Server {
 		MaxAuthTries:  6, // as sshd
 		PublicKeyCallback: func(meta ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if meta.User() != options.User || !slices.Equal(key.Marshal(), accepted) {
-				return nil, errRefused
+				return nil, fmt.Errorf("%w to %s with the key %s", errRefused, meta.User(), ssh.FingerprintSHA256(key))
 			}
 			return &ssh.Permissions{}, nil
 		},
@@ -116,15 +121,17 @@ func (s *Server) converse(conn net.Conn) {
 		s.mu.Unlock()
 		conn.Close()
 	}()
+	_ = conn.SetDeadline(time.Now().Add(loginGrace))
 	client, channels, requests, err := ssh.NewServerConn(conn, s.config)
 	if err != nil {
-		// A port scan, and a gate that only looks whether the port is open, do not offer a key.
+		// A port scan, and a gate that only looks whether the port is open, do not try to log in.
 		var refused *ssh.ServerAuthError
-		if errors.As(err, &refused) && offered(refused) {
-			s.options.Recorder.refused(conn.RemoteAddr())
+		if errors.As(err, &refused) && len(refused.Errors) > 0 {
+			s.options.Recorder.refused(conn.RemoteAddr(), offered(refused))
 		}
 		return
 	}
+	_ = conn.SetDeadline(time.Time{})
 	c := &connection{server: s, conn: client, forwards: map[string]net.Listener{}}
 	var parts sync.WaitGroup
 	defer parts.Wait()
@@ -135,9 +142,14 @@ func (s *Server) converse(conn net.Conn) {
 	}
 }
 
-// offered reports whether a client offered a key that was not accepted.
-func offered(err *ssh.ServerAuthError) bool {
-	return slices.ContainsFunc(err.Errors, func(err error) bool { return errors.Is(err, errRefused) })
+// offered says what a client tried to log in with last.
+func offered(err *ssh.ServerAuthError) string {
+	for _, e := range slices.Backward(err.Errors) {
+		if errors.Is(e, errRefused) {
+			return strings.TrimPrefix(e.Error(), errRefused.Error()+" ")
+		}
+	}
+	return "without a key"
 }
 
 // connection of one client.
@@ -191,6 +203,7 @@ func (c *connection) answer(requests <-chan *ssh.Request) {
 
 // tellRecord sends the machine's record to the machine that asks.
 func (c *connection) tellRecord(offer ssh.NewChannel) {
+	c.server.options.Recorder.count()
 	text, err := os.ReadFile(c.server.options.Record)
 	if err != nil {
 		_ = offer.Reject(ssh.ConnectionFailed, "this machine has no record")

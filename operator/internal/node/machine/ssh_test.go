@@ -22,6 +22,8 @@ type world struct {
 	home   string // of the machine
 	port   string
 	record string
+
+	recorder *Recorder
 }
 
 // need skips where a program cannot be had.
@@ -56,9 +58,10 @@ func newWorld(t testing.TB, env ...string) *world {
 		t.Fatal(err)
 	}
 	_, w.port, _ = net.SplitHostPort(listener.Addr().String())
+	w.recorder = NewRecorder("node-1", map[string]string{"127.0.0.1": "node-0"}, file)
 	server := NewServer(ServerOptions{
 		HostKey: keys.Host, AuthorizedKey: keys.User.PublicKey(), User: "author", Home: w.home, Shell: "/bin/bash",
-		Env: append([]string{"PATH=" + os.Getenv("PATH")}, env...), Recorder: NewRecorder("node-1", map[string]string{"127.0.0.1": "node-0"}, file),
+		Env: append([]string{"PATH=" + os.Getenv("PATH")}, env...), Recorder: w.recorder,
 	})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(t.Context(), listener) }()
@@ -429,14 +432,42 @@ func TestOtherKeysAreRefusedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	refused := 0
+	w.recorder.count()
+	var refused []Event
 	for _, e := range w.events(t) {
 		if e.Kind == "refused" {
-			refused++
+			refused = append(refused, e)
 		}
 	}
-	if refused != 3 {
-		t.Errorf("%d connections were refused, want 3", refused)
+	if len(refused) != 1 || refused[0].Count != 3 || refused[0].From != "node-0" || !strings.HasPrefix(refused[0].Message, "to author with the key SHA256:") {
+		t.Errorf("refused are %+v, want 3 connections from node-0 and their key", refused)
+	}
+}
+
+// Those who try forever fill no disk, and are counted all the same.
+func TestManyRefusalsAreFewLines(t *testing.T) {
+	var lines bytes.Buffer
+	r := NewRecorder("m1", nil, &lines)
+	for i := range 1000 {
+		r.refused(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i%100), 1), Port: 1000 + i}, "without a key")
+	}
+	r.count()
+	if n := strings.Count(lines.String(), "\n"); n > maxStrangers*6+20 {
+		t.Errorf("1000 connections from 100 addresses take %d lines", n)
+	}
+	events, err := ReadRecord(&lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, others := 0, 0
+	for _, e := range events {
+		all += e.Count
+		if e.From == otherStrangers {
+			others = e.Count
+		}
+	}
+	if all != 1000 || others != 360 || len(events) != maxStrangers+1 {
+		t.Errorf("%d events count %d connections, %d of them from addresses that are not told apart; want 65, 1000 and 360", len(events), all, others)
 	}
 }
 

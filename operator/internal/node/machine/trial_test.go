@@ -1,16 +1,19 @@
 package machine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -64,6 +67,8 @@ func TestMain(m *testing.M) {
 // namespace, a network namespace, its own /etc/hosts and /etc/passwd. A bridge joins them.
 type lab struct {
 	machines []*box
+	// outside is a network namespace on the same bridge, of no machine of the trial.
+	outside string
 }
 
 type box struct {
@@ -90,12 +95,12 @@ func newLab(t *testing.T, n int, script *Script) *lab {
 	if err := MakeKeys(keys); err != nil {
 		t.Fatal(err)
 	}
-	bridge := newBridge(t, n)
+	bridge := newBridge(t, n+1)
 	var hosts []protocol.MachineHost
 	for i := range n {
 		hosts = append(hosts, protocol.MachineHost{IP: fmt.Sprintf("10.213.7.%d", i+1), Names: []string{fmt.Sprintf("m%d", i), fmt.Sprintf("m%d.lab.example", i)}})
 	}
-	l := &lab{}
+	l := &lab{outside: fmt.Sprintf("%s-%d", bridge, n)}
 	for i, h := range hosts {
 		run, err := os.MkdirTemp("", "m") // sockets have short paths only
 		if err != nil {
@@ -386,10 +391,13 @@ func exitText(e Event) string {
 func TestAMachineDiesWithAllThatRunsThereAndBootsWithout(t *testing.T) {
 	l := newLab(t, 2, nil)
 	root := image(t)
+	// A boot command that fails, and leaves a daemon behind.
+	l.machines[1].config.Boot = []string{"bash", "-c", "nohup sleep 602 >/dev/null 2>&1 & echo $USER $PWD >> booted; exit 3"}
 	for _, m := range l.machines {
 		m.boot(root)
 	}
 	m0, m1 := l.machines[0], l.machines[1]
+	awaitPID(t, filepath.Join(m1.config.Home, "booted"))
 	for _, name := range []string{"m1", "m1.lab.example", m1.ip} {
 		if out, code := m0.do("ssh -o BatchMode=yes " + name + " 'echo $USER on $HOSTNAME'"); code != 0 || out != "author on m1\n" {
 			t.Fatalf("ssh %s exited with %d and printed %q", name, code, out)
@@ -399,8 +407,8 @@ func TestAMachineDiesWithAllThatRunsThereAndBootsWithout(t *testing.T) {
 	if out, code := m0.do(daemon); code != 0 {
 		t.Fatalf("%s: %d: %s", daemon, code, out)
 	}
-	if out, _ := m0.do("ssh m1 'pgrep -c sleep'"); out != "2\n" {
-		t.Fatalf("%q daemons run on m1 after the session, want 2", out)
+	if out, _ := m0.do("ssh m1 'pgrep -c sleep'"); out != "3\n" {
+		t.Fatalf("%q daemons run on m1 after the session, want its 2 and that of the boot command", out)
 	}
 	m1.call(launcher.Request{Kill: &launcher.Kill{ID: "crash"}})
 	if out, code := m0.do("ssh -o ConnectTimeout=2 m1 true"); code != 255 {
@@ -408,8 +416,8 @@ func TestAMachineDiesWithAllThatRunsThereAndBootsWithout(t *testing.T) {
 	}
 	m1.call(launcher.Request{Revive: &launcher.Revive{ID: "boot"}})
 	m1.awaitSSH()
-	if out, _ := m0.do("ssh m1 'pgrep -c sleep'"); out != "0\n" {
-		t.Errorf("%q daemons run on m1 after its boot, want 0", out)
+	if out, _ := m0.do("ssh m1 'pgrep -c sleep'"); out != "1\n" {
+		t.Errorf("%q daemons run on m1 after its boot, want that of the boot command alone", out)
 	}
 	// A script that kills all of its user loses its session, as on a machine, and no more.
 	if _, code := m0.do("ssh m1 'kill -9 -1'"); code != 255 {
@@ -420,6 +428,110 @@ func TestAMachineDiesWithAllThatRunsThereAndBootsWithout(t *testing.T) {
 	if code != 0 || out != "back\n" {
 		t.Errorf("after kill -9 -1, ssh exited with %d: %s", code, out)
 	}
+	// That was no boot.
+	if text, err := os.ReadFile(filepath.Join(m1.config.Home, "booted")); err != nil || string(text) != strings.Repeat("author "+m1.config.Home+"\n", 2) {
+		t.Errorf("the boot command wrote %q (%v), want a line for each of two boots", text, err)
+	}
+	var codes []string
+	for _, e := range m1.events() {
+		if e.Kind == "boot" {
+			codes = append(codes, exitText(e))
+		}
+	}
+	if strings.Join(codes, " ") != "3 3" {
+		t.Errorf("the record has boot commands that exited with %v, want 3 twice", codes)
+	}
+}
+
+// A boot command that never ends holds SSH up for its limit, and no longer.
+func TestABootCommandThatGoesOn(t *testing.T) {
+	bootLimit = 300 * time.Millisecond
+	defer func() { bootLimit = time.Minute }()
+	c := &Config{Home: t.TempDir(), User: "author", Boot: []string{"sh", "-c", "echo $$ > pid; exec sleep 60"}}
+	var lines bytes.Buffer
+	began := time.Now()
+	c.boot(nil, nil, NewRecorder("m1", nil, &lines), io.Discard, io.Discard)
+	pid := awaitPID(t, filepath.Join(c.Home, "pid"))
+	defer end(pid)
+	if took := time.Since(began); took < bootLimit || took > 20*time.Second || !runs(pid) {
+		t.Errorf("the machine waited %v for its boot command; it runs: %v", took, runs(pid))
+	}
+}
+
+// Machines of a trial let in what has the trial's key. Others are refused, on every machine, and
+// the trial's results count them: from another network namespace, with the key of another trial or
+// of the attempt before, with the right key and another user, and without any.
+func TestStrangersAreRefusedAndCounted(t *testing.T) {
+	left := filepath.Join(t.TempDir(), "results")
+	l := newLab(t, 2, &Script{Command: []string{"bash", "-c", "until test -e go; do sleep 0.1; done"}, Deadline: 2 * time.Minute, ResultsTo: left})
+	root := image(t)
+	l.machines[1].boot(root)
+	l.machines[0].boot(root)
+	m0, m1 := l.machines[0], l.machines[1]
+	old := t.TempDir()
+	if err := MakeKeys(old); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ReadKeys(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := filepath.Join(old, "known_hosts")
+	if err := os.WriteFile(known, []byte(m1.ip+" "+authorized(keys.Host.PublicKey())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain := []string{"ssh", "-F", "none", "-o", "BatchMode=yes", "-o", "IdentityAgent=none", "-o", "IdentitiesOnly=yes"}
+	trusting := slices.Concat(plain, []string{"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"})
+	other, own := filepath.Join(old, userKeyFile), filepath.Join(m1.config.Keys, userKeyFile)
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"the key of another trial":          {slices.Concat(trusting, []string{"-i", other, "author@" + m1.ip, "true"}), "Permission denied"},
+		"the trial's key, another user":     {slices.Concat(trusting, []string{"-i", own, "root@" + m1.ip, "true"}), "Permission denied"},
+		"no key":                            {slices.Concat(trusting, []string{"-o", "IdentityFile=none", "author@" + m1.ip, "true"}), "Permission denied"},
+		"the machine of the script":         {slices.Concat(trusting, []string{"-i", other, "author@" + m0.ip, "true"}), "Permission denied"},
+		"the hosts that another trial knew": {slices.Concat(plain, []string{"-i", other, "-o", "UserKnownHostsFile=" + known, "author@" + m1.ip, "true"}), "Host key verification failed"},
+	} {
+		out, err := exec.Command("ip", append([]string{"netns", "exec", l.outside}, tc.args...)...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 255 || !strings.Contains(string(out), tc.want) {
+			t.Errorf("%s: %v, %s; want exit code 255 and %q", name, err, out, tc.want)
+		}
+	}
+	if out, code := m0.do(strings.Join(slices.Concat(trusting, []string{"-i", other, "author@" + m1.ip, "true"}), " ")); code != 255 || !strings.Contains(out, "Permission denied") {
+		t.Errorf("an old key on a machine of the trial: exit code %d, %s", code, out)
+	}
+	if out, code := m0.do("ssh m1 true && touch go"); code != 0 {
+		t.Fatalf("the trial's own key: exit code %d, %s", code, out)
+	}
+	m0.awaitEnd()
+	refused := map[string]int{}
+	all := 0
+	for _, s := range sessionsLeft(t, left) {
+		if s.Kind == "refused" {
+			refused[s.Machine+" from "+s.From] += s.Count
+			all += s.Count
+		}
+	}
+	if refused["m1 from 10.213.7.3"] != 3 || refused["m1 from m0"] != 1 || refused["m0 from 10.213.7.3"] != 1 || all != 5 {
+		t.Errorf("refused are %v, want 3 on m1 and 1 on m0 from outside, and 1 on m1 from m0", refused)
+	}
+}
+
+// sessionsLeft reads what the machine of a script left, as a trial does.
+func sessionsLeft(t *testing.T, path string) []results.Session {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	report, err := parsers.Parse(parsers.FormatRows, file, parsers.Options{Clients: 1, Windows: timeline.Windows{Measure: time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Table.Sessions
 }
 
 func TestAScriptThatNeverEndsSaysWhatItWaitsFor(t *testing.T) {

@@ -31,6 +31,8 @@ type MachineConfig struct {
 	// is.
 	OutDir string `json:"outDir"`
 	RunDir string `json:"runDir"`
+	// Boot is a command that runs when the machine comes up. Empty: none.
+	Boot []string `json:"boot,omitempty"`
 	// Marks that lines of output on this machine are.
 	Marks []MachineMark `json:"marks,omitempty"`
 	// Script that runs on this machine; nil: none does.

@@ -84,7 +84,7 @@ type Set struct {
 func Read(folder fs.FS, o Options) (*Set, error) {
 	pattern, err := compilePattern(o.Point)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--point %s: %w", o.Point, err)
 	}
 	names := o.Only
 	if len(names) == 0 {

@@ -1,6 +1,7 @@
 package imported
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -30,7 +31,7 @@ func compilePattern(text string) (pattern, error) {
 		case part == "*":
 			b.WriteString("[^/]*")
 		case part == "{" || part == "}":
-			return pattern{}, fmt.Errorf("--point %s: the name of an axis stands in braces, as in {clients}", text)
+			return pattern{}, errors.New("the name of an axis stands in braces, as in {clients}")
 		default:
 			b.WriteString(regexp.QuoteMeta(part))
 		}
@@ -38,7 +39,7 @@ func compilePattern(text string) (pattern, error) {
 	seen := map[string]bool{}
 	for _, label := range p.labels {
 		if seen[label] {
-			return pattern{}, fmt.Errorf("--point %s names {%s} twice", text, label)
+			return pattern{}, fmt.Errorf("it names {%s} twice", label)
 		}
 		seen[label] = true
 	}

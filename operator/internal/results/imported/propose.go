@@ -27,6 +27,8 @@ type Proposal struct {
 	Percentiles bool
 	// Unread are columns that nothing is read of.
 	Unread []string
+
+	columns []v1alpha1.RowAxis // that may tell rows apart
 }
 
 // Points are how many points the axes have.
@@ -42,10 +44,10 @@ func (p *Proposal) Points() int {
 // count are numbers. Columns with words, and those before the first number, tell rows apart. What
 // it proposes has read the file.
 func Propose(path, text string) (*Proposal, error) {
-	for _, format := range []string{"HATSTable", "DMTreeTable", "ELECTSummary", "EigerGraph"} {
+	for _, format := range knownFormats {
 		of := v1alpha1.ScriptResults{Path: path, Format: format}
 		if rows, err := readRows(&of, text); err == nil && len(rows) > 0 {
-			return proposeLabels(of, rows, text)
+			return proposeLabels(of, rows, &results.ScriptTable{Text: text})
 		}
 	}
 	of := v1alpha1.ScriptResults{Path: path}
@@ -82,7 +84,53 @@ func Propose(path, text string) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.try(read, text)
+	return p, p.try(read, &results.ScriptTable{Text: text})
+}
+
+// knownFormats are those that a file is tried as before it is taken for a table.
+var knownFormats = []string{"HATSTable", "DMTreeTable", "ELECTSummary", "EigerGraph", FormatPequinStats, "YCSB"}
+
+// ProposeFiles looks at files that a script has left, one for each point or more. The braces in
+// path are axes already.
+func ProposeFiles(path string, files []results.ScriptFile) (*Proposal, error) {
+	table := &results.ScriptTable{Files: files}
+	of := v1alpha1.ScriptResults{Path: path}
+	if err := CheckPath(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("there is no file %s", path)
+	}
+	for _, of.Format = range knownFormats {
+		read, bad, err := readScript(&of, table)
+		if err == nil && len(read) > 0 && len(read) >= len(bad) {
+			return proposeLabels(of, read, table)
+		}
+	}
+	of.Format = ""
+	first, err := Propose(files[0].Path, files[0].Text)
+	if err != nil {
+		return nil, err
+	}
+	of.Numbers, of.Axes = first.Results.Numbers, axesOfPath(&of)
+	for _, a := range first.columns {
+		if !slices.Contains(of.PathAxes(), a.Name) {
+			of.Axes = append(of.Axes, a)
+		}
+	}
+	read, _, err := readScript(&of, table)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proposal{Results: of, Unread: first.Unread}
+	return p, p.try(read, table)
+}
+
+func axesOfPath(of *v1alpha1.ScriptResults) (axes []v1alpha1.RowAxis) {
+	for _, name := range of.PathAxes() {
+		axes = append(axes, v1alpha1.RowAxis{Name: name})
+	}
+	return axes
 }
 
 // ProposeRows takes columns and their values from text: scheme=serial,threads.
@@ -100,7 +148,7 @@ func ProposeRows(columns []string) (*Proposal, error) {
 }
 
 // proposeLabels takes what tells the rows of a known format apart.
-func proposeLabels(of v1alpha1.ScriptResults, read []Result, text string) (*Proposal, error) {
+func proposeLabels(of v1alpha1.ScriptResults, read []Result, table *results.ScriptTable) (*Proposal, error) {
 	names := map[string]bool{}
 	for _, r := range read {
 		for name := range r.Labels {
@@ -108,14 +156,17 @@ func proposeLabels(of v1alpha1.ScriptResults, read []Result, text string) (*Prop
 		}
 	}
 	p := &Proposal{Results: of}
+	p.Results.Axes = axesOfPath(&of)
 	for _, name := range sorted(names) {
-		p.Results.Axes = append(p.Results.Axes, axisOf(name))
+		if !slices.Contains(of.PathAxes(), name) {
+			p.Results.Axes = append(p.Results.Axes, axisOf(name))
+		}
 	}
-	read, err := readRows(&p.Results, text)
+	read, _, err := readScript(&p.Results, table)
 	if err != nil {
 		return nil, err
 	}
-	return p, p.try(read, text)
+	return p, p.try(read, table)
 }
 
 func sorted(names map[string]bool) (all []string) {
@@ -127,7 +178,8 @@ func sorted(names map[string]bool) (all []string) {
 }
 
 // try reads the file as it is proposed. An axis with one value tells nothing apart.
-func (p *Proposal) try(read []Result, text string) error {
+func (p *Proposal) try(read []Result, table *results.ScriptTable) error {
+	p.columns = slices.Clone(p.Results.Axes)
 	for _, m := range []struct {
 		name string
 		of   func(Numbers) *float64
@@ -148,7 +200,7 @@ func (p *Proposal) try(read []Result, text string) error {
 				values = append(values, v)
 			}
 		}
-		if len(values) > 1 {
+		if len(values) > 1 || slices.Contains(p.Results.PathAxes(), a.Name) {
 			axes, p.Values = append(axes, a), append(p.Values, values)
 		}
 	}
@@ -166,7 +218,7 @@ func (p *Proposal) try(read []Result, text string) error {
 		}
 		points = append(points, v1alpha1.Point{Index: int32(i), Coordinates: at})
 	}
-	rows, err := Rows(&p.Results, &results.ScriptTable{Text: text}, points)
+	rows, err := Rows(&p.Results, table, points)
 	if err != nil {
 		return err
 	}
@@ -243,6 +295,11 @@ func numberOf(column string) (name, unit string, known bool) {
 	return "", "", false
 }
 
+// otherNames of columns whose names are those of axes that Assay sets itself.
+var otherNames = map[string]string{
+	"system": "protocol", "clients": "load", "rate": "load", "f": "faults", "network": "net", "shards": "parts",
+}
+
 // axisOf makes an axis of a column: its name in lowerCamelCase.
 func axisOf(column string) v1alpha1.RowAxis {
 	name := ""
@@ -258,6 +315,9 @@ func axisOf(column string) v1alpha1.RowAxis {
 	}
 	if name == "" || !unicode.IsLower(rune(name[0])) {
 		name = "column" + name
+	}
+	if other, taken := otherNames[name]; taken {
+		name = other
 	}
 	a := v1alpha1.RowAxis{Name: name}
 	if name != column {

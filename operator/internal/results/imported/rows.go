@@ -2,9 +2,11 @@ package imported
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,14 +14,22 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
+// CheckPath refuses a path of several files whose braces name no axes.
+func CheckPath(path string) error {
+	_, err := compilePattern(path)
+	return err
+}
+
 // Rows reads what a script left as rows of points. A point without a row has the reason: the script
-// wrote none, or several. A file that cannot be read is an error.
+// wrote none, or several. A file that cannot be read is an error; one of several files is that for
+// the points that its name is of.
 func Rows(of *v1alpha1.ScriptResults, table *results.ScriptTable, points []v1alpha1.Point) ([]results.Row, error) {
 	var read []Result
+	var bad []badFile
 	missing := table.Missing
 	if missing == "" {
 		var err error
-		if read, err = readRows(of, table.Text); err != nil {
+		if read, bad, err = readScript(of, table); err != nil {
 			return nil, err
 		}
 	}
@@ -44,14 +54,88 @@ func Rows(of *v1alpha1.ScriptResults, table *results.ScriptTable, points []v1alp
 		}
 		switch len(at) {
 		case 0:
-			rows[i].Missing = fmt.Sprintf("%s has no row with %s", of.Path, labelsText(wanted))
+			rows[i].Missing = cmp.Or(whyBad(of, bad, wanted), fmt.Sprintf("%s has no row with %s", of.Path, labelsText(wanted)))
 		case 1:
-			rows[i].Line, rows[i].Summary = at[0].From.Line, at[0].trial().Summary
+			rows[i].File, rows[i].Line, rows[i].Summary = at[0].From.File, at[0].From.Line, at[0].trial().Summary
 		default:
-			rows[i].Missing = fmt.Sprintf("%s has %d rows with %s, in lines %d and %d: which one counts is not known; name another axis", of.Path, len(at), labelsText(wanted), at[0].From.Line, at[1].From.Line)
+			rows[i].Missing = fmt.Sprintf("%s has %d rows with %s, in %s: which one counts is not known; name another axis", of.Path, len(at), labelsText(wanted), placesOf(at))
 		}
 	}
 	return rows, nil
+}
+
+// placesOf the first two rows of several.
+func placesOf(rows []Result) string {
+	if rows[0].From.File == "" {
+		return fmt.Sprintf("lines %d and %d", rows[0].From.Line, rows[1].From.Line)
+	}
+	return rows[0].String() + " and " + rows[1].String()
+}
+
+// badFile is one of several files that cannot be read, with what its name says.
+type badFile struct {
+	labels map[string]string
+	why    error
+}
+
+// whyBad says why a file could not be read whose name is of a point.
+func whyBad(of *v1alpha1.ScriptResults, bad []badFile, wanted map[string]string) string {
+	for _, f := range bad {
+		inName := map[string]string{}
+		for _, name := range of.PathAxes() {
+			inName[name] = wanted[name]
+		}
+		if matches(f.labels, inName) {
+			return f.why.Error()
+		}
+	}
+	return ""
+}
+
+// readScript reads the rows of one file, or of several.
+func readScript(of *v1alpha1.ScriptResults, table *results.ScriptTable) (read []Result, bad []badFile, err error) {
+	if !of.ManyFiles() {
+		read, err = readRows(of, table.Text)
+		return read, nil, err
+	}
+	relative := strings.TrimPrefix(of.Path, "~/")
+	pattern, err := compilePattern(relative)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range table.Files {
+		name := f.Path
+		if !path.IsAbs(relative) { // the home directory comes before
+			parts := strings.Split(name, "/")
+			name = strings.Join(parts[max(0, len(parts)-1-strings.Count(relative, "/")):], "/")
+		}
+		labels, ok := pattern.match(name)
+		if !ok {
+			continue
+		}
+		rows, err := readOne(of, name, f)
+		if err != nil {
+			bad = append(bad, badFile{labels, err})
+			continue
+		}
+		for _, r := range rows {
+			maps.Copy(r.Labels, labels)
+			r.From.File = name
+			read = append(read, r)
+		}
+	}
+	return read, bad, nil
+}
+
+// readOne reads one of several files, whose name gives axes their values.
+func readOne(of *v1alpha1.ScriptResults, name string, f results.ScriptFile) ([]Result, error) {
+	if f.Missing != "" {
+		return nil, fmt.Errorf("%s: %s", name, f.Missing)
+	}
+	one := *of
+	one.Path = name
+	one.Axes = slices.DeleteFunc(slices.Clone(of.Axes), func(a v1alpha1.RowAxis) bool { return slices.Contains(of.PathAxes(), a.Name) })
+	return readRows(&one, f.Text)
 }
 
 // matches reports whether a row has the cells, where 4.0 is 4.
@@ -68,7 +152,7 @@ func readRows(of *v1alpha1.ScriptResults, text string) ([]Result, error) {
 	if of.Format == "" || of.Format == "Table" {
 		return readCells(of, text)
 	}
-	read, _, err := readers[of.Format].read(of.Path, []byte(text), Options{Format: of.Format})
+	read, _, err := readerOf(of.Format)(of.Path, []byte(text), Options{Format: of.Format})
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +164,13 @@ func readRows(of *v1alpha1.ScriptResults, text string) ([]Result, error) {
 		read[i].Labels = rename(read[i].Labels, names)
 	}
 	return read, nil
+}
+
+func readerOf(format string) func(string, []byte, Options) ([]Result, []string, error) {
+	if format == FormatPequinStats {
+		return readPequinStats
+	}
+	return readers[format].read
 }
 
 // numberColumns are the names of columns by which numbers are known.

@@ -1,6 +1,7 @@
 package imported
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,16 +65,89 @@ func TestRowsArePoints(t *testing.T) {
 	}
 }
 
-// TestRowsOfOtherArtifacts reads tables in the shapes of artifacts' own results.
+// statsJSON is a stats.json of a point in the shape of the Pequin artifact's.
+func statsJSON(tput, correct, mean, p99 float64) string {
+	return fmt.Sprintf(`{"aggregate": {"combined": {"ops": %g, "tput": %g, "tput_s_honest": %g, "mean": %g, "p50": %g, "p99": %g, "cdf": [[50, 1], [99, 2]]}},
+		"run_stats": {"combined": {"tput": {"mean": %g, "stddev": 0}, "mean": {"mean": %g, "stddev": 0}}},
+		"runs": [{"attempts": 9, "committed": 8, "combined": {"tput": %g, "mean": %g}}]}`, tput*10, tput, tput/correct, mean, mean, p99, tput, mean, tput, mean)
+}
+
+// What the scripts of other artifacts leave, in their shapes: a table, a log or a graph, and files
+// of their own for each point.
 func TestRowsOfOtherArtifacts(t *testing.T) {
-	of := v1alpha1.ScriptResults{Path: "simple_results.csv", Format: "DMTreeTable", Axes: []v1alpha1.RowAxis{{Name: "mix", Column: "workload"}}}
-	rows, err := Rows(&of, &results.ScriptTable{Text: "Index,Workload,Total,Node1,Node2\nTree,ycsb-a,12.5,6.5,6.0\nTree,ycsb-c,30,15,15\n"},
-		[]v1alpha1.Point{{Index: 0, Coordinates: map[string]string{"mix": "ycsb-c"}}})
-	if err != nil {
-		t.Fatal(err)
+	axes := func(all ...string) (out []v1alpha1.RowAxis) {
+		for _, a := range all {
+			name, column, _ := strings.Cut(a, "=")
+			out = append(out, v1alpha1.RowAxis{Name: name, Column: column})
+		}
+		return out
 	}
-	if rows[0].Missing != "" || rows[0].Summary.Throughput != 30e6 {
-		t.Errorf("the row is %+v, want 30 million operations per second", rows[0])
+	file := func(name, text string) results.ScriptFile {
+		return results.ScriptFile{Path: "/home/author/results/" + name, Text: text}
+	}
+	for name, tc := range map[string]struct {
+		of    v1alpha1.ScriptResults
+		table results.ScriptTable
+		at    []string // coordinates of points
+		want  []string // throughput and p99, or why there is none
+	}{
+		"DMTree's CSV": {v1alpha1.ScriptResults{Path: "simple_results.csv", Format: "DMTreeTable", Axes: axes("tree=index", "mix=workload")},
+			results.ScriptTable{Text: "Index,Workload,Total,Node1,Node2\nOurs,a,12.5,6.5,6.0\nOurs,c,30,15,15\nTheirs,a,0,0,0\n"},
+			[]string{"tree=Ours,mix=c", "tree=Ours,mix=a", "tree=Theirs,mix=a"}, []string{"3e+07", "1.25e+07", "simple_results.csv has no row with mix=a, tree=Theirs"}},
+		"exp1_summary.txt": {v1alpha1.ScriptResults{Path: "~/exp1_summary.txt", Format: "HATSTable", Axes: axes("scheme", "workload")},
+			results.ScriptTable{Text: "###\n# Exp 1\n###\nScheme  Workload  Throughput(ops/s)\n---\nours  wa  1200\ntheirs  wa  700\n\nScheme  Workload  P50(us)  P99(us)\n---\nours  wa  500  2500\ntheirs  wa  900  4000\n"},
+			[]string{"scheme=ours,workload=wa", "scheme=theirs,workload=wa", "scheme=theirs,workload=wb"}, []string{"1200 2.5", "700 4", "~/exp1_summary.txt has no row with scheme=theirs, workload=wb"}},
+		"combined.graph": {v1alpha1.ScriptResults{Path: "combined.graph", Format: "EigerGraph", Axes: axes("protocol=system", "threads")},
+			results.ScriptTable{Text: "4 150 750 3750 480000 4 100 500 2500 320000 1.5\n8 220 1100 5500 704000 8 200 1000 5000 640000 1.1\n"},
+			[]string{"protocol=Eiger,threads=8", "protocol=Eiger-PORT,threads=4"}, []string{"200", "150"}},
+		"ELECT's log": {v1alpha1.ScriptResults{Path: "Exp#1.log", Format: "ELECTSummary", Axes: axes("scheme", "workload")},
+			results.ScriptTable{Text: "[Exp info] scheme: ours, workload: Read, KVNumber: 600\nThroughput (unit: op/s):\nAverage: 950.5, Min: 900, Max: 1001\n"},
+			[]string{"scheme=ours,workload=Read"}, []string{"950.5"}},
+		"a folder with a stats.json for each point": {v1alpha1.ScriptResults{Path: "~/results/{variant}-{threads}/stats.json", Format: "PequinStats", Axes: axes("variant", "threads")},
+			results.ScriptTable{Files: []results.ScriptFile{
+				file("fast-4/stats.json", statsJSON(500, 5, 2, 9)), file("fast-8/stats.json", statsJSON(900, 5, 3, 11)), file("slow-4/stats.json", statsJSON(0, 5, 0, 0)),
+				{Path: "/home/author/results/slow-8/stats.json", Missing: "permission denied"},
+			}},
+			[]string{"variant=fast,threads=8", "variant=fast,threads=4", "variant=slow,threads=4", "variant=slow,threads=8", "variant=slow,threads=9"},
+			[]string{"900 11", "500 9", "results/slow-4/stats.json: 1 of its 1 runs have no throughput or no latency (combined)", "results/slow-8/stats.json: permission denied",
+				"~/results/{variant}-{threads}/stats.json has no row with threads=9, variant=slow"}},
+		"stats.json in folders of their date": {v1alpha1.ScriptResults{Path: "/home/author/results/*/stats.json", Format: "PequinStats", Axes: axes("load=clients")},
+			results.ScriptTable{Files: []results.ScriptFile{file("2026-11-01/stats.json", statsJSON(500, 5, 2, 9)), file("2026-11-02/stats.json", statsJSON(900, 10, 3, 11)), file("2026-11-03/stats.json", statsJSON(901, 10, 3, 11))}},
+			[]string{"load=5", "load=10"}, []string{"500 9", "/home/author/results/*/stats.json has 2 rows with load=10, in /home/author/results/2026-11-02/stats.json and /home/author/results/2026-11-03/stats.json: which one counts is not known; name another axis"}},
+		"a table for each scheme": {v1alpha1.ScriptResults{Path: "results/{scheme}.txt", Axes: axes("scheme", "threads")},
+			results.ScriptTable{Files: []results.ScriptFile{file("lock.txt", "threads throughput p99_ms\n1 10 2\n4 30 3\n"), file("queue.txt", "threads throughput p99_ms\n1 20 1\n")}},
+			[]string{"scheme=lock,threads=4", "scheme=queue,threads=1", "scheme=queue,threads=4"}, []string{"30 3", "20 1", "results/{scheme}.txt has no row with scheme=queue, threads=4"}},
+		"a report of YCSB for each": {v1alpha1.ScriptResults{Path: "results/{workload}.log", Format: "YCSB", Axes: axes("workload")},
+			results.ScriptTable{Files: []results.ScriptFile{file("a.log", "[OVERALL], RunTime(ms), 1000\n[OVERALL], Throughput(ops/sec), 500\n[READ], Operations, 500\n[READ], AverageLatency(us), 900\n[READ], 99thPercentileLatency(us), 5000\n")}},
+			[]string{"workload=a"}, []string{"500 5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var points []v1alpha1.Point
+			for i, text := range tc.at {
+				p := v1alpha1.Point{Index: int32(i), Coordinates: map[string]string{}}
+				for _, pair := range strings.Split(text, ",") {
+					axis, value, _ := strings.Cut(pair, "=")
+					p.Coordinates[axis] = value
+				}
+				points = append(points, p)
+			}
+			rows, err := Rows(&tc.of, &tc.table, points)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range rows {
+				got := r.Missing
+				if got == "" {
+					got = number(r.Summary.Throughput)
+					if r.Summary.P99Millis > 0 {
+						got += " " + number(r.Summary.P99Millis)
+					}
+				}
+				if got != tc.want[i] {
+					t.Errorf("the row of %s is %q, want %q", tc.at[i], got, tc.want[i])
+				}
+			}
+		})
 	}
 }
 

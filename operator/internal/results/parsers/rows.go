@@ -16,19 +16,21 @@ import (
 const FormatRows = "Rows"
 
 // maxRowsReport is the most of such a report, in bytes.
-const maxRowsReport = 4 << 20
+const maxRowsReport = 6 << 20
 
 // rowsReport is machine.Report; agents do not link what answers SSH.
 type rowsReport struct {
-	Table   string         `json:"table"`
-	Missing string         `json:"missing"`
-	Events  []machineEvent `json:"events"`
+	Table   string               `json:"table"`
+	Missing string               `json:"missing"`
+	Files   []results.ScriptFile `json:"files"`
+	Events  []machineEvent       `json:"events"`
 }
 
 type machineEvent struct {
 	Kind, Machine, Pod, From, What, Command, Message string
 	BeginUnixNanos, EndUnixNanos                     int64
 	ExitCode                                         *int
+	Count                                            int
 }
 
 func parseRows(r io.Reader, o Options) (results.Client, error) {
@@ -49,12 +51,12 @@ func parseRows(r io.Reader, o Options) (results.Client, error) {
 			results.CounterAborted, results.CounterErrors, results.CounterGivenUp, results.CounterLateSends, results.CounterOffered,
 			results.CounterRetries, results.CounterTimeouts, results.CounterUnsent,
 		},
-		RunSummary: &results.RunSummary{}, Table: &results.ScriptTable{Text: report.Table, Missing: report.Missing},
+		RunSummary: &results.RunSummary{}, Table: &results.ScriptTable{Text: report.Table, Missing: report.Missing, Files: report.Files},
 	}
 	slices.Sort(c.Unreported)
 	millis := func(unix int64) float64 { return float64(unix-o.ZeroUnixNanos) / 1e6 }
 	for _, e := range report.Events {
-		s := results.Session{Kind: e.Kind, Machine: e.Machine, Pod: e.Pod, From: e.From, What: e.What, Command: e.Command, Message: e.Message, BeginMillis: millis(e.BeginUnixNanos), ExitCode: e.ExitCode}
+		s := results.Session{Kind: e.Kind, Machine: e.Machine, Pod: e.Pod, From: e.From, What: e.What, Command: e.Command, Message: e.Message, BeginMillis: millis(e.BeginUnixNanos), ExitCode: e.ExitCode, Count: e.Count}
 		if e.EndUnixNanos != 0 {
 			end := millis(e.EndUnixNanos)
 			s.EndMillis = &end

@@ -1,0 +1,101 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// Entry is a container that runs on this machine, in whatever process its pod's life is.
+type Entry struct {
+	program, state, id string
+	// root of the container's files, as this machine sees them.
+	root string
+}
+
+// Entries are the containers of a name, of pods whose names begin so.
+func Entries(dir, program, prefix, container string) ([]Entry, error) {
+	bundles, err := filepath.Glob(filepath.Join(dir, "pods", "*", "containers", container+".*", "config.json"))
+	if err != nil {
+		return nil, fmt.Errorf("look for containers: %w", err)
+	}
+	var all []Entry
+	for _, path := range bundles {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just gone
+		}
+		var spec specs.Spec
+		if err == nil {
+			err = json.Unmarshal(text, &spec)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what container %s is: %w", path, err)
+		}
+		if spec.Linux == nil || !strings.HasPrefix(spec.Hostname, prefix) {
+			continue
+		}
+		e := Entry{program: program, state: filepath.Join(dir, "runtime"), id: filepath.Base(spec.Linux.CgroupsPath)}
+		pid, err := os.ReadFile(filepath.Join(filepath.Dir(path), "pid"))
+		if err != nil {
+			continue // it has not begun
+		}
+		e.root = filepath.Join("/proc", strings.TrimSpace(string(pid)), "root")
+		if _, err := os.Stat(e.root); err != nil {
+			continue // it has ended
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// Read a file of the container.
+func (e Entry) Read(path string) ([]byte, error) { return os.ReadFile(filepath.Join(e.root, path)) }
+
+// Run a command in the container, as its user, and return its exit code.
+func (e Entry) Run(ctx context.Context, command []string, in, out, errs *os.File, terminal bool) (int, error) {
+	args := []string{"--root", e.state, "exec"}
+	if terminal {
+		args = append(args, "--tty")
+	}
+	cmd := exec.CommandContext(ctx, e.program, slices.Concat(args, []string{e.id}, command)...) // #nosec G204 -- the runtime that the user chose
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		return exit.ExitCode(), nil
+	case err != nil:
+		return 0, fmt.Errorf("run a command in container %s: %w", e.id, err)
+	}
+	return 0, nil
+}
+
+// MachineNames are what the machine in the container is called, its own name first.
+func (e Entry) MachineNames(file string) ([]string, error) {
+	text, err := e.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("read what container %s is called: %w", e.id, err)
+	}
+	var config protocol.MachineConfig
+	if err := json.Unmarshal(text, &config); err != nil {
+		return nil, fmt.Errorf("read what container %s is called: %w", e.id, err)
+	}
+	for _, h := range config.Hosts {
+		if len(h.Names) > 0 && h.Names[0] == config.Name {
+			return h.Names, nil
+		}
+	}
+	return []string{config.Name}, nil
+}

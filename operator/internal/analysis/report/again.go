@@ -108,7 +108,7 @@ func trialsTable(e results.Experiment) table {
 		}
 		aborts := "-"
 		if stats.Has(l, stats.AbortRate) {
-			aborts = fixed(100*stats.Of(l, stats.AbortRate), 2)
+			aborts = stats.Fixed(100*stats.Of(l, stats.AbortRate), 2)
 		}
 		row = append(row, steadyCell(l.Window), tick3(l.Throughput))
 		for _, m := range []string{stats.MeanLatency, stats.P99Latency} {

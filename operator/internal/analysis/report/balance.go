@@ -127,10 +127,10 @@ func balanceTable(e results.Experiment) table {
 		}
 		byBin, outside := "-", "-"
 		if b.SeriesTrials > 0 {
-			byBin, outside = fixed(b.CPUMeanCoV, 3), fixed(100*b.CPUOutside, 1)
+			byBin, outside = stats.Fixed(b.CPUMeanCoV, 3), stats.Fixed(100*b.CPUOutside, 1)
 		}
-		t.rows = append(t.rows, append(row, l.Part, strconv.Itoa(l.Pods), strconv.Itoa(l.Trials), fixed(b.CPUCoV, 3), fixed(b.CPUMaxToMean, 2), byBin, outside,
-			fixed(b.SentCoV, 3), fixed(b.SentMaxToMean, 2)))
+		t.rows = append(t.rows, append(row, l.Part, strconv.Itoa(l.Pods), strconv.Itoa(l.Trials), stats.Fixed(b.CPUCoV, 3), stats.Fixed(b.CPUMaxToMean, 2), byBin, outside,
+			stats.Fixed(b.SentCoV, 3), stats.Fixed(b.SentMaxToMean, 2)))
 	}
 	return t
 }

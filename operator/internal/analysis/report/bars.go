@@ -25,6 +25,8 @@ type barPlot struct {
 	one string
 	// withN shows the number of trials beside each mean.
 	withN bool
+	// metrics that are drawn, of package stats.
+	metrics []string
 }
 
 // bar of a point. The plot writes group, if there is one, above the first bar that has it.
@@ -40,7 +42,7 @@ type bar struct {
 }
 
 const (
-	barsLegend = "Each bar goes from 0 to the mean. The line through its end is the 95% interval of the mean, cut off at the frame. Small dots are trials, hollow dots the paper. Where the paper's values are more than ten times as large or as small, they have a plot of their own."
+	barsLegend = "Each bar goes from 0 to the mean; where means span two decades, the axis is logarithmic and each mean a dot. The line through it is the 95% interval of the mean, cut off at the frame. Small dots are trials, hollow dots the paper. Where the paper's values are more than five times as large or as small, they have a plot of their own."
 
 	barRow, barGroupRow = 24.0, 22.0
 	paperBarRow         = 14.0 // of the paper's stack below a bar
@@ -69,7 +71,7 @@ func barPlots(e results.Experiment) (all []barPlot, note string) {
 		{stats.MeanLatency, "Mean latency", "mean latency (ms)"},
 		{stats.P99Latency, "99th percentile of latency", "99th percentile of latency (ms)"},
 	} {
-		p := barPlot{title: m.title, xLabel: m.label, axis: barAxis(e)}
+		p := barPlot{title: m.title, xLabel: m.label, axis: barAxis(e), metrics: []string{m.metric}}
 		for _, point := range e.Points[:min(mostBars, len(e.Points))] {
 			if b, ok := barOf(e, point, m.metric); ok {
 				p.bars = append(p.bars, b)
@@ -82,12 +84,15 @@ func barPlots(e results.Experiment) (all []barPlot, note string) {
 	return all, note
 }
 
-// mostTimes is how many times longer the paper's bars may be than the measured ones, or shorter:
-// beyond, one of the two would be too short to be seen.
-const mostTimes = 10
+// mostTimes is how many times greater the paper's values may be than the measured ones, or smaller:
+// beyond, one of the two would be too low for its shape to be seen.
+const mostTimes = 5
+
+// apart reports whether two values are too far from each other for one scale.
+func apart(a, b float64) bool { return a > 0 && b > 0 && (a > mostTimes*b || b > mostTimes*a) }
 
 // besideOrApart draws the paper's values in a plot of their own where they are of another order
-// than what was measured, as on other machines.
+// than what was measured, as on other machines. Ratios have the same scale whatever the machines.
 func (p barPlot) besideOrApart() []barPlot {
 	measured, paper := 0.0, 0.0
 	for _, b := range p.bars {
@@ -96,16 +101,17 @@ func (p barPlot) besideOrApart() []barPlot {
 			paper = max(paper, b.paper)
 		}
 	}
-	if measured == 0 || paper == 0 || paper <= mostTimes*measured && measured <= mostTimes*paper {
+	if p.one != "" || !apart(measured, paper) {
 		return []barPlot{p}
 	}
 	own, theirs := p, p
-	own.bars, theirs.bars = slices.Clone(p.bars), nil
-	theirs.title += " in the paper"
+	own.bars, theirs.bars, theirs.withN = slices.Clone(p.bars), nil, false
+	theirs.title += inThePaper
 	for i, b := range p.bars {
-		own.bars[i].hasPaper, own.bars[i].paper = false, 0
+		own.bars[i].hasPaper, own.bars[i].paper, own.bars[i].paperParts = false, 0, nil
 		if b.hasPaper {
 			b.mean = plotPoint{y: b.paper, yLow: b.paper, yHigh: b.paper}
+			b.parts, b.paperParts = b.paperParts, nil
 			b.hasPaper, b.paper = false, 0
 			theirs.bars = append(theirs.bars, b)
 		}
@@ -185,7 +191,10 @@ func (p barPlot) svg(id string) string {
 	if p.withN {
 		right += barNWidth
 	}
-	frame := panel{left: left, top: barsTop, width: plotWidth - left - right, xMax: roundUp(p.extent()), yMax: 1}
+	frame := panel{left: left, top: barsTop, width: plotWidth - left - right, xMax: roundUp(p.extent()), yMax: 1, logX: p.log()}
+	if frame.logX {
+		frame.xMin, frame.xMax = niceBelow(slices.Min(p.values())), niceAbove(p.extent())
+	}
 	if p.one != "" || axis != "" {
 		frame.top += legendLine
 	}
@@ -193,11 +202,11 @@ func (p barPlot) svg(id string) string {
 	b := &strings.Builder{}
 	bottom := frame.top + frame.height + barsBottom
 	openSVG(b, id, bottom+p.legendHeight(), p.title+": "+p.xLabel, p.describe())
-	for i, step := 0.0, niceStep(frame.xMax); i*step <= frame.xMax*1.0001; i++ {
-		x := frame.x(i * step)
-		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", x, frame.top, frame.height, x, frame.top+frame.height+17, tick(i*step))
+	for _, v := range ticks(frame.xMin, frame.xMax, niceStep(frame.xMax), frame.logX) {
+		x := frame.x(v)
+		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", x, frame.top, frame.height, x, frame.top+frame.height+17, tick(v))
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frame.left+frame.width/2, frame.top+frame.height+37, html.EscapeString(p.xLabel))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frame.left+frame.width/2, frame.top+frame.height+37, html.EscapeString(axisText(p.xLabel, frame.logX)))
 	if axis != "" {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", frame.left-8, frame.top-7, html.EscapeString(axis))
 	}
@@ -216,6 +225,27 @@ func (p barPlot) svg(id string) string {
 	b.WriteString("</svg>\n")
 	return b.String()
 }
+
+// values of the bars and of their trials, the paper's, and the baseline.
+func (p barPlot) values() (all []float64) {
+	if p.one != "" {
+		all = append(all, 1)
+	}
+	for _, b := range p.bars {
+		all = append(all, b.mean.y)
+		if b.hasPaper {
+			all = append(all, b.paper)
+		}
+		for _, t := range b.mean.trials {
+			all = append(all, t[1])
+		}
+	}
+	return all
+}
+
+// log reports whether the axis is logarithmic, as that of curves would be. Parts that add up need
+// a linear one.
+func (p barPlot) log() bool { return len(p.parts) == 0 && wide(p.values()) }
 
 // extent is how far the axis must go.
 func (p barPlot) extent() float64 {
@@ -316,16 +346,23 @@ func (b bar) draw(out *strings.Builder, frame panel, y float64, withN bool) {
 		b.drawParts(out, frame, y)
 		return
 	}
-	fmt.Fprintf(out, `<g class="c%d"><path class="band" d="M%.1f,%.1fH%.1fv%.1fH%.1fZ"/>`, b.style, frame.left, y+4, frame.x(b.mean.y), barRow-8, frame.left)
+	fmt.Fprintf(out, `<g class="c%d">`, b.style)
+	if !frame.logX {
+		fmt.Fprintf(out, `<path class="band" d="M%.1f,%.1fH%.1fv%.1fH%.1fZ"/>`, frame.left, y+4, frame.x(b.mean.y), barRow-8, frame.left)
+	}
 	if b.mean.intervalsToo {
 		fmt.Fprintf(out, `<path class="line" d="M%.1f,%.1fH%.1f"/>`, frame.x(b.mean.yLow), middle, frame.x(b.mean.yHigh))
 	}
-	fmt.Fprintf(out, `<path class="line" d="M%.1f,%.1fv%.1f"/>`+"\n", frame.x(b.mean.y), y+4, barRow-8)
+	if frame.logX {
+		dot(out, b.style, false, frame.x(b.mean.y), middle, "")
+	} else {
+		fmt.Fprintf(out, `<path class="line" d="M%.1f,%.1fv%.1f"/>`+"\n", frame.x(b.mean.y), y+4, barRow-8)
+	}
 	for _, t := range b.mean.trials {
 		fmt.Fprintf(out, `<path class="trial" transform="translate(%.1f,%.1f)" d="%s"/>`, frame.x(t[1]), middle+5, trialDot)
 	}
 	if b.hasPaper {
-		dot(out, b.style, true, frame.x(b.paper), middle, html.EscapeString(fmt.Sprintf("%s%s: %s", b.name, paperSuffix, tick3(b.paper))))
+		dot(out, b.style, true, frame.x(b.paper), middle, html.EscapeString(fmt.Sprintf("%s%s: %s", b.name, paperSuffix, paperText(b.paper))))
 	}
 	out.WriteString("</g>\n")
 }
@@ -363,7 +400,7 @@ func (b bar) drawParts(out *strings.Builder, frame panel, y float64) {
 	if len(b.paperParts) > 0 {
 		stack(b.paperParts, func(int) string { return "ghost" }, y+barRow-2, paperBarRow-4)
 		fmt.Fprintf(out, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text><text x="%.1f" y="%.1f" text-anchor="end">paper</text>`+"\n",
-			plotWidth-4-barNWidth, middle+4+barPaperLine, tick3(b.paper), plotWidth-4, middle+4+barPaperLine)
+			plotWidth-4-barNWidth, middle+4+barPaperLine, paperText(b.paper), plotWidth-4, middle+4+barPaperLine)
 	}
 	if b.mean.intervalsToo && b.mean.yLow < b.mean.yHigh { // shares of a whole do not vary
 		low, high := frame.x(b.mean.yLow), frame.x(b.mean.yHigh)
@@ -387,7 +424,7 @@ func (p barPlot) describe() string {
 			text += fmt.Sprintf(", %s %s", p.parts[i], tick3(v))
 		}
 		if b.hasPaper {
-			text += ", the paper's " + tick3(b.paper)
+			text += ", the paper's " + paperText(b.paper)
 		}
 		texts = append(texts, text+".")
 	}
@@ -405,8 +442,5 @@ func boundText(y float64) string {
 // htmlBars are the plots of bars for a page. Their ids begin with id.
 func htmlBars(e results.Experiment, id string) (all []htmlPlot, note string) {
 	drawn, note := barPlots(e)
-	for i, p := range drawn {
-		all = append(all, htmlPlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("%s%d", id, i)))})
-	}
-	return all, note
+	return htmlPlots(e, drawn, id), note
 }

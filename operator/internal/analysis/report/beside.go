@@ -44,7 +44,7 @@ func BesideThePaper(e results.Experiment) []Beside {
 		}
 		ratio := "-"
 		if *tracks[0].Reference != 0 {
-			ratio = fixed(tracks[0].Value / *tracks[0].Reference, 2)
+			ratio = tick3(tracks[0].Value / *tracks[0].Reference)
 		}
 		all = append(all, Beside{At: c.Name, What: c.Expr, Paper: c.Reported, Measured: strip.Show(tracks[0].Interval, tracks[0].Unit), Ratio: ratio})
 	}

@@ -5,8 +5,10 @@ package report_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +29,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // The page is opened in a real browser, from disk and without a network, in the sizes and styles in
@@ -55,7 +59,7 @@ var views = []view{
 const flaws = `(() => {
   const found = [], root = document.scrollingElement;
   if (root.scrollWidth > window.innerWidth + 1) found.push('the page is ' + root.scrollWidth + ' wide in a window of ' + window.innerWidth);
-  for (const e of document.querySelectorAll('[src],[href],link,script,iframe,object')) found.push('it has ' + e.outerHTML.slice(0, 100));
+  for (const e of document.querySelectorAll('[src],[href]:not(a[href^="#"]),link,script[src],iframe,object')) found.push('it has ' + e.outerHTML.slice(0, 100));
   document.querySelectorAll('svg:not([aria-hidden])').forEach((svg, n) => {
     const title = svg.querySelector(':scope > title'), desc = svg.querySelector(':scope > desc');
     if (svg.getAttribute('role') !== 'img' || !title || !title.textContent || !desc || desc.textContent.length < 20) found.push('picture ' + n + ' has no text alternative');
@@ -72,6 +76,21 @@ const flaws = `(() => {
     }
     const points = box.width / svg.viewBox.baseVal.width * 13;
     if (points < 9) found.push(name + ': its labels are ' + points.toFixed(1) + ' pixels high');
+  });
+  for (const a of document.querySelectorAll('a[href^="#"]')) if (!document.getElementById(a.getAttribute('href').slice(1))) found.push('a link leads nowhere: ' + a.outerHTML.slice(0, 80));
+  document.querySelectorAll('svg[role=img]').forEach((svg) => {
+    const name = svg.querySelector(':scope > title').textContent, box = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    for (const m of svg.querySelectorAll('path,rect')) {
+      const r = m.getBoundingClientRect(), style = getComputedStyle(m), kind = m.getAttribute('class');
+      if (r.width === 0 && r.height === 0) found.push(name + ': a mark (' + kind + ') has no extent');
+      if ((style.fill === 'none' || style.fill === style.backgroundColor) && (style.stroke === 'none' || !parseFloat(style.strokeWidth))) found.push(name + ': a mark (' + kind + ') has no colour');
+      if (r.left < box.left - 2 || r.right > box.right + 2 || r.top < box.top - 2 || r.bottom > box.bottom + 2) found.push(name + ': a mark (' + kind + ') is beyond the edge');
+      if (!m.matches('.dot,.trial,.heat,.head')) continue;
+      for (const [text, t] of texts) {
+        const w = Math.min(r.right, t.right) - Math.max(r.left, t.left), h = Math.min(r.bottom, t.bottom) - Math.max(r.top, t.top);
+        if (w > 2 && h > 4) found.push(name + ': a mark (' + kind + ') is over "' + text + '"');
+      }
+    }
   });
   for (const e of document.querySelectorAll('.strip *')) {
     const r = e.getBoundingClientRect();
@@ -130,7 +149,7 @@ func startBrowser(t *testing.T) context.Context {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses root
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
@@ -198,9 +217,160 @@ func look(browser context.Context, t *testing.T, url string, v view) {
 	}
 }
 
+// tables looks on a phone for columns that a reader cannot reach, and for text that is not seen.
+const tables = `(() => {
+  const found = [];
+  for (const box of document.querySelectorAll('.scroll')) {
+    const table = box.querySelector('table'), name = [...table.querySelectorAll('th')].map(h => h.textContent).join(', ').slice(0, 60);
+    const outer = box.getBoundingClientRect();
+    if (outer.right > window.innerWidth + 1) found.push(name + ': the box is wider than the window');
+    if (box.scrollWidth > box.clientWidth && (getComputedStyle(box).overflowX !== 'auto' || box.tabIndex < 0)) found.push(name + ': it does not scroll, or only by touch');
+    for (const h of table.querySelectorAll('th')) {
+      box.scrollLeft = h.offsetLeft + h.offsetWidth - box.clientWidth + 1;
+      const r = h.getBoundingClientRect(), style = getComputedStyle(h);
+      if (r.width < 5 || style.visibility !== 'visible' || style.display === 'none' || r.right > outer.right + 1) found.push(name + ': the column ' + h.textContent + ' is not reached');
+      if (style.color === getComputedStyle(document.body).backgroundColor) found.push(name + ': the header ' + h.textContent + ' has the colour of the page');
+    }
+    const first = table.querySelector('td');
+    if (first && Math.abs(first.getBoundingClientRect().left - outer.left) > 1) found.push(name + ': the first column scrolls away');
+  }
+  if (document.querySelectorAll('.scroll').length < 3) found.push('the page has no tables');
+  return found;
+})()`
+
+// On a phone no table loses a column.
+func TestTablesOfAPhoneInABrowser(t *testing.T) {
+	path := pageFile(t)
+	browser := startBrowser(t)
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			ctx, cancel := chromedp.NewContext(browser)
+			defer cancel()
+			open(ctx, t, "file://"+path, view{width: 390, scheme: scheme, media: "screen"})
+			for _, f := range evaluate(ctx, t, tables) {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// open shows a page in a tab.
+func open(ctx context.Context, t *testing.T, url string, v view) {
+	t.Helper()
+	err := chromedp.Do(ctx,
+		chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Media: v.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
+			})
+			return err
+		}),
+		chromedp.EmulateViewport(v.width, 900),
+		chromedp.Navigate(url),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// evaluate gives what a script finds in the open page.
+func evaluate(ctx context.Context, t *testing.T, script string) []string {
+	t.Helper()
+	found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Of the pages of all bundles, no label or mark of a figure is invisible, clipped, or over another.
+// The contact sheet has all figures, to be looked at.
+func TestFiguresOfAllBundlesInABrowser(t *testing.T) {
+	browser := startBrowser(t)
+	var sheet strings.Builder
+	sheet.WriteString(`<!DOCTYPE html><meta charset="utf-8"><style>body { font: 11px sans-serif; display: grid; grid-template-columns: repeat(8, 1fr); gap: 10px; width: 2400px; } img { width: 100%; } p { margin: 0; overflow-wrap: anywhere; }</style>` + "\n")
+	figures := 0
+	folder := t.TempDir()
+	for name, e := range evidence(t) {
+		var html bytes.Buffer
+		if err := report.HTML(&html, e); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, strings.ReplaceAll(name, "/", "-")+".html")
+		if err := os.WriteFile(path, html.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := chromedp.NewContext(browser)
+			defer cancel()
+			open(ctx, t, "file://"+path, view{width: 1440, scheme: "light", media: "screen"})
+			for _, f := range evaluate(ctx, t, flaws) {
+				t.Error(f)
+			}
+		})
+		pictures, err := report.Pictures(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pictures {
+			figures++
+			fmt.Fprintf(&sheet, `<div><p>%s %s</p><img src="data:image/svg+xml;base64,%s"></div>`+"\n", name, p.Name, base64.StdEncoding.EncodeToString(p.SVG))
+		}
+	}
+	t.Logf("%d figures", figures)
+	if figures < 100 {
+		t.Errorf("there are %d figures", figures)
+	}
+	keep := os.Getenv("ASSAY_SCREENSHOTS")
+	if keep == "" {
+		return
+	}
+	path := filepath.Join(folder, "contact-sheet.html")
+	if err := os.WriteFile(path, []byte(sheet.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewContext(browser)
+	defer cancel()
+	open(ctx, t, "file://"+path, view{width: 2440, scheme: "light", media: "screen"})
+	keepPicture(ctx, t, view{}, filepath.Join(keep, "contact-sheet.png"))
+}
+
+// evidence are the experiments of all bundles in the repository, by folder and name. ASSAY_BUNDLES
+// names a pattern of others.
+func evidence(t *testing.T) iter.Seq2[string, results.Experiment] {
+	t.Helper()
+	pattern := os.Getenv("ASSAY_BUNDLES")
+	if pattern == "" {
+		pattern = "../../../../experiments/*/evidence/*.tar.gz"
+	}
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "-output.tar.gz") }) // what clients printed
+	if len(paths) == 0 {
+		t.Fatalf("%s: there is no bundle", pattern)
+	}
+	return func(yield func(string, results.Experiment) bool) {
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := bundle.Read(data, func(results.Trial) {})
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			folder := filepath.Base(filepath.Dir(filepath.Dir(path)))
+			if !yield(folder+"/"+strings.TrimSuffix(filepath.Base(path), ".tar.gz"), e) {
+				return
+			}
+		}
+	}
+}
+
 // What Chromium prints lacks no column: the header of every table is in the text of the PDF, and so
 // is each cell of its last column. It has the folded text of the claims, too.
-func TestPrintedPageLosesNothing(t *testing.T) {
+func TestPageOnPaper(t *testing.T) {
 	if _, err := exec.LookPath("pdftotext"); err != nil {
 		t.Skip("there is no pdftotext on the PATH (Debian: apt-get install poppler-utils)")
 	}
@@ -237,7 +407,7 @@ func TestPrintedPageLosesNothing(t *testing.T) {
 	if err := chromedp.Do(ctx, chromedp.Navigate("file://"+path)); err != nil {
 		t.Fatal(err)
 	}
-	wanted, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](`[...document.querySelectorAll('th, td:last-child, .claim dd, .claim li')].map(e => e.textContent)`))
+	wanted, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](`[...document.querySelectorAll('th, td:last-child, .claim dd, .claim li, .notes li, .verdicts li')].map(e => e.textContent)`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,17 +44,17 @@ func capacityText(c results.Capacity) string {
 	case c.Capacity == nil:
 		return "-"
 	case c.Low == nil || c.High == nil:
-		return fixed(*c.Capacity, 0) + " [" + endText(c.Low) + ", " + endText(c.High) + "]"
+		return stats.Fixed(*c.Capacity, 0) + " [" + endText(c.Low) + ", " + endText(c.High) + "]"
 	}
 	decimals := stats.Decimals(*c.Capacity, (*c.High-*c.Low)/2)
-	return fmt.Sprintf("%s [%s, %s]", fixed(*c.Capacity, decimals), fixed(*c.Low, decimals), fixed(*c.High, decimals))
+	return fmt.Sprintf("%s [%s, %s]", stats.Fixed(*c.Capacity, decimals), stats.Fixed(*c.Low, decimals), stats.Fixed(*c.High, decimals))
 }
 
 func endText(x *float64) string {
 	if x == nil {
 		return "..."
 	}
-	return fixed(*x, 0)
+	return stats.Fixed(*x, 0)
 }
 
 func outcomeText(c results.Capacity) string {

@@ -53,6 +53,9 @@ func distributions(e results.Experiment) (plots []htmlPlot, note string) {
 const cdfLegend = "Share of the transactions that took at most so long, of all that the valid trials of a point committed in the window: their histograms are merged, so that a percentile here is that of all transactions, and not the mean of the trials' percentiles that the table of points has. One bad trial moves the two apart. Dots: median, p90, p99; n: transactions. " +
 	"The time's axis is logarithmic; a curve ends where there are too few transactions to show more."
 
+// cdfCaption says what was measured for a plot of distributions.
+const cdfCaption = "All transactions that the valid trials of a point committed in the window: their histograms are merged."
+
 // cdfPlot draws the distributions of some points.
 func cdfPlot(points []results.PointLatency, axes []results.Axis, id, title string) string {
 	least, greatest := math.Inf(1), 0.0

@@ -22,7 +22,7 @@ func TestReportsSayWhatChecksSay(t *testing.T) {
 	for name, want := range map[string][]string{
 		"text":     {"Safety: Violated in 1 trial of 3.", "linear  clients=1       2      1         1        0", "linear  clients=2       1      0         0        1", "e-1    clients=1  Succeeded  linear  Violated  In e-1-c-0. It printed: key 7"},
 		"markdown": {"## Safety", "| linear | clients=1 | 2 | 1 | 1 | 0 |", "## Checks that did not hold", "| e-2 | clients=2 | Invalid | linear | Unknown | In e-2-c-0 it has not ended. |"},
-		"html":     {"<h2>Safety</h2>", "Violated", "It printed: key 7"},
+		"html":     {">Safety</h2>", "Violated", "It printed: key 7"},
 	} {
 		var b bytes.Buffer
 		if name == "text" {

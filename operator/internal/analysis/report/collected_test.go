@@ -27,7 +27,7 @@ func TestReportsNameCollectedFiles(t *testing.T) {
 	for name, want := range map[string][]string{
 		"text":     {"Collected files", "out/stats.json (2)"},
 		"markdown": {"## Collected files", strings.Join(rows, "\n")},
-		"html":     {"<h2>Collected files</h2>", "out/stats.json (2)", "ConfigMap e-10-results-files"},
+		"html":     {">Collected files</h2>", "out/stats.json (2)", "ConfigMap e-10-results-files"},
 	} {
 		text := shown(t, name, e)
 		for _, w := range want {

@@ -31,10 +31,10 @@ func newComparisonPage(c Comparison) comparisonPage {
 	for _, r := range c.Rows {
 		ratio, interval, pValue, ranks := "-", "-", "-", "-"
 		if r.HasRatio {
-			ratio = fixed(r.Ratio.Value, stats.Decimals(r.Ratio.Value, (r.Ratio.High-r.Ratio.Low)/2))
+			ratio = stats.Rounded(r.Ratio.Value, (r.Ratio.High-r.Ratio.Low)/2)
 			if r.Ratio.Known {
 				d := stats.Decimals(r.Ratio.Value, (r.Ratio.High-r.Ratio.Low)/2)
-				interval = fixed(r.Ratio.Low, d) + " to " + fixed(r.Ratio.High, d)
+				interval = stats.Fixed(r.Ratio.Low, d) + " to " + stats.Fixed(r.Ratio.High, d)
 			}
 		}
 		if r.Tested {
@@ -117,7 +117,7 @@ func pText(p float64) string {
 	if p < 0.0001 {
 		return "<0.0001"
 	}
-	return fixed(p, 4)
+	return stats.Fixed(p, 4)
 }
 
 // comparisonLegend says how to read the table.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
@@ -64,6 +65,37 @@ func (p declaredPlot) svg(id string) string {
 	return p.bars.svg(id)
 }
 
+// besideOrApart gives a plot its title and axes; two plots where the paper's values need their own.
+func (p declaredPlot) besideOrApart(title string) (all []declaredPlot) {
+	if p.curves != nil {
+		p.curves.title = title
+		for i, part := range p.curves.besideOrApart() {
+			all = append(all, declaredPlot{of: p.part(i), curves: &part})
+		}
+		return all
+	}
+	p.bars.title = title
+	for i, part := range p.bars.besideOrApart() {
+		all = append(all, declaredPlot{of: p.part(i), bars: &part})
+	}
+	return all
+}
+
+// part names the second plot of two, which has the paper's values.
+func (p declaredPlot) part(i int) string {
+	if i == 0 {
+		return p.of
+	}
+	return strings.TrimSpace(p.of + inThePaper)
+}
+
+func (p declaredPlot) says(e results.Experiment) string {
+	if p.curves != nil {
+		return p.curves.says(e)
+	}
+	return p.bars.says(e)
+}
+
 // titleOf a plot of the figure.
 func (f declaredFigure) titleOf(p declaredPlot) string {
 	if p.of == "" {
@@ -87,13 +119,11 @@ func declaredFigures(e results.Experiment) (figures []declaredFigure) {
 			continue
 		}
 		d.name, d.title = f.Name, cmp.Or(f.Title, d.title)
+		var plots []declaredPlot
 		for _, p := range d.plots {
-			if p.curves != nil {
-				p.curves.title = d.titleOf(p)
-			} else {
-				p.bars.title = d.titleOf(p)
-			}
+			plots = append(plots, p.besideOrApart(d.titleOf(p))...)
 		}
+		d.plots = plots
 		figures = append(figures, d)
 	}
 	return figures
@@ -104,7 +134,7 @@ func htmlDeclared(e results.Experiment, id string) (all []htmlFigure) {
 	for i, f := range declaredFigures(e) {
 		h := htmlFigure{Title: f.title, Legend: f.legend, Numbers: htmlTableOf(f.numbers), Notes: f.notes}
 		for k, p := range f.plots {
-			h.Plots = append(h.Plots, htmlPlot{Title: f.titleOf(p), SVG: escaped(p.svg(fmt.Sprintf("%s%d-%d", id, i, k)))})
+			h.Plots = append(h.Plots, htmlPlot{Title: f.titleOf(p), Says: p.says(e), SVG: escaped(p.svg(fmt.Sprintf("%s%d-%d", id, i, k)))})
 		}
 		all = append(all, h)
 	}

@@ -109,7 +109,7 @@ func TestStackedBars(t *testing.T) {
 	if err := report.HTML(&page, breakdown()); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, "the page", page.String(), "<h2>Time of an operation</h2>", "with warm-up and cool-down", "<th scope=\"col\" class=\"number\">disk us</th>")
+	contains(t, "the page", page.String(), ">Time of an operation</h2>", "with warm-up and cool-down", "<th scope=\"col\" class=\"number\">disk us</th>")
 	live := report.CurvePlots(breakdown())
 	if last := live[len(live)-1]; last.Title != "Time of an operation" {
 		t.Errorf("the live page ends with %s", last.Title)

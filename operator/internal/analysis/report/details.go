@@ -219,7 +219,7 @@ func networkRows(e results.Experiment) table {
 			worst = fmt.Sprintf("%+.3f", n.WorstErrorMillis)
 		}
 		if n.CanarySent > n.CanaryLost {
-			median = "≤ " + fixed(n.CanaryMedianMillis, 2)
+			median = "≤ " + stats.Fixed(n.CanaryMedianMillis, 2)
 		}
 		pairs := strconv.Itoa(n.Pairs)
 		if n.Undirected > 0 {
@@ -271,7 +271,7 @@ func short(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6,
 
 // span writes the least and the greatest of some round trips.
 func span(least, greatest float64) string {
-	a, b := fixed(least, 2), fixed(greatest, 2)
+	a, b := stats.Fixed(least, 2), stats.Fixed(greatest, 2)
 	switch {
 	case greatest == 0:
 		return "-"
@@ -293,11 +293,11 @@ func faultsTable(e results.Experiment) table {
 			kind += ", without silence"
 		}
 		if f.Mark {
-			kind += fmt.Sprintf(", from a mark heard of within %s ms", fixed(f.HeardMaxMillis, 1))
+			kind += fmt.Sprintf(", from a mark heard of within %s ms", stats.Fixed(f.HeardMaxMillis, 1))
 		}
 		median, most := "-", "-"
 		if f.Acted > 0 {
-			median, most = fixed(f.LateMedianMillis, 3), fixed(f.LateMaxMillis, 3)
+			median, most = stats.Fixed(f.LateMedianMillis, 3), stats.Fixed(f.LateMaxMillis, 3)
 		}
 		t.rows = append(t.rows, []string{
 			f.Fault, kind, strconv.Itoa(f.Trials), strconv.Itoa(f.Acted), strconv.Itoa(f.Skipped), median, most, strconv.FormatUint(f.Packets, 10),

@@ -140,7 +140,7 @@ func (f failures) cell(counter string, n int64) string {
 	case f.of(n) < 0.0001:
 		return "<0.01"
 	}
-	return fixed(100*f.of(n), 2)
+	return stats.Fixed(100*f.of(n), 2)
 }
 
 // clientTimeCell is the mean over the trials, in percent.
@@ -148,7 +148,7 @@ func (f failures) clientTimeCell() string {
 	if len(f.clientTime) == 0 {
 		return "-"
 	}
-	return fixed(100*stats.Aggregate(f.clientTime).Mean, 1)
+	return stats.Fixed(100*stats.Aggregate(f.clientTime).Mean, 1)
 }
 
 // needsP99 is from how many transactions of a trial on ten are slower than its p99.
@@ -192,7 +192,7 @@ func failureNotes(e results.Experiment) []string {
 		f, known := failuresAt(e, p)
 		point := cmp.Or(at(e.Axes, p.Coordinates), "the only point")
 		if share, ok := f.failed(); known && ok && share > slowest {
-			percentiles = append(percentiles, fmt.Sprintf("%s (%s%%)", point, fixed(100*share, 1)))
+			percentiles = append(percentiles, fmt.Sprintf("%s (%s%%)", point, stats.Fixed(100*share, 1)))
 		}
 		if n, ok := fewestCommitted(e, p); ok && n < needsP99 {
 			few = append(few, fmt.Sprintf("%s (%d)", point, n))
@@ -274,7 +274,7 @@ func failedCell(e results.Experiment, p results.PointResult) string {
 	case share < 0.0001:
 		return "<0.01"
 	}
-	return fixed(100*share, 2)
+	return stats.Fixed(100*share, 2)
 }
 
 // triedCell is n, and of how many trials if some are excluded.

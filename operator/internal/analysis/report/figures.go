@@ -16,9 +16,10 @@ import (
 type Figure struct {
 	// Name of a file for it, without its ending.
 	Name string
-	// Title says what the figure shows. It belongs into a caption and is not drawn.
-	Title string
-	X, Y  FigureAxis
+	// Title says what the figure shows, and Caption what was measured for it. Both belong into a
+	// caption and are not drawn.
+	Title, Caption string
+	X, Y           FigureAxis
 	// Curves in the order of the legend.
 	Curves []FigureCurve
 	// Marks are instants at which faults began or ended, in the order of time.
@@ -31,6 +32,11 @@ type Figure struct {
 	// of, from 0 on; of bars that are whole there are none.
 	Bars  []FigureBar
 	Parts []FigurePart
+}
+
+// Describe is a caption: what the figure shows, and what was measured for it.
+func (f Figure) Describe() string {
+	return strings.TrimSpace(strings.TrimSuffix(f.Title, ".") + ". " + f.Caption)
 }
 
 // FigureBar is a bar from 0 to a mean, with the mean's 95% interval where Interval says so.
@@ -54,8 +60,10 @@ type FigurePart struct{ Name, Color string }
 // FigureAxis is an axis with its bounds, and its ticks in rising order, all of them within the
 // bounds.
 type FigureAxis struct {
-	Label    string
-	Log      bool
+	Label string
+	Log   bool
+	// Tight: a linear axis begins and ends with its points, and not at 0.
+	Tight    bool
 	Min, Max float64
 	Ticks    []float64
 }
@@ -71,8 +79,8 @@ type FigureCurve struct {
 	Color string
 	// Paper: the source reports this curve, it was not measured.
 	Paper bool
-	// Line: there are too many points for a marker at each.
-	Line bool
+	// Line: there are too many points for a marker at each. Dots: no line joins the markers.
+	Line, Dots bool
 	// Band: what the points' intervals enclose is an area, not a bar at each point.
 	Band   bool
 	Points []FigurePoint
@@ -102,9 +110,10 @@ type FigureOptions struct {
 	// Curves are the names of those to draw; a variant's name also chooses the paper's curve of
 	// that variant. Empty: all.
 	Curves []string
-	// LogX and LogY ask for logarithmic axes. Points at or below 0 are then left out. A figure of
-	// distributions has a logarithmic X axis in any case.
-	LogX, LogY bool
+	// LogX and LogY ask for logarithmic axes. Points at or below 0 are then left out. Linear asks
+	// for linear ones. Without any, an axis whose values are above 0 and span two decades is
+	// logarithmic. A figure of distributions has a logarithmic X axis in any case.
+	LogX, LogY, Linear bool
 }
 
 // paperSuffix ends the name of a curve that the source reports.
@@ -123,9 +132,7 @@ func Figures(e results.Experiment, o FigureOptions) ([]Figure, error) {
 	for _, f := range all {
 		f.Curves = slices.DeleteFunc(f.Curves, func(c FigureCurve) bool { return !o.wants(c) })
 		f.Bars = slices.DeleteFunc(f.Bars, func(b FigureBar) bool { return len(o.Curves) > 0 && !slices.Contains(o.Curves, b.Name) })
-		if len(f.Bars) == 0 { // bars begin at 0
-			f.X.Log, f.Y.Log = f.X.Log || o.LogX && !overTimeAxis(f.X), o.LogY
-		}
+		o.logarithms(&f)
 		f.dropForLog()
 		if len(f.Curves)+len(f.Bars) == 0 {
 			continue
@@ -140,10 +147,29 @@ func Figures(e results.Experiment, o FigureOptions) ([]Figure, error) {
 	return figures, nil
 }
 
+// logarithms chooses the axes.
+func (o FigureOptions) logarithms(f *Figure) {
+	if len(f.Bars) > 0 { // bars begin at 0, so that only --log linear changes anything
+		f.X.Log = f.X.Log && !o.Linear
+		return
+	}
+	if o.Linear && !f.distribution() {
+		f.X.Log, f.Y.Log = false, false
+	}
+	f.X.Log, f.Y.Log = f.X.Log || o.LogX && !overTimeAxis(f.X), f.Y.Log || o.LogY
+}
+
+// distribution reports whether the figure has the shares of transactions over latency.
+func (f *Figure) distribution() bool { return f.Y.Label == shareLabel }
+
 // variantOf is what a curve is of: its name without the note that the source reports it.
 func variantOf(c FigureCurve) string {
-	if c.Paper {
+	switch {
+	case c.Paper:
 		return strings.TrimSuffix(c.Name, paperSuffix)
+	case c.Dots: // of a search
+		name, _, _ := strings.Cut(c.Name, ": ")
+		return name
 	}
 	return c.Name
 }
@@ -221,13 +247,23 @@ func curveFigures(e results.Experiment) []Figure {
 	drawn, _ := plots(e)
 	var figures []Figure
 	for _, p := range drawn {
-		figures = append(figures, p.figure("curve-"+fileName(p.title)))
+		figures = append(figures, p.figure("curve-"+fileName(p.title)).captioned(p.says(e)))
+	}
+	searches, _ := capacityPlots(e)
+	for _, p := range searches {
+		figures = append(figures, p.figure("search-"+fileName(p.title)).captioned(p.says(e)))
 	}
 	return figures
 }
 
+// captioned is the figure with what was measured for it.
+func (f Figure) captioned(caption string) Figure {
+	f.Caption = caption
+	return f
+}
+
 func (p plot) figure(name string) Figure {
-	f := Figure{Name: name, Title: p.title, X: FigureAxis{Label: p.xLabel}, Y: FigureAxis{Label: p.yLabel}, One: p.one}
+	f := Figure{Name: name, Title: p.title, X: FigureAxis{Label: p.xLabel, Log: p.logX}, Y: FigureAxis{Label: p.yLabel, Log: p.logY}, One: p.one}
 	for _, c := range p.curves {
 		f.Curves = append(f.Curves, figureCurve(c))
 	}
@@ -239,13 +275,13 @@ func barFigures(e results.Experiment) []Figure {
 	drawn, _ := barPlots(e)
 	var figures []Figure
 	for _, p := range drawn {
-		figures = append(figures, p.figure("bars-"+fileName(p.title)))
+		figures = append(figures, p.figure("bars-"+fileName(p.title)).captioned(p.says(e)))
 	}
 	return figures
 }
 
 func (p barPlot) figure(name string) Figure {
-	f := Figure{Name: name, Title: p.title, X: FigureAxis{Label: p.xLabel}, Y: FigureAxis{Label: p.axis}, One: p.one}
+	f := Figure{Name: name, Title: p.title, X: FigureAxis{Label: p.xLabel, Log: p.log()}, Y: FigureAxis{Label: p.axis}, One: p.one}
 	for i, part := range p.parts {
 		f.Parts = append(f.Parts, FigurePart{Name: part, Color: curveColor(i)})
 	}
@@ -265,9 +301,9 @@ func declaredAsFigures(e results.Experiment) []Figure {
 		for _, p := range d.plots {
 			name := "figure-" + fileName(d.name+" "+p.of)
 			if p.curves != nil {
-				figures = append(figures, p.curves.figure(name))
+				figures = append(figures, p.curves.figure(name).captioned(p.says(e)))
 			} else {
-				figures = append(figures, p.bars.figure(name))
+				figures = append(figures, p.bars.figure(name).captioned(p.says(e)))
 			}
 		}
 	}
@@ -293,6 +329,9 @@ func curveColor(style int) string {
 	return color
 }
 
+// The labels of axes by which figures are told apart.
+const shareLabel = "share of transactions"
+
 const timeLabel = "time from the start of the window (s)"
 
 func overTimeAxis(a FigureAxis) bool { return a.Label == timeLabel }
@@ -317,7 +356,7 @@ func timeFigures(e results.Experiment) []Figure {
 		for metric, c := range map[string]FigureCurve{"throughput (tx/s)": throughput, "mean latency (ms)": latency} {
 			short, _, _ := strings.Cut(metric, " (")
 			figures = append(figures, Figure{
-				Name: "time-" + fileName(name+" "+short), Title: "Over time, " + name, Marks: figureMarks(s.Marks),
+				Name: "time-" + fileName(name+" "+short), Title: "Over time, " + name, Caption: overTimeCaption(s), Marks: figureMarks(s.Marks),
 				X: FigureAxis{Label: timeLabel}, Y: FigureAxis{Label: metric}, Curves: []FigureCurve{c},
 			})
 		}
@@ -353,7 +392,7 @@ func distributionFigures(e results.Experiment) []Figure {
 			if len(figures) == mostCDFs {
 				break
 			}
-			figures = append(figures, Figure{Name: "cdf-" + fileName(title), Title: title, X: FigureAxis{Label: "latency (ms)", Log: true}, Y: FigureAxis{Label: "share of transactions"}})
+			figures = append(figures, Figure{Name: "cdf-" + fileName(title), Title: title, Caption: cdfCaption, X: FigureAxis{Label: "latency (ms)", Log: true}, Y: FigureAxis{Label: shareLabel}})
 			i = len(figures) - 1
 		}
 		f := &figures[i]
@@ -407,7 +446,7 @@ func (f *Figure) bounds() {
 			}
 		}
 	}
-	f.X.fit(x, overTimeAxis(f.X))
+	f.X.fit(x, overTimeAxis(f.X) || f.X.Tight)
 	f.Y.fit(y, false)
 	for i := range f.Curves {
 		for k := range f.Curves[i].Points {
@@ -421,18 +460,26 @@ func (f *Figure) bounds() {
 // barBounds sets the X axis' bounds and ticks. Ends of intervals beyond are cut off, as on the
 // page.
 func (f *Figure) barBounds() {
-	most, ends := 0.0, 0.0
+	most, ends, least := 0.0, 0.0, math.Inf(1)
 	if f.One != "" {
 		most = 1
 	}
 	for _, b := range f.Bars {
-		most = max(most, b.Value, b.Paper)
+		most, least = max(most, b.Value, b.Paper), min(least, b.Value)
+		if b.HasPaper {
+			least = min(least, b.Paper)
+		}
 	}
 	for _, b := range f.Bars {
 		ends = max(ends, most, min(b.High, widestInterval*most))
 	}
 	var x extent
-	x.add(0)
+	if !f.X.Log {
+		x.add(0)
+	} else if f.One != "" {
+		least = min(least, 1)
+	}
+	x.add(min(least, ends))
 	x.add(ends)
 	f.X.fit(x, false)
 	for i, b := range f.Bars {

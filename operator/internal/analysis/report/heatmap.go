@@ -32,7 +32,7 @@ func heatmap(s results.PointSeries, id, name string) string {
 	p := panel{left: frameLeft, top: timeTop, width: frameWidth, height: heatRow * float64(len(rows)), xMin: from / 1000, xMax: to / 1000, yMax: 1}
 	bottom := p.top + p.height
 	b := &strings.Builder{}
-	openSVG(b, id, bottom+74, "Mean latency of each trial over time, "+name, describeHeat(s, len(rows), low, high))
+	openSVG(b, id, bottom+84, "Mean latency of each trial over time, "+name, describeHeat(s, len(rows), low, high))
 	paths := make([]strings.Builder, heatLevels)
 	var nothing strings.Builder
 	for r, t := range rows {
@@ -57,7 +57,9 @@ func heatmap(s results.PointSeries, id, name string) string {
 			fmt.Fprintf(b, `<path class="heat" fill-opacity="%.2f" d="%s"/>`+"\n", heatOpacity(level), d)
 		}
 	}
-	fmt.Fprintf(b, `<path class="mark ends" d="%s"/>`+"\n", nothing.String())
+	if nothing.Len() > 0 {
+		fmt.Fprintf(b, `<path class="mark ends" d="%s"/>`+"\n", nothing.String())
+	}
 	drawMarks(b, s.Marks, p, bottom)
 	for _, v := range p.xTicks() {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, p.x(v), bottom+18, tick(v))
@@ -79,15 +81,17 @@ func rowName(name string, row int) string {
 	return number
 }
 
-// heatLegend shows the levels with the latency at which each begins.
+// heatLegend shows the levels side by side, with the latencies between them below.
 func heatLegend(b *strings.Builder, y, low, high float64) {
-	const step = 74.0
+	const step = 62.0
+	edge := func(level int) float64 { return low * math.Pow(high/low, float64(level)/heatLevels) }
 	for level := range heatLevels {
-		x := frameLeft + step*float64(level)
-		begins := low * math.Pow(high/low, float64(level)/heatLevels)
-		fmt.Fprintf(b, `<path class="heat" fill-opacity="%.2f" d="M%.1f,%.1fh14v12h-14z"/><text x="%.1f" y="%.1f">%s</text>`, heatOpacity(level), x, y, x+18, y+11, html.EscapeString("≥ "+tick3(begins)))
+		fmt.Fprintf(b, `<path class="heat" fill-opacity="%.2f" d="M%.1f,%.1fh%.1fv12h-%.1fz"/>`, heatOpacity(level), frameLeft+step*float64(level), y, step, step)
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f">ms; dashed: none</text>`+"\n", frameLeft+step*heatLevels, y+11)
+	for level := range heatLevels + 1 {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, frameLeft+step*float64(level), y+27, html.EscapeString(tick3(edge(level))))
+	}
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f">ms; dashed: none</text>`+"\n", frameLeft+step*heatLevels+14, y+11)
 }
 
 func heatOpacity(level int) float64 { return 0.06 + 0.9*float64(level)/(heatLevels-1) }

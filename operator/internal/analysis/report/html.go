@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis/report/strip"
@@ -15,11 +16,18 @@ import (
 func HTML(w io.Writer, e results.Experiment) error {
 	p := newPage(e)
 	view := htmlView{
-		Title: p.title, Facts: p.facts, Legend: p.reading(legend), Points: htmlTableOf(p.points), Warnings: p.warnings,
+		Title: p.title, First: p.first, Facts: p.rest, Legend: p.reading(legend), Points: htmlTableOf(p.points),
 		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
+	for _, g := range p.noted {
+		view.Noted = append(view.Noted, htmlNotes{g.title, g.notes})
+	}
+	view.Headline, view.HeadlineSays = headline(e)
 	var err error
+	if view.Glance, err = strip.Glance(e.Claims, e.Completed != nil, "claim"); err != nil {
+		return err
+	}
 	if view.Strip, err = strip.HTML(e.Claims, e.Completed != nil, e.Look != nil, "claim"); err != nil {
 		return err
 	}
@@ -38,8 +46,9 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
 	curves, note := plots(e)
 	view.PlotsNote = note
-	for i, plot := range curves {
-		view.Plots = append(view.Plots, htmlPlot{Title: plot.title, SVG: escaped(plot.svg(fmt.Sprintf("curve%d", i)))})
+	view.Plots = htmlPlots(e, curves, "curve")
+	if searches, ok := capacityPlots(e); ok {
+		view.Searches = htmlPlots(e, searches, "search")
 	}
 	view.Bars, view.BarsNote = htmlBars(e, "bar")
 	view.BarsLegend = barsLegend
@@ -48,10 +57,25 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.OverTimeLegend = p.reading(overTimeLegend)
 	view.Distributions, view.DistributionsNote = distributions(e)
 	view.DistributionsLegend = p.reading(cdfLegend)
-	if err := htmlPage.Execute(w, view); err != nil {
+	var body strings.Builder
+	if err := htmlPage.ExecuteTemplate(&body, "body", &view); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	view.Body = template.HTML(body.String()) // #nosec G203 -- the template has escaped it
+	if err := htmlPage.Execute(w, &view); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// Heading begins a section that the page links to.
+func (v *htmlView) Heading(title string) template.HTML {
+	id := fileName(title)
+	for slices.ContainsFunc(v.Sections, func(s htmlSection) bool { return s.ID == id }) {
+		id += "-2"
+	}
+	v.Sections = append(v.Sections, htmlSection{id, title})
+	return template.HTML(`<h2 id="` + id + `">` + template.HTMLEscapeString(title) + "</h2>") // #nosec G203 -- escaped
 }
 
 // escaped marks a picture as HTML: who draws it escapes every text in it.
@@ -59,11 +83,21 @@ func escaped(svg string) template.HTML { return template.HTML(svg) } // #nosec G
 
 // htmlView is what the page's template sees.
 type htmlView struct {
-	Title  string
+	Title string
+	// First are the facts of the first screen, beside the verdicts at a glance and one figure.
+	First        []string
+	Glance       template.HTML
+	Headline     []htmlPlot
+	HeadlineSays string
+	// Body is the rest of the page, with its Sections.
+	Body     template.HTML
+	Sections []htmlSection
+
 	Facts  []string
 	Strip  template.HTML
 	Legend string
 	Points htmlTable
+	Noted  []htmlNotes
 	Plots  []htmlPlot
 	// PlotsNote says which curves are not drawn, and BarsNote which bars.
 	PlotsNote string
@@ -73,7 +107,6 @@ type htmlView struct {
 
 	Declared []htmlFigure
 
-	Warnings []string
 	Network  htmlTable
 	NetNote  string
 	Faults   htmlTable
@@ -99,6 +132,7 @@ type htmlView struct {
 
 	Capacity       htmlTable
 	CapacityLegend string
+	Searches       []htmlPlot
 	Knees          htmlTable
 	KneesLegend    string
 	KneesNotes     []string
@@ -134,11 +168,22 @@ type htmlView struct {
 	Again htmlAgain
 }
 
+// htmlSection is a heading of the page.
+type htmlSection struct{ ID, Title string }
+
+// htmlNotes are notes of one kind.
+type htmlNotes struct {
+	Title string
+	Notes []string
+}
+
 type htmlAgain struct{ Command, Note, Spec string }
 
 type htmlPlot struct {
 	Title string
-	SVG   template.HTML
+	// Says is the caption after the title: what was measured.
+	Says string
+	SVG  template.HTML
 	// file is the name of its file, without kind and number. Empty: after the title.
 	file string
 }
@@ -203,110 +248,125 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 ` + pageStyle + `</style>
 </head>
 <body>
+<header>
 <h1>{{.Title}}</h1>
-{{range .Facts}}<p>{{.}}</p>
-{{end}}
-{{- if .Strip}}<h2>Verdicts</h2>
+{{range .First}}<p>{{.}}</p>
+{{end}}{{if or .Glance .Headline}}<div class="glance">
+{{.Glance}}
+{{- if .Headline}}<div class="headline">
+{{range .Headline}}{{template "figure" .}}{{end}}
+{{- with .HeadlineSays}}<p>{{.}}</p>
+{{end}}</div>
+{{end}}</div>
+{{end}}<nav aria-label="Sections">{{range .Sections}}<a href="#{{.ID}}">{{.Title}}</a> {{end}}</nav>
+</header>
+<main>
+{{.Body}}</main>
+</body>
+</html>
+{{define "body"}}
+{{- if .Strip}}{{.Heading "Verdicts"}}
 {{.Strip}}{{end}}
-{{- if .Plots}}<h2>Curves</h2>
+{{- if .Facts}}{{.Heading "About these results"}}
+{{range .Facts}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- if .Plots}}{{.Heading "Curves"}}
 <p>Large dots are means, small ones trials. Bands and whiskers are the 95% interval of the mean, cut off at the frame. Dashed with hollow dots: the paper.</p>
 {{template "plots" .Plots}}
 {{- with .PlotsNote}}<p>{{.}}</p>
 {{end}}{{end}}
-{{- if .Bars}}<h2>Variants</h2>
+{{- if .Bars}}{{.Heading "Variants"}}
 <p>{{.BarsLegend}}</p>
 {{template "plots" .Bars}}
 {{- with .BarsNote}}<p>{{.}}</p>
 {{end}}{{end}}
-{{- range .Declared}}<h2>{{.Title}}</h2>
+{{- range .Declared}}{{$.Heading .Title}}
 {{if .Plots}}<p>{{.Legend}}</p>
 {{template "plots" .Plots}}{{end}}
 {{- if .Numbers.Rows}}{{template "table" .Numbers}}{{end}}
 {{- if .Notes}}<ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>
 {{end}}{{end}}
-{{- if .Capacity.Rows}}<h2>Capacity</h2>
-<p>{{.CapacityLegend}}</p>
+{{- if .Capacity.Rows}}{{.Heading "Capacity"}}
+{{if .Searches}}{{template "plots" .Searches}}{{end}}<p>{{.CapacityLegend}}</p>
 {{template "table" .Capacity}}
 {{- end}}
-{{- if .Knees.Rows}}<h2>Knees and peaks</h2>
+{{- if .Knees.Rows}}{{.Heading "Knees and peaks"}}
 <p>{{.KneesLegend}}{{if .Plots}} A ring marks the knee in the plot of latency against throughput.{{end}}</p>
 {{template "table" .Knees}}
 {{- if .KneesNotes}}<ul>{{range .KneesNotes}}<li>{{.}}</li>{{end}}</ul>
-{{end}}{{end}}<h2>Points</h2>
+{{end}}{{end}}{{.Heading "Points"}}
 <p>In the table: {{.Legend}}.</p>
 {{template "table" .Points}}
-{{- if .Warnings}}<ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>
+{{- range .Noted}}<details class="notes"><summary>{{.Title}}{{if gt (len .Notes) 1}}: {{len .Notes}} notes{{end}}</summary><ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul></details>
 {{end}}
-{{- if .Checks.Rows}}<h2>Safety</h2>
+{{- if .Checks.Rows}}{{.Heading "Safety"}}
 <p>{{.ChecksLegend}}</p>
 {{template "table" .Checks}}
 {{- if .Checked.Rows}}{{template "table" .Checked}}{{end}}{{end}}
-{{- if .Failures.Rows}}<h2>Failures</h2>
+{{- if .Failures.Rows}}{{.Heading "Failures"}}
 <p>{{.FailuresLegend}}</p>
 {{template "table" .Failures}}{{end}}
-{{- if .Measured.Rows}}<h2>Measurements</h2>
+{{- if .Measured.Rows}}{{.Heading "Measurements"}}
 <p>{{.MeasuredLegend}}</p>
 {{template "table" .Measured}}
 {{- if .Lacking.Rows}}{{template "table" .Lacking}}{{end}}{{end}}
-{{- if .Datasets.Rows}}<h2>Data sets</h2>
+{{- if .Datasets.Rows}}{{.Heading "Data sets"}}
 <p>{{.DatasetsLegend}}</p>
 {{template "table" .Datasets}}{{end}}
-{{- if .Network.Rows}}<h2>Network</h2>
+{{- if .Network.Rows}}{{.Heading "Network"}}
 <p>{{.NetNote}}</p>
 {{template "table" .Network}}{{end}}
-{{- if .Faults.Rows}}<h2>Faults</h2>
+{{- if .Faults.Rows}}{{.Heading "Faults"}}
 <p>{{.FaultsLegend}}</p>
 {{template "table" .Faults}}{{end}}
-{{- if .Recovery.Rows}}<h2>Recovery</h2>
+{{- if .Recovery.Rows}}{{.Heading "Recovery"}}
 <p>{{.RecoveryLegend}}</p>
 {{template "table" .Recovery}}
 {{- if .RecoveryNotes}}<ul>{{range .RecoveryNotes}}<li>{{.}}</li>{{end}}</ul>
 {{end}}{{end}}
-{{- if .OverTime}}<h2>Over time</h2>
+{{- if .OverTime}}{{.Heading "Over time"}}
 <p>{{.OverTimeLegend}}</p>
 {{template "plots" .OverTime}}
 {{- with .OverTimeNote}}<p>{{.}}</p>
 {{end}}{{end}}
-{{- if .Distributions}}<h2>Latency distributions</h2>
+{{- if .Distributions}}{{.Heading "Latency distributions"}}
 <p>{{.DistributionsLegend}}</p>
 {{template "plots" .Distributions}}
 {{- with .DistributionsNote}}<p>{{.}}</p>
 {{end}}{{end}}
-{{- if .Resources.Rows}}<h2>Resources</h2>
+{{- if .Resources.Rows}}{{.Heading "Resources"}}
 <p>{{.ResourcesLegend}}</p>
 {{template "table" .Resources}}{{end}}
-{{- if .Balance.Rows}}<h2>Balance</h2>
+{{- if .Balance.Rows}}{{.Heading "Balance"}}
 <p>{{.BalanceLegend}}</p>
 {{template "table" .Balance}}{{end}}
-{{- if .Sessions.Rows}}<h2>Script</h2>
+{{- if .Sessions.Rows}}{{.Heading "Script"}}
 <p>{{.SessionsLegend}}</p>
 {{template "table" .Sessions}}{{end}}
-{{- if .Changes.Rows}}<h2>{{.ChangesTitle}}</h2>
+{{- if .Changes.Rows}}{{.Heading .ChangesTitle}}
 {{template "table" .Changes}}{{end}}
-{{- if .Excluded.Rows}}<h2>Excluded trials</h2>
+{{- if .Excluded.Rows}}{{.Heading "Excluded trials"}}
 {{template "table" .Excluded}}{{end}}
-{{- if .Collected.Rows}}<h2>Collected files</h2>
+{{- if .Collected.Rows}}{{.Heading "Collected files"}}
 <p>{{.CollectedLegend}}</p>
 {{template "table" .Collected}}{{end}}
-{{- if .Trials.Rows}}<h2>Every trial</h2>
+{{- if .Trials.Rows}}{{.Heading "Every trial"}}
 <p>{{.TrialsLegend}}</p>
-{{template "table" .Trials}}{{end}}<h2>Where this comes from</h2>
+{{template "table" .Trials}}{{end}}{{.Heading "Where this comes from"}}
 <dl>
 {{range .Origin}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>
 {{end}}</dl>
 {{if .Gap}}<p>{{.Gap}}</p>
 {{end}}{{range .LeftOut}}<p>Left out: {{.}}.</p>
 {{end}}
-{{- if .Again.Spec}}<h2>Run it again</h2>
+{{- if .Again.Spec}}{{.Heading "Run it again"}}
 <p><code>{{.Again.Command}}</code></p>
 <p>{{.Again.Note}}</p>
 <details><summary>The spec</summary><pre>{{.Again.Spec}}</pre></details>
-{{end}}</body>
-</html>
-{{define "plots"}}<div class="plots">
-{{range .}}<figure><figcaption>{{.Title}}</figcaption>
+{{end}}{{end}}{{define "plots"}}<div class="plots">
+{{range .}}{{template "figure" .}}{{end}}</div>
+{{end}}{{define "figure"}}<figure><figcaption><b>{{.Title}}</b>{{with .Says}}<br>{{.}}{{end}}</figcaption>
 {{.SVG}}</figure>
-{{end}}</div>
 {{end}}{{define "table"}}<div class="scroll{{if .Many}} many{{end}}{{if .Wide}} wide{{end}}" tabindex="0"><table>
 <thead><tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr></thead>
 {{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}{{with .Beside}} <span class="beside">{{.}}</span>{{end}}</td>{{end}}</tr>

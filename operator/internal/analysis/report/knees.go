@@ -116,7 +116,7 @@ func kneeCells(c curve) []string {
 // cells of a point of latency over throughput: each with the decimals that its interval supports,
 // and where it is.
 func (p plotPoint) cells() []string {
-	return []string{fixed(p.x, stats.Decimals(p.x, (p.xHigh-p.xLow)/2)), rounded(p), p.at}
+	return []string{stats.Rounded(p.x, (p.xHigh-p.xLow)/2), rounded(p), p.at}
 }
 
 // toPaper is the throughput of the knee and of the peak of a measured curve by those of the paper's
@@ -130,12 +130,12 @@ func toPaper(c curve, curves []curve) []string {
 	ours, theirs := latencyCurve(c), latencyCurve(curves[i])
 	if k, err := stats.FindKnee(ours); err == nil {
 		if o, err := stats.FindKnee(theirs); err == nil && o.Throughput > 0 {
-			cells[0] = fixed(k.Throughput/o.Throughput, 2)
+			cells[0] = tick3(k.Throughput / o.Throughput)
 		}
 	}
 	if k, err := stats.Peak(ours); err == nil {
 		if o, err := stats.Peak(theirs); err == nil && theirs[o].Throughput > 0 {
-			cells[1] = fixed(ours[k].Throughput/theirs[o].Throughput, 2)
+			cells[1] = tick3(ours[k].Throughput / theirs[o].Throughput)
 		}
 	}
 	return cells

@@ -64,7 +64,7 @@ func TestKneesAndPeaks(t *testing.T) {
 	text := section(t, e, "Knees and peaks")
 	for _, want := range []string{
 		"| curve | points | knee tx/s | ms | at clients | bound ms | peak tx/s | ms | at clients | knee / paper | peak / paper |",
-		"| base | 4 | 190 | 4.00 | 2 | 4.00 | 200 | 6.00 | 4 | 0.95 | 0.80 |",
+		"| base | 4 | 190 | 4.00 | 2 | 4.00 | 200 | 6.00 | 4 | 0.950 | 0.800 |",
 		"| base (paper) | 3 | 200 | 1.50 | 2 | 2.00 | 250 | 3.00 | 4 | - | - |",
 		"| other | 4 | ≥ 100 | 3.50 | 8 | 4.00 | 100 | 3.50 | 8 | - | - |",
 		"Jain's usable capacity",
@@ -80,10 +80,10 @@ func TestKneesAndPeaks(t *testing.T) {
 	if err := report.HTML(&page, e); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(page.String(), "M-8.5,0C"); n != 3 {
-		t.Errorf("%d knees are marked in the plots, want that of each of 3 curves", n)
+	if n := strings.Count(page.String(), "M-8.5,0C"); n != 2*(3+1) {
+		t.Errorf("%d knees are marked, want that of each of 3 curves and of the legend, in the headline and in the plot", n)
 	}
-	for _, want := range []string{"<h2>Knees and peaks</h2>", "A ring marks the knee", "; knee 4.00 at 190."} {
+	for _, want := range []string{">Knees and peaks</h2>", "A ring marks the knee", "; knee 4.00 at 190."} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -30,6 +30,10 @@ func CurvePlots(e results.Experiment) []LivePlot {
 	for i, p := range drawn {
 		all = append(all, LivePlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("live%d", i)))})
 	}
+	searches, _ := capacityPlots(e)
+	for _, p := range htmlPlots(e, searches, "livesearch") {
+		all = append(all, LivePlot{p.Title, p.SVG})
+	}
 	bars, _ := htmlBars(e, "livebar")
 	for _, p := range bars {
 		all = append(all, LivePlot{p.Title, p.SVG})

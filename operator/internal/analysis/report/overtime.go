@@ -30,7 +30,7 @@ func overTime(e results.Experiment) (plots []htmlPlot, note string) {
 			continue
 		}
 		name := cmp.Or(at(e.Axes, s.Coordinates), "the only point")
-		plots = append(plots, htmlPlot{Title: fmt.Sprintf("%s (%s, bins of %d ms)", name, count(s.Trials, "trial"), s.IntervalMillis), SVG: escaped(timePlot(s, fmt.Sprintf("time%d", i), name))})
+		plots = append(plots, htmlPlot{Title: fmt.Sprintf("%s (%s, bins of %d ms)", name, count(s.Trials, "trial"), s.IntervalMillis), Says: overTimeCaption(s), SVG: escaped(timePlot(s, fmt.Sprintf("time%d", i), name))})
 		if svg := heatmap(s, fmt.Sprintf("heat%d", i), name); svg != "" {
 			plots = append(plots, htmlPlot{Title: name + ": mean latency of each trial", SVG: escaped(svg)})
 		}
@@ -39,6 +39,15 @@ func overTime(e results.Experiment) (plots []htmlPlot, note string) {
 		}
 	}
 	return plots, ""
+}
+
+// overTimeCaption says what was measured for a plot over time.
+func overTimeCaption(s results.PointSeries) string {
+	text := fmt.Sprintf("Mean over %s in bins of %d ms", count(s.Trials, "valid trial"), s.IntervalMillis)
+	if s.Trials > 1 {
+		text += "; the band is from the least trial to the greatest"
+	}
+	return text + "."
 }
 
 // overTimeLegend says how to read the plots over time.

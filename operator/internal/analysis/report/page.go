@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +19,14 @@ type page struct {
 	title    string
 	imported bool // trials were measured elsewhere
 	facts    []string
-	verdicts []results.ClaimResult
+	// first are those of the facts that the first screen of a page has, and rest the others.
+	first, rest []string
+	verdicts    []results.ClaimResult
 	// preliminary: the experiment still runs.
 	preliminary bool
 	points      table
-	warnings    []string // about the table of points
+	warnings    []string    // about the table of points
+	noted       []noteGroup // the same by kind
 	failures    table
 	capacity    table
 	knees       table
@@ -76,25 +78,51 @@ func newPage(e results.Experiment) page {
 	p.measured, p.lacking = measurementTable(e), notMeasuredTable(e)
 	p.declared = declaredFigures(e)
 	p.trials, p.again = trialsTable(e), runAgain(e)
-	p.facts, p.changes = append(p.facts, whatRan(e)...), changesTable(e)
-	p.facts = append(p.facts, compared(e)...)
-	p.facts = append(p.facts, progress(e))
-	if len(e.Claims) > 0 {
-		p.facts = append(p.facts, tally(e))
-	}
-	p.facts = append(p.facts, sealedFacts(e)...)
-	p.facts = append(p.facts, judgedAnew(e)...)
-	if e.Look != nil {
-		p.facts = append(p.facts, looked(*e.Look, e.Completed != nil))
-	}
-	if e.AdditionalRepetitions > 0 {
-		p.facts = append(p.facts, continued(e))
-	}
-	p.facts = append(p.facts, violations(e)...)
+	p.changes = changesTable(e)
+	p.first, p.rest, p.facts = factsOf(e)
 	p.failures, p.checks, p.checked = failuresTable(e), checksTable(e), checkedTable(e)
 	p.datasets, p.kept, p.sessions = datasetsTable(e), collectedTable(e), sessionsTable(e)
-	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), saturatedClients(e), drifts(e), paperNotes(e))
+	p.noted = notesOf(e)
+	for _, g := range p.noted {
+		p.warnings = append(p.warnings, g.notes...)
+	}
 	return p
+}
+
+// factsOf are what ran, whether it was safe, and whether repetitions were added after a look, which
+// the first screen of a page has; the other
+// facts; and all of them in the order of the other forms.
+func factsOf(e results.Experiment) (first, rest, all []string) {
+	ran, unsafe := whatRan(e), violations(e)
+	rest = append(compared(e), progress(e))
+	if len(e.Claims) > 0 {
+		rest = append(rest, tally(e))
+	}
+	rest = slices.Concat(rest, sealedFacts(e), judgedAnew(e))
+	if e.Look != nil {
+		rest = append(rest, looked(*e.Look, e.Completed != nil))
+	}
+	var more []string
+	if e.AdditionalRepetitions > 0 {
+		more = append(more, continued(e))
+	}
+	return slices.Concat(ran, unsafe, more), rest, slices.Concat(ran, rest, more, unsafe)
+}
+
+// noteGroup are notes about the points of one kind.
+type noteGroup struct {
+	title string
+	notes []string
+}
+
+// notesOf are what the numbers of points cannot show, by kind.
+func notesOf(e results.Experiment) []noteGroup {
+	all := []noteGroup{
+		{"Few trials", warnings(e)}, {"Trials that are all alike", equalTrials(e)}, {"Trials in groups", trialsApart(e)},
+		{"Failures", failureNotes(e)}, {"Windows that are not steady", windowWarnings(e)}, {"Saturated clients", saturatedClients(e)},
+		{"Drift", drifts(e)}, {"Numbers of the source", paperNotes(e)},
+	}
+	return slices.DeleteFunc(all, func(g noteGroup) bool { return len(g.notes) == 0 })
 }
 
 // progress says how far the experiment is. All its trials share one allocation of machines, so that
@@ -243,12 +271,12 @@ func meanCell(a results.Aggregate, scale float64) string {
 	mean, half := a.Mean*scale, (high-low)/2*scale
 	decimals := stats.Decimals(mean, half)
 	switch {
-	case a.N == 1:
-		return fixed(mean, decimals)
+	case a.N == 1 || mean == 0 && half == 0: // all trials have 0: "0 (0 to 0)" says no more
+		return stats.Fixed(mean, decimals)
 	case stats.Few(a.N):
-		return fmt.Sprintf("%s (%s to %s)", fixed(mean, decimals), fixed(low*scale, decimals), fixed(high*scale, decimals))
+		return fmt.Sprintf("%s (%s to %s)", stats.Fixed(mean, decimals), stats.Fixed(low*scale, decimals), stats.Fixed(high*scale, decimals))
 	}
-	return fixed(mean, decimals) + " ± " + fixed(half, decimals)
+	return stats.Fixed(mean, decimals) + " ± " + stats.Fixed(half, decimals)
 }
 
 // spread is what stands beside a mean in tables: the least and the greatest of two to
@@ -260,22 +288,30 @@ func spread(a results.Aggregate) (low, high float64) {
 	return a.Low, a.High
 }
 
-// paperCell writes the paper's value as it is there: it has no interval to round by.
+// paperCell writes the paper's value, by paperText.
 func paperCell(y float64, has bool) string {
 	if !has {
 		return "-"
 	}
-	return strconv.FormatFloat(math.Round(y*1e6)/1e6, 'f', -1, 64)
+	return paperText(y)
+}
+
+// paperText writes a number of the paper in tables and plots: by the rule of all numbers without an
+// interval (stats.Rounded), and without zeros at the end, which the paper may not have printed.
+func paperText(y float64) string {
+	text := stats.Rounded(y, 0)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
 }
 
 func ratioCell(measured results.Aggregate, paper float64, has bool) string {
 	if !has || measured.N == 0 || paper == 0 {
 		return "-"
 	}
-	return fixed(measured.Mean/paper, 2)
+	return tick3(measured.Mean / paper)
 }
-
-func fixed(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
 
 // warnings say what the numbers of points cannot show, once for each n.
 func warnings(e results.Experiment) []string {
@@ -292,7 +328,7 @@ func warnings(e results.Experiment) []string {
 			ws = append(ws, fmt.Sprintf("n=%d at %s: %s.", n, count(points[n], "point"), strings.TrimPrefix(w, fmt.Sprintf("%d trials: ", n))))
 		}
 	}
-	return append(append(ws, equalTrials(e)...), trialsApart(e)...)
+	return ws
 }
 
 // trialsApart names the points whose trials lie in groups, with their trials.
@@ -309,7 +345,7 @@ func trialsApart(e results.Experiment) []string {
 		for _, i := range stats.Groups(samples) {
 			var trials []string
 			for _, x := range slices.Sorted(slices.Values(samples[i])) {
-				trials = append(trials, fixed(x, stats.Decimals(x, 0)))
+				trials = append(trials, tick3(x))
 			}
 			ws = append(ws, fmt.Sprintf("%s at %s: %s. They are %s.", m.name, cmp.Or(at(e.Axes, e.Points[i].Coordinates), "the only point"), stats.ApartTrials.Text(), strings.Join(trials, ", ")))
 		}

@@ -34,7 +34,7 @@ func TestPaperBetweenItsPoints(t *testing.T) {
 			rows[cells[0]] = cells[3:5]
 		}
 	}
-	for clients, want := range map[string][2]string{"1": {"1000", "1.00"}, "2": {"≈2000", "≈0.50"}, "4": {"4000", "0.25"}, "8": {"-", "-"}} {
+	for clients, want := range map[string][2]string{"1": {"1000", "1.00"}, "2": {"≈2000", "≈0.500"}, "4": {"4000", "0.250"}, "8": {"-", "-"}} {
 		if got := rows[clients]; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("clients=%s: paper and ratio are %v, want %v", clients, got, want)
 		}

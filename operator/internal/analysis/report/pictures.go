@@ -43,8 +43,12 @@ func (p Picture) Dark() ([]byte, error) {
 func Pictures(e results.Experiment) ([]Picture, error) {
 	var named []namedPlot
 	curves, _ := plots(e)
-	for i, p := range curves {
-		named = append(named, namedPlot{"curve", htmlPlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("curve%d", i)))}})
+	for _, p := range htmlPlots(e, curves, "curve") {
+		named = append(named, namedPlot{"curve", p})
+	}
+	searches, _ := capacityPlots(e)
+	for _, p := range htmlPlots(e, searches, "search") {
+		named = append(named, namedPlot{"search", p})
 	}
 	bars, _ := htmlBars(e, "bar")
 	for _, p := range bars {

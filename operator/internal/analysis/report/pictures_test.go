@@ -145,7 +145,7 @@ func TestManyVariants(t *testing.T) {
 		if len(pictures) != tc.plots || curves != 3 {
 			t.Errorf("%d variants: %d plots, want %d; the last that is drawn is in %d, want 3", tc.variants, len(pictures), tc.plots, curves)
 		}
-		for _, want := range []string{"<figcaption>" + tc.title + "</figcaption>", tc.note} {
+		for _, want := range []string{"<figcaption><b>" + tc.title + "</b>", tc.note} {
 			if !strings.Contains(page.String(), want) {
 				t.Errorf("%d variants: the page does not say %q", tc.variants, want)
 			}
@@ -311,8 +311,8 @@ func TestPlotsShowIntervalAndTrials(t *testing.T) {
 		if err := report.HTML(&page, e); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := strings.Count(page.String(), `class="trial"`), 3*2*n; got != want {
-			t.Errorf("n=%d: %d trials are drawn in three plots, want %d", n, got, want)
+		if got, want := strings.Count(page.String(), `class="trial"`), 4*2*n; got != want {
+			t.Errorf("n=%d: %d trials are drawn in the headline and three plots, want %d", n, got, want)
 		}
 		figures, err := report.Figures(e, report.FigureOptions{})
 		if err != nil {

@@ -13,17 +13,21 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A plot is an SVG of curves: measured ones with their means as dots, every trial as a small dot,
-// and the 95% interval of the mean as a band (over an axis) or as whiskers (throughput against
-// latency), the paper's ones dashed and hollow, with the dots and in the colour of what they are
-// compared with. The interval is the same at every n, and claims are judged by it: of two to four
-// trials the least and the greatest hold the mean in 50 to 87% of experiments only, so that a point
-// with fewer trials would look more precise than one with five.
+// A plot is an SVG of curves. Measured ones have their means as dots, every trial as a small dot, and
+// the 95% interval of the mean: as a band over four points of an axis and more, as whiskers over
+// fewer and for latency against throughput. The paper's ones are dashed and hollow, with the dots and
+// in the colour of what they are compared with. The interval is the same at every n, and claims are
+// judged by it: of two to four trials the least and the greatest hold the mean in 50 to 87% of
+// experiments only, so that a point with fewer trials would look more precise than one with five.
 type plot struct {
 	title, xLabel, yLabel string
 	curves                []curve
 	// one is what lies at y = 1: the baseline of ratios. Empty: the numbers are no ratios.
 	one string
+	// metrics that are drawn, of package stats.
+	metrics []string
+	// Logarithmic axes (scaled).
+	logX, logY bool
 }
 
 type curve struct {
@@ -52,13 +56,14 @@ type plotPoint struct {
 // variants.
 const mostCurveGroups = 4
 
-// plots of an experiment: throughput and mean latency over the axis that is a number, and latency
-// against throughput. Where there are more variants than can be told apart, there are these three
-// for each group of them, and a note where there are more groups than a page has room for. None
-// where no axis is a number with several values.
+// plots of an experiment are throughput and mean latency over the axis that is a number, and latency
+// against throughput if that axis is a load. A search has plots of its own (capacityPlots). Where
+// there are more variants than can be told apart, there are these for each group of them. A note says
+// where there are more groups than a page has room for. There are none where no axis is a number with
+// several values.
 func plots(e results.Experiment) (all []plot, note string) {
 	axis, ok := numericAxis(e)
-	if !ok {
+	if _, searched := capacityPlots(e); !ok || searched {
 		return nil, ""
 	}
 	variants := variantsOf(e, axis)
@@ -81,18 +86,87 @@ func plots(e results.Experiment) (all []plot, note string) {
 	return all, ""
 }
 
-// plotsOf are the three plots of some variants.
+// plotsOf are the plots of some variants. A line through latency and throughput says how latency
+// grows with the load, so that it is drawn along a load alone.
 func plotsOf(e results.Experiment, axis string, variants []variant, which string) []plot {
-	latency := against(e, axis, variants)
-	if isLoad(e, axis) {
-		latency = markKnees(latency)
-	}
 	all := []plot{
-		{title: "Throughput" + which, xLabel: axis, yLabel: "throughput (tx/s)", curves: overAxis(e, axis, variants, stats.Throughput)},
-		{title: "Mean latency" + which, xLabel: axis, yLabel: "mean latency (ms)", curves: overAxis(e, axis, variants, stats.MeanLatency)},
-		{title: "Latency against throughput" + which, xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", curves: latency},
+		{title: "Throughput" + which, xLabel: axis, yLabel: "throughput (tx/s)", metrics: []string{stats.Throughput}, curves: overAxis(e, axis, variants, stats.Throughput)},
+		{title: "Mean latency" + which, xLabel: axis, yLabel: "mean latency (ms)", metrics: []string{stats.MeanLatency}, curves: overAxis(e, axis, variants, stats.MeanLatency)},
 	}
-	return slices.DeleteFunc(all, func(p plot) bool { return len(p.curves) == 0 })
+	if isLoad(e, axis) {
+		all = append(all, plot{title: against3 + which, xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", metrics: []string{stats.Throughput, stats.MeanLatency},
+			curves: markKnees(against(e, axis, variants))})
+	}
+	var drawn []plot
+	for _, p := range all {
+		if len(p.curves) > 0 {
+			drawn = append(drawn, p.besideOrApart()...)
+		}
+	}
+	return drawn
+}
+
+// besideOrApart draws the paper's curves in a plot of their own where they are of another order
+// than the measured ones, as bars are.
+func (p plot) besideOrApart() []plot {
+	own, theirs := p, p
+	own.curves = measuredCurves(p.curves)
+	theirs.curves = slices.DeleteFunc(slices.Clone(p.curves), func(c curve) bool { return !c.paper })
+	x, y := greatestOf(own.curves)
+	paperX, paperY := greatestOf(theirs.curves)
+	if p.one != "" || !apart(y, paperY) && (len(p.metrics) < 2 || !apart(x, paperX)) {
+		return []plot{p.scaled()}
+	}
+	title, which, found := strings.Cut(p.title, " (")
+	theirs.title = title + inThePaper
+	if found {
+		theirs.title += " (" + which
+	}
+	return []plot{own.scaled(), theirs.scaled()}
+}
+
+// greatestOf are the greatest means of curves.
+func greatestOf(curves []curve) (x, y float64) {
+	for _, c := range curves {
+		for _, p := range c.points {
+			x, y = max(x, p.x), max(y, p.y)
+		}
+	}
+	return x, y
+}
+
+// Axes from which values are logarithmic: they span two decades, and there are some between the
+// ends.
+const (
+	leastSpan   = 100.0
+	leastValues = 3
+)
+
+// wide reports whether an axis of these values is logarithmic. Values at or below 0, which such an
+// axis cannot show, keep it linear.
+func wide(values []float64) bool {
+	if len(values) == 0 {
+		return false
+	}
+	least, most := slices.Min(values), slices.Max(values)
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return least > 0 && most >= leastSpan*least && len(slices.Compact(values)) >= leastValues
+}
+
+// scaled chooses the axes by all means and trials.
+func (p plot) scaled() plot {
+	var xs, ys []float64
+	for _, c := range p.curves {
+		for _, pt := range c.points {
+			xs, ys = append(xs, pt.x), append(ys, pt.y)
+			for _, t := range pt.trials {
+				xs, ys = append(xs, t[0]), append(ys, t[1])
+			}
+		}
+	}
+	p.logX, p.logY = wide(xs), wide(ys)
+	return p
 }
 
 // numericAxis is the axis that the paper's series run along, else the first whose values are
@@ -262,21 +336,28 @@ const (
 	widestInterval = 1.5
 )
 
-// scale maps values from 0 to the greatest onto the frame. Both axes start at 0, so that nobody
-// takes a small difference for a great one; that of x below it where an experiment's axis has
-// values there.
-type scale struct{ xMin, xMax, yMax, xStep, yStep float64 }
+// scale maps values onto the frame. A linear axis starts at 0, so that nobody takes a small
+// difference for a great one; that of x below it where an experiment's axis has values there. A
+// logarithmic one starts at the 1, 2 or 5 times a power of ten below the least value.
+type scale struct {
+	xMin, xMax, yMin, yMax float64
+	xStep, yStep           float64 // of linear axes
+	logX, logY             bool
+}
 
 func (p plot) scale() scale {
 	var xMin, xMax, yMax float64
 	if p.one != "" {
 		yMax = 1
 	}
+	leastX, leastY := math.Inf(1), math.Inf(1)
 	for _, c := range p.curves {
 		for _, pt := range c.points {
 			xMin, xMax, yMax = min(xMin, pt.x), max(xMax, pt.x), max(yMax, pt.y)
+			leastX, leastY = min(leastX, pt.x), min(leastY, pt.y)
 			for _, t := range pt.trials {
 				xMax, yMax = max(xMax, t[0]), max(yMax, t[1])
+				leastX, leastY = min(leastX, t[0]), min(leastY, t[1])
 			}
 		}
 	}
@@ -286,10 +367,25 @@ func (p plot) scale() scale {
 			xMax, yMax = max(xMax, min(pt.xHigh, widestInterval*xMost)), max(yMax, min(pt.yHigh, widestInterval*yMost))
 		}
 	}
-	s := scale{xStep: niceStep(xMax - xMin), yStep: niceStep(yMax), yMax: roundUp(yMax)}
+	s := scale{xStep: niceStep(xMax - xMin), yStep: niceStep(yMax), yMax: roundUp(yMax), logX: p.logX, logY: p.logY}
 	s.xMin = math.Floor(xMin/s.xStep) * s.xStep
 	s.xMax = math.Max(s.xMin+s.xStep, math.Ceil(xMax/s.xStep)*s.xStep)
+	if s.logX {
+		s.xMin, s.xMax = niceBelow(leastX), niceAbove(xMost)
+	}
+	if s.logY {
+		s.yMin, s.yMax = niceBelow(leastY), niceAbove(yMost)
+	}
 	return s
+}
+
+// share is where a value lies between the ends of an axis: from 0 to 1.
+func share(v, low, high float64, log bool) float64 {
+	v = math.Min(high, math.Max(low, v))
+	if log {
+		return math.Log(v/low) / math.Log(high/low)
+	}
+	return (v - low) / (high - low)
 }
 
 // niceStep is the 1, 2 or 5 times a power of ten that gives about as many ticks as there should be.
@@ -306,12 +402,21 @@ func niceStep(greatest float64) float64 {
 	return 10 * power
 }
 
-func (s scale) x(v float64) float64 {
-	return frameLeft + frameWidth*(math.Min(s.xMax, math.Max(s.xMin, v))-s.xMin)/(s.xMax-s.xMin)
-}
+func (s scale) x(v float64) float64 { return frameLeft + frameWidth*share(v, s.xMin, s.xMax, s.logX) }
 
 func (s scale) y(v float64) float64 {
-	return frameTop + frameHeight*(1-math.Min(s.yMax, math.Max(0, v))/s.yMax)
+	return frameTop + frameHeight*(1-share(v, s.yMin, s.yMax, s.logY))
+}
+
+// ticks of an axis.
+func ticks(low, high, step float64, log bool) (all []float64) {
+	if log {
+		return panel{xMin: low, xMax: high, logX: true}.xTicks()
+	}
+	for i := math.Round(low / step); i*step <= high+step*1e-4; i++ {
+		all = append(all, i*step)
+	}
+	return all
 }
 
 // svg draws the plot.
@@ -319,32 +424,53 @@ func (p plot) svg(id string) string {
 	s := p.scale()
 	b := &strings.Builder{}
 	columns := p.legendColumns()
-	entries := len(p.curves)
-	if p.one != "" {
-		entries++
-	}
-	rows := float64((entries + columns - 1) / columns)
+	legend := p.legend()
+	rows := float64((len(legend) + columns - 1) / columns)
 	openSVG(b, id, plotHeight+rows*legendLine, p.title+": "+p.yLabel+" over "+p.xLabel, p.describe())
 	p.frame(b, s)
-	place := func(i int) (x, y float64) {
-		return frameLeft + float64(i%columns)*legendColumn - 20, plotHeight + float64(i/columns)*legendLine
-	}
 	if p.one != "" {
-		x, y := place(len(p.curves))
-		fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,%.1fh%.1fM%.1f,%.1fh26"/><text x="%.1f" y="%.1f">%s</text>`+"\n",
-			frameLeft, s.y(1), frameWidth, x, y, x+32, y+4, html.EscapeString(shortLegend(p.one)))
+		fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,%.1fh%.1f"/>`+"\n", frameLeft, s.y(1), frameWidth)
 	}
 	for _, c := range p.curves {
 		c.draw(b, s)
 	}
-	for i, c := range p.curves {
-		x, y := place(i)
-		fmt.Fprintf(b, `<g class="c%d"><path class="line" d="M%.1f,%.1fh26"%s/>`, c.style, x, y, dash(c.paper))
-		dot(b, c.style, c.paper, x+13, y, "")
-		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", x+32, y+4, html.EscapeString(shortLegend(c.legend())))
+	for i, entry := range legend {
+		x, y := frameLeft+float64(i%columns)*legendColumn-20, plotHeight+float64(i/columns)*legendLine
+		entry.draw(b, x, y)
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f">%s</text>`+"\n", x+32, y+4, html.EscapeString(shortLegend(entry.name)))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+// legendEntry is a name with what it names, drawn 26 units wide from x on.
+type legendEntry struct {
+	name string
+	draw func(b *strings.Builder, x, y float64)
+}
+
+// legend has the curves, then what else is drawn.
+func (p plot) legend() (all []legendEntry) {
+	knee := false
+	for _, c := range p.curves {
+		all = append(all, legendEntry{c.legend(), func(b *strings.Builder, x, y float64) {
+			fmt.Fprintf(b, `<g class="c%d"><path class="line" d="M%.1f,%.1fh26"%s/>`, c.style, x, y, dash(c.paper))
+			dot(b, c.style, c.paper, x+13, y, "")
+			b.WriteString("</g>")
+		}})
+		knee = knee || slices.ContainsFunc(c.points, func(pt plotPoint) bool { return pt.knee })
+	}
+	if p.one != "" {
+		all = append(all, legendEntry{p.one, func(b *strings.Builder, x, y float64) {
+			fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,%.1fh26"/>`, x, y)
+		}})
+	}
+	if knee {
+		all = append(all, legendEntry{"knee", func(b *strings.Builder, x, y float64) {
+			fmt.Fprintf(b, `<path class="mark" transform="translate(%.1f,%.1f)" d="%s"/>`, x+13, y, kneeRing)
+		}})
+	}
+	return all
 }
 
 // longestInColumn is how many characters of a name fit into one of two columns.
@@ -386,25 +512,31 @@ func rounded(p plotPoint) string {
 	if half == 0 {
 		half = (p.yHigh - p.yLow) / 2
 	}
-	return fixed(p.y, stats.Decimals(p.y, half))
+	return stats.Rounded(p.y, half)
 }
 
 // tick3 writes a place on an axis, with decimals where it is measured and not chosen.
-func tick3(v float64) string { return fixed(v, stats.Decimals(v, 0)) }
+func tick3(v float64) string { return stats.Rounded(v, 0) }
 
 // frame draws grid, ticks and labels.
 func (p plot) frame(b *strings.Builder, s scale) {
-	for i := 0.0; i*s.yStep <= s.yMax*1.0001; i++ {
-		v := i * s.yStep
+	for _, v := range ticks(s.yMin, s.yMax, s.yStep, s.logY) {
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fh%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", frameLeft, s.y(v), frameWidth, frameLeft-8, s.y(v)+4, tick(v))
 	}
-	for i := math.Round(s.xMin / s.xStep); i <= math.Round(s.xMax/s.xStep); i++ {
-		v := i * s.xStep
+	for _, v := range ticks(s.xMin, s.xMax, s.xStep, s.logX) {
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", s.x(v), frameTop, frameHeight, s.x(v), frameTop+frameHeight+18, tick(v))
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14, html.EscapeString(p.xLabel))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14, html.EscapeString(axisText(p.xLabel, s.logX)))
 	middle := frameTop + frameHeight/2
-	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", middle, html.EscapeString(p.yLabel))
+	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", middle, html.EscapeString(axisText(p.yLabel, s.logY)))
+}
+
+// axisText is the label of an axis, which says what it is not: linear.
+func axisText(label string, log bool) string {
+	if log {
+		return label + ", logarithmic"
+	}
+	return label
 }
 
 // penFor is how SVG reaches the i-th point of a path: the first without drawing.
@@ -433,9 +565,11 @@ func (c curve) draw(b *strings.Builder, s scale) {
 	for i, p := range c.points {
 		fmt.Fprintf(&path, "%c%.1f,%.1f", penFor(i), s.x(p.x), s.y(p.y))
 	}
-	fmt.Fprintf(b, `<path class="line" d="%s"%s/>`+"\n", path.String(), dash(c.paper))
+	if len(c.points) > 1 {
+		fmt.Fprintf(b, `<path class="line" d="%s"%s/>`+"\n", path.String(), dash(c.paper))
+	}
 	for _, p := range c.points {
-		if p.intervalsToo && !c.band {
+		if p.intervalsToo && !c.band { // drawBand has those of the others
 			fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f"/>`, s.x(p.xLow), s.y(p.y), s.x(p.xHigh), s.x(p.x), s.y(p.yLow), s.y(p.yHigh))
 		}
 		for _, t := range p.trials {
@@ -449,8 +583,12 @@ func (c curve) draw(b *strings.Builder, s scale) {
 	b.WriteString("</g>\n")
 }
 
-// drawBand fills between the intervals' ends, over each run of points that have one. A single such
-// point gets a whisker.
+// leastBand is how many points a band takes: between two or three it would claim to know what lies
+// between them.
+const leastBand = 4
+
+// drawBand fills between the intervals' ends, over each run of points that have one. The points of
+// a short run have whiskers.
 func (c curve) drawBand(b *strings.Builder, s scale) {
 	for i := 0; i < len(c.points); {
 		if !c.points[i].intervalsToo {
@@ -460,6 +598,14 @@ func (c curve) drawBand(b *strings.Builder, s scale) {
 		j := i
 		for j < len(c.points) && c.points[j].intervalsToo {
 			j++
+		}
+		if j-i < leastBand {
+			for _, p := range c.points[i:j] {
+				x, low, high := s.x(p.x), s.y(p.yLow), s.y(p.yHigh)
+				fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fV%.1fM%.1f,%.1fh8M%.1f,%.1fh8"/>`+"\n", x, low, high, x-4, low, x-4, high)
+			}
+			i = j
+			continue
 		}
 		var up, down strings.Builder
 		for k := i; k < j; k++ {

@@ -198,7 +198,7 @@ func intervalCell(i *results.Interval) string {
 		return "-"
 	}
 	d := stats.Decimals(i.Value, (*i.High-*i.Low)/2)
-	return fmt.Sprintf("%s [%s, %s]", fixed(i.Value, d), fixed(*i.Low, d), fixed(*i.High, d))
+	return fmt.Sprintf("%s [%s, %s]", stats.Fixed(i.Value, d), stats.Fixed(*i.Low, d), stats.Fixed(*i.High, d))
 }
 
 func rangeCell(i *results.Interval) string {
@@ -206,7 +206,7 @@ func rangeCell(i *results.Interval) string {
 		return "-"
 	}
 	d := stats.Decimals(i.Value, (*i.High-*i.Low)/2)
-	return fixed(*i.Low, d) + " to " + fixed(*i.High, d)
+	return stats.Fixed(*i.Low, d) + " to " + stats.Fixed(*i.High, d)
 }
 
 // PoolText writes pooled effects for a terminal.

@@ -108,7 +108,7 @@ func recoveryNotes(e results.Experiment) []string {
 		if s.noDip > 0 && s.unknown {
 			notes.add(strings.TrimPrefix(at(e.Axes, s.coordinates)+": "+s.fault, ": "), "where there is no dip, which could have been seen is not in these results")
 		} else if s.noDip > 0 {
-			notes.add(strings.TrimPrefix(at(e.Axes, s.coordinates)+": "+s.fault, ": "), fmt.Sprintf("where there is no dip, one of %s%% and more would have been seen", fixed(100*s.least, 0)))
+			notes.add(strings.TrimPrefix(at(e.Axes, s.coordinates)+": "+s.fault, ": "), fmt.Sprintf("where there is no dip, one of %s%% and more would have been seen", stats.Fixed(100*s.least, 0)))
 		}
 		for _, c := range s.cautions {
 			notes.add(strings.TrimPrefix(at(e.Axes, s.coordinates)+": "+s.fault, ": "), c)
@@ -127,11 +127,11 @@ func medianSpan(xs []float64, decimals int) string {
 		return "-"
 	}
 	xs = slices.Sorted(slices.Values(xs))
-	middle := fixed((xs[(len(xs)-1)/2]+xs[len(xs)/2])/2, decimals)
+	middle := stats.Fixed((xs[(len(xs)-1)/2]+xs[len(xs)/2])/2, decimals)
 	if len(xs) == 1 {
 		return middle
 	}
-	return fmt.Sprintf("%s (%s to %s)", middle, fixed(xs[0], decimals), fixed(xs[len(xs)-1], decimals))
+	return fmt.Sprintf("%s (%s to %s)", middle, stats.Fixed(xs[0], decimals), stats.Fixed(xs[len(xs)-1], decimals))
 }
 
 // backSpan is medianSpan of times that are known to lie between the one and the other. What is k-th
@@ -143,7 +143,7 @@ func backSpan(least, most []float64) string {
 	}
 	least, most = slices.Sorted(slices.Values(least)), slices.Sorted(slices.Values(most))
 	middleOf := func(i, k int) string {
-		text := fixed((least[i]+least[k])/2, 0)
+		text := stats.Fixed((least[i]+least[k])/2, 0)
 		if most[i]+most[k] > least[i]+least[k] {
 			return "> " + text
 		}

@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // resourceSum is a ResourceLine in the making: sums over trials, and over their pods.
@@ -100,8 +101,8 @@ func resourceTable(e results.Experiment) table {
 			row = append(row, l.Coordinates[a.Name])
 		}
 		t.rows = append(t.rows, append(row, l.Part, strconv.Itoa(l.Pods), strconv.Itoa(l.Trials),
-			fixed(l.CPUMeanCores, 3), fixed(l.CPUTotalCores, 3), fixed(l.CPUMaxCores, 3), fixed(float64(l.MemoryMaxBytes)/(1<<20), 1),
-			fixed(l.ReceivedPerSecond/1e6, 3), fixed(l.SentPerSecond/1e6, 3), fixed(100*l.BusyShare, 1), fixed(100*l.ThrottledShare, 2), fixed(100*l.StealShare, 2)))
+			stats.Fixed(l.CPUMeanCores, 3), stats.Fixed(l.CPUTotalCores, 3), stats.Fixed(l.CPUMaxCores, 3), stats.Fixed(float64(l.MemoryMaxBytes)/(1<<20), 1),
+			stats.Fixed(l.ReceivedPerSecond/1e6, 3), stats.Fixed(l.SentPerSecond/1e6, 3), stats.Fixed(100*l.BusyShare, 1), stats.Fixed(100*l.ThrottledShare, 2), stats.Fixed(100*l.StealShare, 2)))
 	}
 	return t
 }
@@ -143,7 +144,7 @@ func shareCell(share *float64) string {
 	if share == nil {
 		return "-"
 	}
-	return fixed(100**share, 2)
+	return stats.Fixed(100**share, 2)
 }
 
 // From these on, clients may be what limits throughput: they read replies late, and the system

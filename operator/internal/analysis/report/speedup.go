@@ -56,7 +56,7 @@ func speedUpFigure(e results.Experiment, f results.SpeedUp) declaredFigure {
 		}
 		paper := "-"
 		if s.hasPaper {
-			paper, papers = fixed(s.paper, stats.Decimals(s.paper, 0)), true
+			paper, papers = paperText(s.paper), true
 		}
 		d.numbers.rows = append(d.numbers.rows, append(pointCells(e, s.point), strconv.Itoa(of), strconv.Itoa(baseline), value, interval, paper))
 	}
@@ -189,9 +189,9 @@ func ratioTexts(e stats.Estimate) (value, interval string) {
 	}
 	decimals := stats.Decimals(e.Value, half)
 	if !e.Known {
-		return fixed(e.Value, decimals), "-"
+		return stats.Fixed(e.Value, decimals), "-"
 	}
-	return fixed(e.Value, decimals), ratioEnd(e.Low, decimals) + " to " + ratioEnd(e.High, decimals)
+	return stats.Fixed(e.Value, decimals), ratioEnd(e.Low, decimals) + " to " + ratioEnd(e.High, decimals)
 }
 
 // ratioEnd writes the end of an interval, which may have none.
@@ -199,7 +199,7 @@ func ratioEnd(x float64, decimals int) string {
 	if math.IsInf(x, 0) {
 		return "..."
 	}
-	return fixed(x, decimals)
+	return stats.Fixed(x, decimals)
 }
 
 // ratioNotes say how the intervals were found.

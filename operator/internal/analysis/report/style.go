@@ -16,15 +16,18 @@ import (
 // order in which they override each other.
 const pageStyle = `:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #555; --rule: #ddd; --grid: #e5e5e5; --shade: #00000012; --mark: #333;
   --good: #005a9c; --bad: #b03a00; --open: #5f5f5f; --band: #dcdcdc; --fade: #00000038;
-  --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; }
+  --c0: #1f7dda; --c1: #cf5a0d; --c2: #135e41; --c3: #c24fa3; --c4: #9d7a4f; --c5: #287583; --c6: #000; --c7: #6b5200; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #16181b; --soft: #aaa; --rule: #3a3d42; --grid: #303338; --shade: #ffffff14; --mark: #ddd;
   --good: #6cb6ff; --bad: #ff9a5c; --open: #b8b8b8; --band: #3d4147; --fade: #ffffff40;
-  --c0: #5ab4f0; --c1: #ff9e5e; --c2: #3ecf9f; --c3: #eaa3cd; --c4: #f2bd4b; --c5: #8cd0f5; --c6: #fff; --c7: #d6bd5c; } }
+  --c0: #15abfa; --c1: #f8872b; --c2: #01daae; --c3: #e19bc5; --c4: #ffc92e; --c5: #a9d9f9; --c6: #fcfcfc; --c7: #c3b778; } }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --rule: #bbb; --grid: #ddd; --shade: #00000012; --mark: #000;
   --good: #005a9c; --bad: #b03a00; --open: #444; --band: #dcdcdc; --fade: #00000038;
-  --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; } figure { break-inside: avoid; } }
-body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1100px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
+  --c0: #1f7dda; --c1: #cf5a0d; --c2: #135e41; --c3: #c24fa3; --c4: #9d7a4f; --c5: #287583; --c6: #000; --c7: #6b5200; } figure { break-inside: avoid; } }
+body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1240px; margin: 1.2em auto; padding: 0 1em; }
+h1 { font-size: 1.4em; margin: 0 0 0.3em; } h2 { font-size: 1.15em; margin-top: 2em; } header p { margin: 0.3em 0; } main p { max-width: 62em; }
+a { color: inherit; } nav { margin-top: 1em; padding: 0.4em 0; border-top: 1px solid var(--rule); border-bottom: 1px solid var(--rule); font-size: 0.93em; } nav a { margin-right: 0.9em; white-space: nowrap; }
+.glance { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0 2em; align-items: start; margin-top: 0.6em; } .glance > :only-child { grid-column: 1 / -1; } .headline figure { max-width: none; } .headline figure + figure { margin-top: 0.8em; }
+summary { cursor: pointer; } .notes { margin: 0.3em 0; } .notes ul { margin: 0.2em 0; }
 .scroll { overflow-x: auto; background: linear-gradient(to left, var(--paper) 40%, transparent) right / 3em 100% no-repeat local, linear-gradient(to left, var(--fade), transparent) right / 1.4em 100% no-repeat scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
@@ -33,12 +36,13 @@ td:first-child:not(.number) { min-width: 8em; }
 code { font-size: 0.9em; overflow-wrap: anywhere; } pre { font-size: 0.85em; overflow-x: auto; border: 1px solid var(--rule); padding: 0.7em; }
 thead { display: table-header-group; } tr { break-inside: avoid; }
 @media screen and (max-width: 820px) { .scroll th:first-child, .scroll td:first-child { position: sticky; left: 0; background: var(--paper); border-right: 1px solid var(--rule); min-width: 4em; max-width: 40vw; overflow-wrap: break-word; white-space: normal; } }
-@media screen and (max-width: 492px) { .plots svg { min-width: 460px; } .plots figure { overflow-x: auto; } .plots figcaption { position: sticky; left: 0; } .plots figcaption::after { content: " (scroll to the right)"; font-weight: 400; color: var(--soft); } }
-@media print { body { max-width: none; margin: 0; font-size: 10pt; } .scroll { overflow: visible; background: none; } table { font-size: 8pt; } th, td { padding: 0.15em 0.4em; } td, .name, td.number { white-space: normal; } td:first-child:not(.number) { min-width: 0; }
-  .many table { font-size: 6.5pt; } .many th, .many td { padding: 0.1em 0.25em; } .wide { page: wide; } pre { overflow: visible; white-space: pre-wrap; } figure { overflow: visible; } }
+@media screen and (max-width: 1020px) { .glance { grid-template-columns: minmax(0, 1fr); row-gap: 1em; } }
+@media screen and (max-width: 492px) { figure svg { min-width: 460px; } figure { overflow-x: auto; } figcaption { position: sticky; left: 0; } figcaption::after { content: " (scroll to the right)"; font-weight: 400; color: var(--soft); } }
+@media print { .glance { grid-template-columns: minmax(0, 1fr); } .headline figure { max-width: 560px; } body { max-width: none; margin: 0; font-size: 10pt; } .scroll { overflow: visible; background: none; } table { font-size: 8pt; } th, td { padding: 0.15em 0.4em; } td, .name, td.number { white-space: normal; } td:first-child:not(.number) { min-width: 0; }
+  .many table { font-size: 6.5pt; } .many th, .many td { padding: 0.1em 0.25em; } .wide { page: wide; } pre { overflow: visible; white-space: pre-wrap; } figure { overflow: visible; } nav { display: none; } a { text-decoration: none; } .notes::details-content { content-visibility: visible; height: auto; display: block; } }
 @page { size: A4; margin: 14mm; }
 @page wide { size: A4 landscape; }
-.plots { display: flex; flex-wrap: wrap; gap: 1.5em; } figure { margin: 0; flex: 1 1 460px; min-width: 0; max-width: 640px; } figcaption { font-weight: 600; }
+.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 460px), 1fr)); gap: 1.5em; } figure { margin: 0; min-width: 0; max-width: 640px; } figcaption { font-size: 0.93em; }
 svg { width: 100%; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg .grid { stroke: var(--grid); } svg .outside { fill: var(--shade); }
 svg .line { fill: none; stroke: currentColor; stroke-width: 2; } svg .thin { stroke-width: 1.5; } svg .band { fill: currentColor; fill-opacity: 0.2; stroke: currentColor; stroke-opacity: 0.35; }

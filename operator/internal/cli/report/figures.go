@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// FigureFlags say how -o pdf and -o pgfplots draw. Empty ones have the flags' defaults.
+// FigureFlags say how figures for a paper are drawn (figureForms). Empty ones have the flags'
+// defaults.
 type FigureFlags struct {
 	Width, Height, FontSize, Font, Log string
 	Labels, Curves                     []string
@@ -26,11 +27,11 @@ const (
 )
 
 func (f *FigureFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Width, "width", defaultWidth, "width of pdf and pgfplots figures: a number and in, cm, mm, pt (TeX's, as \\the\\columnwidth prints) or bp")
+	flags.StringVar(&f.Width, "width", defaultWidth, "width of figures for a paper: a number and in, cm, mm, pt (TeX's, as \\the\\columnwidth prints) or bp")
 	flags.StringVar(&f.Height, "height", "", "height of figures; the width by 1.618 if not given")
 	flags.StringVar(&f.FontSize, "font-size", defaultFontSize, "size of all text of figures, 4 to 72 bp; do not scale the figure in the paper")
 	flags.StringVar(&f.Font, "font", defaultFont, "serif or sans")
-	flags.StringVar(&f.Log, "log", "", "logarithmic axes of figures: x, y or xy")
+	flags.StringVar(&f.Log, "log", "", "logarithmic axes of figures: x, y or xy; linear for none; if not given, axes whose values are above 0 and span two decades")
 	flags.StringArrayVar(&f.Labels, "label", nil, "NAME=TEXT: the text that figures show instead of the name of an axis, a curve or a fault's mark; can be repeated")
 	flags.StringArrayVar(&f.Curves, "curve", nil, "draw only this curve, and the paper's beside it; can be repeated")
 }
@@ -63,10 +64,12 @@ func (f FigureFlags) drawing() (drawing, error) {
 		return drawing{}, err
 	}
 	switch f.Log {
+	case "linear":
+		d.options.Linear = true
 	case "", "x", "y", "xy", "yx":
 		d.options.LogX, d.options.LogY = strings.Contains(f.Log, "x"), strings.Contains(f.Log, "y")
 	default:
-		return drawing{}, fmt.Errorf("--log %s: choose x, y or xy", f.Log)
+		return drawing{}, fmt.Errorf("--log %s: choose x, y, xy or linear", f.Log)
 	}
 	d.options.Curves = f.Curves
 	for _, l := range f.Labels {
@@ -83,7 +86,21 @@ func (f FigureFlags) drawing() (drawing, error) {
 	return d, nil
 }
 
-// files are the figures of an experiment: PDF, or TeX for pgfplots.
+// figureForm is a form of figures for a paper.
+type figureForm struct {
+	ending string
+	write  func(report.Figure, figure.Style) ([]byte, error)
+}
+
+var figureForms = map[string]figureForm{
+	"pdf": {".pdf", figure.PDF}, "pgfplots": {".tex", figure.PGFPlots},
+	"vega-lite": {".vl.json", figure.VegaLite}, "matplotlib": {".py", figure.Matplotlib}, "ggplot": {".R", figure.GGPlot},
+}
+
+// captionsFile says of each figure what it shows and what was measured for it.
+const captionsFile = "plots/captions.txt"
+
+// files are the figures of an experiment in a form, with their captions.
 func (d drawing) files(e results.Experiment, form string) ([]File, error) {
 	if d.style == (figure.Style{}) {
 		var err error
@@ -95,17 +112,18 @@ func (d drawing) files(e results.Experiment, form string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	write, ending := figure.PDF, ".pdf"
-	if form == "pgfplots" {
-		write, ending = figure.PGFPlots, ".tex"
-	}
 	var files []File
+	var captions strings.Builder
 	for _, f := range figures {
-		data, err := write(f, d.style)
+		data, err := figureForms[form].write(f, d.style)
 		if err != nil {
 			return nil, fmt.Errorf("figure %s: %w", f.Name, err)
 		}
-		files = append(files, File{"plots/" + f.Name + ending, data})
+		files = append(files, File{"plots/" + f.Name + figureForms[form].ending, data})
+		fmt.Fprintf(&captions, "%s: %s\n", f.Name, f.Describe())
+	}
+	if len(files) > 0 {
+		files = append(files, File{captionsFile, []byte(captions.String())})
 	}
 	return files, nil
 }

@@ -26,7 +26,7 @@ type File struct {
 }
 
 // pictureForms are those of which a report has a file for each plot.
-var pictureForms = []string{"svg", "png", "pdf", "pgfplots"}
+var pictureForms = []string{"svg", "png", "pdf", "pgfplots", "vega-lite", "matplotlib", "ggplot"}
 
 // input is what the files of a report are made from.
 type input struct {
@@ -138,7 +138,7 @@ func files(in input, forms ...string) ([]File, error) {
 }
 
 func (in input) pictureFiles(form string) ([]File, error) {
-	if form == "pdf" || form == "pgfplots" {
+	if _, ofPaper := figureForms[form]; ofPaper {
 		return in.drawing.files(in.Experiment, form)
 	}
 	pictures, err := report.Pictures(in.Experiment)
@@ -179,7 +179,11 @@ func everything(s *session.Session, in input) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, made...)
+		for _, f := range made { // several forms have the same captions
+			if !slices.ContainsFunc(all, func(other File) bool { return other.Name == f.Name }) {
+				all = append(all, f)
+			}
+		}
 	}
 	return all, nil
 }

@@ -34,7 +34,7 @@ type Options struct {
 	// FiguresFile is a file with an Experiment whose figures are drawn in the place of those that
 	// the results declare. Empty: theirs.
 	FiguresFile string
-	// Figures say how -o pdf and -o pgfplots draw. The zero value is that of the flags' defaults.
+	// Figures say how figures for a paper are drawn. The zero value is that of the flags' defaults.
 	Figures FigureFlags
 }
 
@@ -52,6 +52,7 @@ func Command(s *session.Session) *cobra.Command {
 			"  kubectl assay report failure-fp --output-dir report\n" +
 			"  kubectl assay report failure-fp -o svg --output-dir figures\n" +
 			"  kubectl assay report failure-fp -o pdf --output-dir figures --width 3.33in --font-size 8pt\n" +
+			"  kubectl assay report failure-fp -o matplotlib --output-dir figures --curve ideal\n" +
 			"  kubectl assay report failure-fp -o html --figures failure-fp.yaml > report.html\n" +
 			"  kubectl assay report failure-fp -o latex > tables.tex\n" +
 			"  kubectl assay report --file results.json -o markdown\n" +
@@ -87,7 +88,9 @@ const formsHelp = `Forms of -o:
     parquet                   the same histograms as Parquet
     latex                     verdicts, points, knees and recovery as tables for LaTeX (booktabs)
     svg, png                  each plot as a file, as the page has it; with --output-dir
-    pdf, pgfplots             each plot as a figure for a paper; with --output-dir`
+    pdf, pgfplots             each plot as a figure for a paper; with --output-dir
+    vega-lite                 the same figures as Vega-Lite specifications with their data
+    matplotlib, ggplot        the same figures as scripts with their data, for Python and R`
 
 // Run reads the results and prints them.
 func Run(ctx context.Context, s *session.Session, o Options) error {

@@ -209,11 +209,13 @@ func plotted(t *testing.T) string {
 
 // A folder gets every form, or the one that -o names; plots come one by one.
 func TestWritesFolders(t *testing.T) {
+	const captions = " plots/captions.txt"
 	const plots = "plots/curve-01-throughput.X plots/curve-02-mean-latency.X plots/curve-03-latency-against-throughput.X"
 	for output, want := range map[string]string{
 		"": "claims.csv network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " " + strings.ReplaceAll(plots, "X", "pdf") + " " + strings.ReplaceAll(plots, "X", "tex") +
-			" points.csv recovery.csv report.html report.md report.txt resources.csv results.json tables.tex trials.csv",
-		"pdf": strings.ReplaceAll(plots, "X", "pdf"), "pgfplots": strings.ReplaceAll(plots, "X", "tex"), "latex": "tables.tex",
+			" " + strings.ReplaceAll(plots, "X", "vl.json") + " " + strings.ReplaceAll(plots, "X", "py") + " " + strings.ReplaceAll(plots, "X", "R") + captions + " points.csv recovery.csv report.html report.md report.txt resources.csv results.json tables.tex trials.csv",
+		"pdf": strings.ReplaceAll(plots, "X", "pdf") + captions, "pgfplots": strings.ReplaceAll(plots, "X", "tex") + captions, "vega-lite": strings.ReplaceAll(plots, "X", "vl.json") + captions,
+		"matplotlib": strings.ReplaceAll(plots, "X", "py") + captions, "ggplot": strings.ReplaceAll(plots, "X", "R") + captions, "latex": "tables.tex",
 		"svg": strings.ReplaceAll(plots, "X", "svg"), "png": strings.ReplaceAll(plots, "X", "png"), "markdown": "report.md",
 	} {
 		said := &bytes.Buffer{}
@@ -287,7 +289,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no name":           {report.Options{Output: "text"}, "give the NAME of an experiment"},
 		"name and file":     {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of claims-csv, csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, svg, png, pdf, pgfplots, or a file whose name ends in .csv, "},
+		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of claims-csv, csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, svg, png, pdf, pgfplots, vega-lite, matplotlib, ggplot, or a file whose name ends in .csv, "},
 		"plots on stdout":   {report.Options{Output: "svg", Name: "e"}, "-o svg: a report has a file for each plot; say where they go with --output-dir"},
 		"plots in one file": {report.Options{Output: "e.png", Name: "e"}, "-o e.png: a report has a file for each plot"},
 		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose one of"},
@@ -295,7 +297,7 @@ func TestRefuses(t *testing.T) {
 		"figures on stdout": {report.Options{Output: "pdf", Name: "e"}, "-o pdf: a report has a file for each plot"},
 		"no width":          {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Width: "3"}}, "--width: \"3\" is no length; write a number above 0 and in, cm, mm, pt or bp"},
 		"no font":           {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Font: "comic"}}, "--font comic: choose serif or sans"},
-		"no such axis":      {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Log: "z"}}, "--log z: choose x, y or xy"},
+		"no such axis":      {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Log: "z"}}, "--log z: choose x, y, xy or linear"},
 		"no text":           {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Labels: []string{"clients="}}}, "--label clients=: write NAME=TEXT"},
 		"no such curve":     {report.Options{File: plotted(t), Output: "pdf", OutputDir: t.TempDir(), Figures: report.FigureFlags{Curves: []string{"ideal"}}}, "no figure has a curve \"ideal\"; there are measured"},
 		"nothing to label":  {report.Options{File: plotted(t), Output: "pdf", OutputDir: t.TempDir(), Figures: report.FigureFlags{Labels: []string{"rate=r"}}}, "no figure has \"rate\" to label; there are clients, mean latency (ms), measured, throughput (tx/s)"},

@@ -182,7 +182,7 @@ func (s Search) Next(trials []Trial) (State, error) {
 	}
 	p := s.begin()
 	for _, t := range trials {
-		p.add(t)
+		p.Weigh(t)
 	}
 	return p.State(), nil
 }
@@ -206,11 +206,12 @@ func (s Search) begin() *Progress { return &Progress{search: s, evidence: s.star
 
 // Add weighs one more trial, which ran after the others, and whose load is above 0.
 func (p *Progress) Add(t Trial) State {
-	p.add(t)
+	p.Weigh(t)
 	return p.State()
 }
 
-func (p *Progress) add(t Trial) {
+// Weigh is Add for those who do not ask yet how the search stands.
+func (p *Progress) Weigh(t Trial) {
 	p.evidence.add(t)
 	p.trials = append(p.trials, t)
 }
@@ -248,6 +249,30 @@ func (p *Progress) State() State {
 		state.Next = nearest(s.Loads(), min(max(p.now().quantile(p.aim()), s.Low), s.High))
 	}
 	return state
+}
+
+// Chances are the probabilities that a trial at each of these loads, at a time of its own, meets
+// the objective: the means over all capacities and models by what the trials say of these. Of
+// machines with a trend they are those in the middle of the search.
+func (p *Progress) Chances(loads []float64) []float64 {
+	chances, total := make([]float64, len(loads)), 0.0
+	for k, m := range p.models {
+		s := p.spans[k]
+		for i := s.from; i < s.to; i++ {
+			weight := 0.0
+			for j := range m.shifts {
+				weight += p.weights[k][j][i]
+			}
+			total += weight
+			for l, load := range loads {
+				chances[l] += weight * m.chance(p.evidence.capacity(m, i)+m.trend*float64(p.count)/2-math.Log(load))
+			}
+		}
+	}
+	for l := range chances {
+		chances[l] /= total
+	}
+	return chances
 }
 
 // aim is the quantile of the next trial's capacity that its load is at. As long as all trials came

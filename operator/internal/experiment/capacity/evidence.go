@@ -179,6 +179,21 @@ func (e *evidence) add(t Trial) {
 	}
 }
 
+// chance is the probability that a trial meets the objective, at any time, whose load lies so far
+// below the capacity, as a difference of logarithms.
+func (m model) chance(below float64) float64 {
+	sum := 0.0
+	for j, shift := range m.shifts {
+		share := 1.0
+		if m.shared() {
+			share = often[j]
+		}
+		carries, _ := halves((below + shift) / m.deviation)
+		sum += share * carries
+	}
+	return (1 - m.lapse) * sum
+}
+
 // tighten ends the span of a model where its weights are negligible.
 func (e *evidence) tighten(k int) {
 	drop := func(i int) bool {

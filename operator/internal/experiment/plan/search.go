@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -213,20 +214,29 @@ type tried struct {
 
 // weigh says how a search stands after these trials. unknown says why it cannot go on.
 func (s *Search) weigh(trials []tried) (state capacity.State, unknown string) {
-	slices.SortFunc(trials, func(a, b tried) int { return cmp.Compare(a.number, b.number) })
-	judged := make([]capacity.Trial, len(trials))
-	for i, t := range trials {
-		met, err := s.Objective.Met(t.Measured)
-		if err != nil {
-			return capacity.State{}, fmt.Sprintf("trial %d cannot be judged: %v", t.number, err)
-		}
-		judged[i] = capacity.Trial{Load: t.load, Met: met}
+	judged, unknown := s.judge(trials)
+	if unknown != "" {
+		return capacity.State{}, unknown
 	}
 	state, err := s.Next(judged)
 	if err != nil { // admission refuses such a search
 		return capacity.State{}, err.Error()
 	}
 	return state, ""
+}
+
+// judge says of trials, in the order in which they ran, whether they met the objective. unknown
+// says which one cannot be judged.
+func (s *Search) judge(trials []tried) (judged []capacity.Trial, unknown string) {
+	slices.SortFunc(trials, func(a, b tried) int { return cmp.Compare(a.number, b.number) })
+	for _, t := range trials {
+		met, err := s.Objective.Met(t.Measured)
+		if err != nil {
+			return nil, fmt.Sprintf("trial %d cannot be judged: %v", t.number, err)
+		}
+		judged = append(judged, capacity.Trial{Load: t.load, Met: met})
+	}
+	return judged, ""
 }
 
 // measuredOf reads a trial's headline.
@@ -390,17 +400,8 @@ func Capacities(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []resul
 	if s == nil {
 		return nil
 	}
-	others := slices.DeleteFunc(slices.Clone(axes), func(a results.Axis) bool { return a.Name == s.Axis })
-	byVariant := map[string][]tried{}
-	for _, l := range lines {
-		if load, err := strconv.ParseFloat(l.Coordinates[s.Axis], 64); err == nil && l.Outcome == stats.Succeeded {
-			key := Variant(others, l.Coordinates)
-			byVariant[key] = append(byVariant[key], tried{l.Number, load, measuredBy(l)})
-		}
-	}
 	var out []results.Capacity
-	for _, at := range combinations(others) {
-		trials := byVariant[Variant(others, at)]
+	for at, trials := range s.searches(axes, lines) {
 		c := results.Capacity{Axis: s.Axis, At: at, Objective: s.Objective.String(), From: int64(s.Low), To: int64(s.High), Precision: s.Precision, Trials: len(trials)}
 		state, unknown := s.weigh(trials)
 		c.Outcome, c.Message = string(outcomes[state.Outcome]), unknown
@@ -415,6 +416,51 @@ func Capacities(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []resul
 		out = append(out, c)
 	}
 	return out
+}
+
+// searches gives the trials of each search by the lines of all, in the order of the other axes'
+// values.
+func (s *Search) searches(axes []results.Axis, lines []results.TrialLine) iter.Seq2[map[string]string, []tried] {
+	others := slices.DeleteFunc(slices.Clone(axes), func(a results.Axis) bool { return a.Name == s.Axis })
+	byVariant := map[string][]tried{}
+	for _, l := range lines {
+		if load, err := strconv.ParseFloat(l.Coordinates[s.Axis], 64); err == nil && l.Outcome == stats.Succeeded {
+			key := Variant(others, l.Coordinates)
+			byVariant[key] = append(byVariant[key], tried{l.Number, load, measuredBy(l)})
+		}
+	}
+	return func(yield func(map[string]string, []tried) bool) {
+		for _, at := range combinations(others) {
+			if !yield(at, byVariant[Variant(others, at)]) {
+				return
+			}
+		}
+	}
+}
+
+// Judged is a search with its trials, each with whether it met the objective.
+type Judged struct {
+	capacity.Search
+	// At is where the other axes were.
+	At     map[string]string
+	Trials []capacity.Trial
+}
+
+// JudgedTrials are those of the searches of a spec with its profile applied, in the order of
+// Capacities. A search with a trial that cannot be judged has no trials.
+func JudgedTrials(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []results.TrialLine) (all []Judged) {
+	s := searchOf(spec)
+	if s == nil {
+		return nil
+	}
+	for at, trials := range s.searches(axes, lines) {
+		judged, unknown := s.judge(trials)
+		if unknown != "" || s.Validate() != nil {
+			judged = nil
+		}
+		all = append(all, Judged{Search: s.Search, At: at, Trials: judged})
+	}
+	return all
 }
 
 // messageOf says what must be known of a search's answer.

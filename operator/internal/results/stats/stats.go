@@ -25,6 +25,8 @@ package stats
 
 import (
 	"math"
+	"strconv"
+	"strings"
 	"sync"
 
 	"gonum.org/v1/gonum/stat"
@@ -219,6 +221,19 @@ func studentQuantile(degreesOfFreedom float64) float64 {
 }
 
 func square(x float64) float64 { return x * x }
+
+// Rounded writes a value with as many decimals as its half-width supports (Decimals): tables, plots
+// and sentences of a report write a number in this way. A value that comes to 0 has no sign.
+func Rounded(value, half float64) string { return Fixed(value, Decimals(value, half)) }
+
+// Fixed writes a value with so many decimals.
+func Fixed(value float64, decimals int) string {
+	text := strconv.FormatFloat(value, 'f', decimals, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
+	}
+	return text
+}
 
 // Decimals is how many decimals of value its half-width supports: those that show two significant
 // digits of the half-width. Without a half-width it is those that show three significant digits of

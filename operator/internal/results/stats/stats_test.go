@@ -178,6 +178,17 @@ func TestWarning(t *testing.T) {
 	}
 }
 
+// Tables, plots and sentences write a number by this rule alone.
+func TestRounded(t *testing.T) {
+	for want, of := range map[string][2]float64{
+		"4.12": {4.123, 0.14}, "3085": {3085.4, 42}, "2.60": {2.6, 0}, "0.373": {0.3731, 0}, "21919": {21918.76, 0}, "49.6": {49.556, 0}, "0.0": {-0.00001, 1}, "0": {0, 0}, "-0.50": {-0.5, 0.9},
+	} {
+		if got := stats.Rounded(of[0], of[1]); got != want {
+			t.Errorf("Rounded(%g, %g) = %s, want %s", of[0], of[1], got, want)
+		}
+	}
+}
+
 func TestDecimals(t *testing.T) {
 	for name, tc := range map[string]struct {
 		value, half float64

@@ -93,9 +93,12 @@ type box struct {
 	Hollow, Whole, Pale bool
 }
 
-// Boxes of a row.
+// Boxes of a row. None on a logarithmic axis, which has no 0 for a bar to begin at: a dot is there.
 func (r barRow) Boxes(f report.Figure) (boxes []box) {
 	top := float64(r.Row)
+	if f.X.Log {
+		return nil
+	}
 	if len(r.Parts) == 0 {
 		return []box{{0, r.Value, place(top + barTop), place(top + barBottom), r.Color, false, true, false}}
 	}
@@ -178,14 +181,24 @@ func addBar(p *plot.Plot, r barRow, f report.Figure, s Style) error {
 			}
 		}
 	}
+	if f.X.Log {
+		if err := addDot(p, r.Value, r, s, draw.CircleGlyph{}); err != nil {
+			return err
+		}
+	}
 	if !r.Dot() {
 		return nil
 	}
-	dot, err := plotter.NewScatter(plotter.XYs{{X: r.Paper, Y: -r.Middle()}})
+	return addDot(p, r.Paper, r, s, draw.RingGlyph{})
+}
+
+// addDot marks a value in a row.
+func addDot(p *plot.Plot, value float64, r barRow, s Style, shape draw.GlyphDrawer) error {
+	dot, err := plotter.NewScatter(plotter.XYs{{X: value, Y: -r.Middle()}})
 	if err != nil {
 		return err
 	}
-	dot.GlyphStyle = draw.GlyphStyle{Color: rgb(r.Color), Radius: vg.Length(s.FontSize) * 0.28, Shape: draw.RingGlyph{}}
+	dot.GlyphStyle = draw.GlyphStyle{Color: rgb(r.Color), Radius: vg.Length(s.FontSize) * 0.28, Shape: shape}
 	p.Add(dot)
 	return nil
 }
@@ -280,7 +293,7 @@ var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(templ
 		}
 		return strings.Join(all, ",")
 	},
-}).Parse(`% << comment .Title >>
+}).Parse(`% << comment .Describe >>
 % \usepackage{pgfplots} \pgfplotsset{compat=1.16} \input{<< .Name >>.tex}
 \begin{tikzpicture}
 << range colors .Figure >>\definecolor{<< id . >>}{HTML}{<< html . >>}
@@ -288,7 +301,7 @@ var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(templ
   width=<< length .Width >>, height=<< length .Height >>,
   font=\fontsize{<< length .FontSize >>}{<< length .Leading >>}\selectfont<< if .Sans >>\sffamily<< end >>,
   label style={font=\fontsize{<< length .FontSize >>}{<< length .Leading >>}\selectfont}, tick label style={font=\fontsize{<< length .FontSize >>}{<< length .Leading >>}\selectfont},
-  xlabel={<< tex .X.Label >>}, xmin=<< number .X.Min >>, xmax=<< number .X.Max >>, xtick={<< ticks .X >>},
+  xlabel={<< tex .X.Label >>}, xmin=<< number .X.Min >>, xmax=<< number .X.Max >>, xtick={<< ticks .X >>},<< if .X.Log >> xmode=log, log ticks with fixed point,<< end >>
   ylabel={<< tex .Y.Label >>}, y dir=reverse, ymin=0, ymax=<< .Bottom >>, ytick={<< places .Rows >>}, yticklabels={<< labels .Rows >>}, ytick style={draw=none},
   scaled ticks=false, tick label style={/pgf/number format/fixed, /pgf/number format/1000 sep={}, /pgf/number format/precision=6},
   xmajorgrids, grid style={black!12}, tick align=outside, tick pos=left,
@@ -299,6 +312,7 @@ var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(templ
 << range .Boxes $.Figure >>\draw[<< if .Hollow >>fill=white, draw=<< id .Color >><< else if .Whole >>fill=<< id .Color >>!25, draw=<< id .Color >><< else >>fill=<< id .Color >><< if .Pale >>!45<< end >>, draw=white, very thin<< end >>] (axis cs:<< number .From >>,<< number .Top >>) rectangle (axis cs:<< number .To >>,<< number .Bottom >>);
 << end >><< if .Interval >>\draw[<< if .Parts >>black!80<< else >><< id .Color >><< end >>, thick] (axis cs:<< number .Low >>,<< number .Middle >>) -- (axis cs:<< number .High >>,<< number .Middle >>)
   (axis cs:<< number .Low >>,<< number (add .Middle half) >>) -- ++(axis direction cs:0,-<< number (add half half) >>) (axis cs:<< number .High >>,<< number (add .Middle half) >>) -- ++(axis direction cs:0,-<< number (add half half) >>);
+<< end >><< if $.Figure.X.Log >>\addplot[only marks, mark=*, << id .Color >>, forget plot] coordinates {(<< number .Value >>,<< number .Middle >>)};
 << end >><< if .Dot >>\addplot[only marks, mark=o, << id .Color >>, forget plot] coordinates {(<< number .Paper >>,<< number .Middle >>)};
 << end >><< end >><< end >><< if .One >>\draw[black!80, thick, dashed] (axis cs:1,0) -- (axis cs:1,<< .Bottom >>);
 << end >><< range $e := .Entries >><< if $e.Color >>\addlegendimage{area legend, fill=<< id $e.Color >><< if $e.Pale >>!45<< end >>, draw=white}

@@ -181,8 +181,11 @@ func addCurve(p *plot.Plot, c report.FigureCurve, i int, s Style, legend *legend
 	} else if err := addBars(p, c, s); err != nil {
 		return err
 	}
-	p.Add(line)
-	thumbs := []plot.Thumbnailer{line}
+	var thumbs []plot.Thumbnailer
+	if !c.Dots {
+		p.Add(line)
+		thumbs = append(thumbs, line)
+	}
 	if !c.Line {
 		dots, err := plotter.NewScatter(xys)
 		if err != nil {

@@ -38,7 +38,7 @@ var pgfplotsText = template.Must(template.New("pgfplots").Delims("<<", ">>").Fun
 	},
 	"options": texOptions, "bars": bars, "reverse": reverse, "length": Length.tex, "comment": comment,
 	"sub": func(a, b float64) float64 { return a - b },
-}).Parse(`% << comment .Title >>
+}).Parse(`% << comment .Describe >>
 % \usepackage{pgfplots} \pgfplotsset{compat=1.16} \input{<< .Name >>.tex}
 \begin{tikzpicture}
 << range $i, $c := .Curves >>\definecolor{assay<< $i >>}{HTML}{<< color $c >>}
@@ -117,6 +117,9 @@ func texOptions(i int, c report.FigureCurve) string {
 		dash = "dotted"
 	}
 	options = append(options, dash)
+	if c.Dots {
+		options = append(options, "only marks")
+	}
 	if c.Line {
 		options = append(options, "no markers")
 	} else {

@@ -13,6 +13,7 @@ import (
 // htmlClaim is a claim as the page's template sees it.
 type htmlClaim struct {
 	results.ClaimResult
+	ID       string // what a glance links to
 	State    State
 	Sign     string
 	Sentence string
@@ -44,8 +45,8 @@ func HTML(claims []results.ClaimResult, complete, looks bool, id string) (templa
 			view.NotJudged = append(view.NotJudged, c)
 			continue
 		}
-		h := htmlClaim{ClaimResult: c, State: state, Sign: state.sign(), Sentence: Sentence(c), Caveats: Caveats(c)}
-		h.Picture = template.HTML(SVG(c, fmt.Sprintf("%s%d", id, i))) // #nosec G203 -- SVG escapes every text in it
+		h := htmlClaim{ClaimResult: c, ID: fmt.Sprintf("%s%d", id, i), State: state, Sign: state.sign(), Sentence: Sentence(c), Caveats: Caveats(c)}
+		h.Picture = template.HTML(SVG(c, fmt.Sprintf("%s%d-track", id, i))) // #nosec G203 -- SVG escapes every text in it
 		if len(c.Terms) > 1 {
 			for _, t := range c.Terms {
 				h.Terms = append(h.Terms, t.Text)
@@ -152,7 +153,7 @@ var stripTemplate = template.Must(template.New("strip").Funcs(template.FuncMap{"
 <span class="open"><svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="line bar" d="M1,10H61"/><path class="ghost" transform="translate(31,10)" d="` + diamond + `"/></svg></span> not decided
 <svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="mark ends" d="M31,0v20"/></svg> reported, expected, or no effect</p>
 {{end}}
-{{- range .Claims}}<article class="claim{{if not .Picture}} plain{{end}}">
+{{- range .Claims}}<article id="{{.ID}}" class="claim{{if not .Picture}} plain{{end}}">
 <p class="word"><b class="{{.State}}"><span aria-hidden="true">{{.Sign}}</span> {{.Verdict}}</b>{{with .Distance}}<span class="beside">{{.}}</span>{{end}}</p>
 <div class="says"><b>{{.Name}}</b><br>{{.Statement}}
 {{- with .Weak}}<br><span class="note">Weak: {{.}}</span>{{end}}</div>
@@ -179,6 +180,10 @@ const Style = `.good { color: var(--good); }
 .bad { color: var(--bad); }
 .open { color: var(--open); }
 .none { color: var(--soft); }
+.verdicts p { margin: 0 0 0.4em; } .verdicts .counts b { margin-right: 0.9em; font-size: 1.15em; white-space: nowrap; } .verdicts .preliminary { color: var(--soft); }
+.verdicts ol { list-style: none; margin: 0 0 0.5em; padding: 0; } .verdicts li { display: grid; grid-template-columns: 1.2em minmax(0, 1fr) 130px; column-gap: 0.6em; align-items: center; border-top: 1px solid var(--rule); padding: 0.25em 0; break-inside: avoid; }
+.verdicts .sign { font-weight: 700; align-self: start; } .verdicts .why { display: block; font-size: 0.87em; color: var(--soft); font-variant-numeric: tabular-nums; } .verdicts a { text-decoration: none; } .verdicts a:hover, .verdicts a:focus { text-decoration: underline; } .verdicts svg.small { width: 130px; display: block; }
+.claim:target { background: var(--shade); }
 .strip { margin: 1em 0; } .strip p { margin: 0; } .strip .key { font-size: 0.87em; color: var(--soft); margin-bottom: 0.6em; } .strip .preliminary { margin-bottom: 0.6em; }
 .claim { display: grid; grid-template-columns: 11em minmax(0, 1fr) 320px; column-gap: 1.2em; align-items: start; border-top: 1px solid var(--rule); padding: 0.6em 0; break-inside: avoid; }
 .claim .word { grid-row: 1 / span 3; } .claim .says { grid-column: 2; } .claim .picture { grid-column: 3; grid-row: 1 / span 2; } .claim .line1 { grid-column: 2; font-variant-numeric: tabular-nums; margin-top: 0.3em; }
@@ -191,6 +196,7 @@ svg .allowed { fill: var(--band); }
 svg .weak { fill-opacity: 0.5; stroke: var(--mark); stroke-dasharray: 3 3; }
 svg .edge { fill: none; stroke: var(--mark); stroke-width: 1.5; }
 svg .bar { stroke-width: 3; }
+@media screen and (max-width: 492px) { .verdicts li { grid-template-columns: 1.2em minmax(0, 1fr); } .verdicts svg.small { grid-column: 2; } }
 @media screen and (max-width: 820px) { .claim { grid-template-columns: minmax(0, 1fr); row-gap: 0.3em; } .claim > * { grid-column: 1 !important; grid-row: auto !important; } .claim .picture { order: 0; } .claim dl { display: block; } }
 @media print { .claim { grid-template-columns: 9em minmax(0, 1fr) 240px; } .claim details::details-content, details.claim::details-content { content-visibility: visible; height: auto; display: block; } .claim summary { list-style: none; } }
 `

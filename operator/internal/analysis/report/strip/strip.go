@@ -245,7 +245,7 @@ func Show(i results.Interval, unit string) string {
 		half = *i.High - i.Value
 	}
 	decimals := stats.Decimals(i.Value, half)
-	text := fixed(i.Value, decimals) + suffix(unit)
+	text := stats.Fixed(i.Value, decimals) + suffix(unit)
 	if !known(i) {
 		return text
 	}
@@ -253,7 +253,7 @@ func Show(i results.Interval, unit string) string {
 		if x == nil {
 			return "..."
 		}
-		return fixed(*x, decimals)
+		return stats.Fixed(*x, decimals)
 	}
 	return text + " [" + end(i.Low) + ", " + end(i.High) + "]"
 }
@@ -265,19 +265,10 @@ func suffix(unit string) string {
 	return " " + unit
 }
 
-// fixed writes no negative zero.
-func fixed(x float64, decimals int) string {
-	text := strconv.FormatFloat(x, 'f', decimals, 64)
-	if strings.Trim(text, "-0.") == "" {
-		return strings.TrimPrefix(text, "-")
-	}
-	return text
-}
-
 // bare writes a bound: a number without an interval, and a whole one without decimals.
 func bare(x float64) string {
 	if x == math.Trunc(x) {
-		return fixed(x, 0)
+		return stats.Fixed(x, 0)
 	}
-	return fixed(x, stats.Decimals(x, 0))
+	return stats.Rounded(x, 0)
 }

@@ -13,12 +13,13 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A plot is an SVG of curves. Measured ones have their means as dots, every trial as a small dot, and
-// the 95% interval of the mean: as a band over four points of an axis and more, as whiskers over
-// fewer and for latency against throughput. The paper's ones are dashed and hollow, with the dots and
-// in the colour of what they are compared with. The interval is the same at every n, and claims are
-// judged by it: of two to four trials the least and the greatest hold the mean in 50 to 87% of
-// experiments only, so that a point with fewer trials would look more precise than one with five.
+// A plot is an SVG of curves. Measured ones have their means as dots, every trial as a small dot,
+// and the 95% interval of the mean: as a band over four points of an axis and more, as whiskers
+// over fewer and for latency against throughput. The paper's ones are dashed and hollow, with the
+// dots and in the colour of what they are compared with. The interval is the same at every n, and
+// claims are judged by it: of two to four trials the least and the greatest hold the mean in 50 to
+// 87% of experiments only, so that a point with fewer trials would look more precise than one with
+// five.
 type plot struct {
 	title, xLabel, yLabel string
 	curves                []curve
@@ -56,11 +57,11 @@ type plotPoint struct {
 // variants.
 const mostCurveGroups = 4
 
-// plots of an experiment are throughput and mean latency over the axis that is a number, and latency
-// against throughput if that axis is a load. A search has plots of its own (capacityPlots). Where
-// there are more variants than can be told apart, there are these for each group of them. A note says
-// where there are more groups than a page has room for. There are none where no axis is a number with
-// several values.
+// plots of an experiment are throughput and mean latency over the axis that is a number, and
+// latency against throughput if that axis is a load. A search has plots of its own (capacityPlots).
+// Where there are more variants than can be told apart, there are these for each group of them. A
+// note says where there are more groups than a page has room for. There are none where no axis is a
+// number with several values.
 func plots(e results.Experiment) (all []plot, note string) {
 	axis, ok := numericAxis(e)
 	if _, searched := capacityPlots(e); !ok || searched {

@@ -17,10 +17,12 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"assay.dev/assay/operator/internal/cli/artifact"
 	"assay.dev/assay/operator/internal/cli/bundle"
 	"assay.dev/assay/operator/internal/cli/checkimage"
 	"assay.dev/assay/operator/internal/cli/compare"
 	"assay.dev/assay/operator/internal/cli/fetch"
+	"assay.dev/assay/operator/internal/cli/history"
 	"assay.dev/assay/operator/internal/cli/hosts"
 	"assay.dev/assay/operator/internal/cli/importer"
 	"assay.dev/assay/operator/internal/cli/judge"
@@ -180,7 +182,7 @@ func command(s *session.Session, here *localFlags) *cobra.Command {
 	}
 	add("run", scaffold.Command(s), schema.Command(s), parse.Command(s), plan.Command(s), try.Command(s), run.Command(s))
 	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), ssh.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
-	add("results", report.Command(s), compare.Command(s), pool.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
+	add("results", report.Command(s), compare.Command(s), pool.Command(s), history.Command(s), bundle.Command(s), artifact.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
 	add("other", checkimage.Command(s), importer.Command(s), hosts.Command(s), version.Command(s), options(s))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")

@@ -61,14 +61,9 @@ func Run(s *session.Session, o Options) error {
 	if err != nil {
 		return session.NamedFile(fmt.Errorf("read %s: %w", o.Bundle, err))
 	}
-	b, damage, err := read(data)
+	v, err := verified(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Bundle, err)
-	}
-	v := report.Verify(b.results, b.trials, b.spec, b.systems)
-	b.files(&v)
-	if damage != nil {
-		v.Differences = append([]string{damage.Error()}, v.Differences...)
 	}
 	if _, err := fmt.Fprint(s.Out, v.Text()); err != nil {
 		return fmt.Errorf("write what was verified: %w", err)
@@ -77,6 +72,25 @@ func Run(s *session.Session, o Options) error {
 		return &session.Verdict{Code: session.ExitDifferent, Message: fmt.Sprintf("%s is not as it follows from its trials: %d differences.", o.Bundle, n)}
 	}
 	return nil
+}
+
+// Differences are what Run finds in a bundle. It fails for what is no bundle.
+func Differences(data []byte) ([]string, error) {
+	v, err := verified(data)
+	return v.Differences, err
+}
+
+func verified(data []byte) (report.Verified, error) {
+	b, damage, err := read(data)
+	if err != nil {
+		return report.Verified{}, err
+	}
+	v := report.Verify(b.results, b.trials, b.spec, b.systems)
+	b.files(&v)
+	if damage != nil {
+		v.Differences = append([]string{damage.Error()}, v.Differences...)
+	}
+	return v, nil
 }
 
 // contents of a bundle that results are computed bundle.

@@ -30,6 +30,9 @@ func refTo(id string) entity { return entity{"@id": id} }
 // License of a bundle: a URL, or words. The zero value is none.
 type License struct{ url, name string }
 
+// URL of the licence; empty: there is none.
+func (l License) URL() string { return l.url }
+
 var spdxIdentifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+-]*$`)
 
 // ParseLicense reads an SPDX identifier or a URL; nothing is no license.

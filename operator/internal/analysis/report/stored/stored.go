@@ -60,24 +60,46 @@ func Find(ctx context.Context, from client.Reader, namespace, run string) (corev
 	return withResults(stored)
 }
 
-// findByLabel finds the results of a run whose Experiment may be gone: the last one, or the n-th
-// before it.
-func findByLabel(ctx context.Context, from client.Reader, namespace, name string, n int) (corev1.ConfigMap, error) {
+// Runs is how many runs of an experiment a namespace has results of. An experiment without any is
+// an error.
+func Runs(ctx context.Context, from client.Reader, namespace, name string) (int, error) {
+	list, err := runsOf(ctx, from, namespace, name)
+	if err == nil && len(list) == 0 {
+		err = noRuns(namespace, name)
+	}
+	return len(list), err
+}
+
+func runsOf(ctx context.Context, from client.Reader, namespace, name string) ([]corev1.ConfigMap, error) {
 	var list corev1.ConfigMapList
 	labels := client.MatchingLabels{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: name}
 	if err := from.List(ctx, &list, client.InNamespace(namespace), labels); err != nil {
-		return corev1.ConfigMap{}, fmt.Errorf("look for results of experiment %s in namespace %s: %w", name, namespace, err)
+		return nil, fmt.Errorf("look for results of experiment %s in namespace %s: %w", name, namespace, err)
 	}
-	switch runs := len(list.Items); {
+	return list.Items, nil
+}
+
+func noRuns(namespace, name string) error {
+	return fmt.Errorf("experiment %s is not in namespace %s, nor are results of it; list experiments with kubectl get experiments -A", name, namespace)
+}
+
+// findByLabel finds the results of a run whose Experiment may be gone: the last one, or the n-th
+// before it.
+func findByLabel(ctx context.Context, from client.Reader, namespace, name string, n int) (corev1.ConfigMap, error) {
+	list, err := runsOf(ctx, from, namespace, name)
+	if err != nil {
+		return corev1.ConfigMap{}, err
+	}
+	switch runs := len(list); {
 	case runs == 0:
-		return corev1.ConfigMap{}, fmt.Errorf("experiment %s is not in namespace %s, nor are results of it; list experiments with kubectl get experiments -A", name, namespace)
+		return corev1.ConfigMap{}, noRuns(namespace, name)
 	case n >= runs:
 		return corev1.ConfigMap{}, fmt.Errorf("experiment %s~%d: namespace %s has the results of %d runs of %s, so that the earliest is %s~%d", name, n, namespace, runs, name, name, runs-1)
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.ConfigMap) int {
+	slices.SortFunc(list, func(a, b corev1.ConfigMap) int {
 		return -cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	return withResults(list.Items[n])
+	return withResults(list[n])
 }
 
 // withResults unpacks the results.

@@ -91,9 +91,9 @@ func (c HistoryChange) ratioInWords() string {
 	if c.Ratio == nil {
 		return "-"
 	}
-	text := fixed(c.Ratio.Value, 3)
+	text := stats.Fixed(c.Ratio.Value, 3)
 	if c.Ratio.Low != nil && c.Ratio.High != nil {
-		text += fmt.Sprintf(" (%s to %s)", fixed(*c.Ratio.Low, 3), fixed(*c.Ratio.High, 3))
+		text += fmt.Sprintf(" (%s to %s)", stats.Fixed(*c.Ratio.Low, 3), stats.Fixed(*c.Ratio.High, 3))
 	}
 	return text
 }
@@ -103,7 +103,7 @@ func showHistoryP(p float64) string {
 	if p < 1.5/(historyDraws+1) {
 		return "< 0.001"
 	}
-	return fixed(p, 3)
+	return stats.Fixed(p, 3)
 }
 
 func allChanges(HistoryMetric, HistoryChange) bool { return true }

@@ -2,12 +2,17 @@
 // place at a time, and runs the tests that must fail then.
 //
 //	go run ./hack/mutants [-list] [NAME...]      (all mutants)
+//	go run ./hack/mutants -random=300 [-seed=1] [-workers=2] [PACKAGE...]
 //
 // The copy is a clone of HEAD below .work/mutants. A mutant is caught if a test
 // fails; one that does not compile proves nothing and is an error. Mutants of the
 // lane kind replace Assay on the cluster; `make deploy` brings it back.
 //
-// Exit status: 0 if the tests caught every mutant.
+// With -random it draws small changes (an operator, a constant of a formula, a
+// statement) in the packages that decide, and runs the tests of the same package
+// with each. The tree stays as it is.
+//
+// Exit status: 0 if the tests caught every mutant, or with -random nine of ten.
 package main
 
 import (
@@ -41,6 +46,9 @@ const bound = 15 * time.Minute
 
 func main() {
 	list := flag.Bool("list", false, "print the mutants and run nothing")
+	n := flag.Int("random", 0, "draw this many small changes in the packages that decide")
+	seed := flag.Uint64("seed", 1, "of -random: the same seed draws the same changes")
+	workers := flag.Int("workers", 2, "of -random: changes that are tried at the same time")
 	flag.Parse()
 	if *list {
 		for _, m := range mutants {
@@ -50,7 +58,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, flag.Args()); err != nil {
+	err := error(nil)
+	if *n > 0 {
+		err = random(ctx, os.Stdout, *n, *workers, *seed, flag.Args())
+	} else {
+		err = run(ctx, flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pure are the packages that decide: they have no goroutines, files or servers of their own, so
+// that their own tests can notice whatever is wrong in them.
+var pure = []string{
+	"operator/internal/text/...", "operator/internal/model/...", "operator/internal/results/...",
+	"operator/internal/experiment/...", "operator/internal/engine/...",
+	"operator/internal/analysis/claims", "operator/internal/analysis/fidelity", "operator/internal/analysis/judge",
+	"operator/internal/analysis/reported", "operator/internal/analysis/validity",
+}
+
+// change is one small defect at a place that was drawn.
+type change struct {
+	file     string // below the repository
+	line     int
+	from, to int    // bytes of the file
+	new      string // takes their place
+	old      string
+}
+
+func (c change) pkg() string { return "./" + filepath.ToSlash(filepath.Dir(c.file)) }
+
+func (c change) String() string {
+	if c.new == "" {
+		return fmt.Sprintf("%s:%d without %s", c.file, c.line, firstLine(c.old))
+	}
+	return fmt.Sprintf("%s:%d %s for %s", c.file, c.line, c.new, c.old)
+}
+
+func firstLine(s string) string {
+	if line, _, more := strings.Cut(s, "\n"); more {
+		return line + " ..."
+	}
+	return s
+}
+
+// swaps are what an operator is replaced by. The kinds are those of mutation testing's literature:
+// relational, arithmetic, logical and assignment operators (Offutt et al., "An experimental
+// determination of sufficient mutant operators", TOSEM 1996).
+var swaps = map[token.Token][]token.Token{
+	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR}, token.GTR: {token.GEQ, token.LEQ}, token.GEQ: {token.GTR, token.LSS},
+	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
+	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL}, token.REM: {token.MUL},
+	token.LAND: {token.LOR}, token.LOR: {token.LAND},
+	token.INC: {token.DEC}, token.DEC: {token.INC}, token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
+}
+
+// changesOf are all the changes that a file has a place for.
+func changesOf(root, file string) ([]change, error) {
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		return nil, err
+	}
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, file, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	var found []change
+	add := func(from, to token.Pos, new string) {
+		a, b := set.Position(from), set.Position(to)
+		found = append(found, change{file: file, line: a.Line, from: a.Offset, to: b.Offset, new: new, old: string(text[a.Offset:b.Offset])})
+	}
+	swap := func(at token.Pos, op token.Token) {
+		for _, other := range swaps[op] {
+			add(at, at+token.Pos(len(op.String())), other.String())
+		}
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			return n.Tok != token.CONST && n.Tok != token.IMPORT // a constant is a decision, not a deduction
+		case *ast.BinaryExpr:
+			swap(n.OpPos, n.Op)
+		case *ast.IncDecStmt:
+			swap(n.TokPos, n.Tok)
+		case *ast.AssignStmt:
+			swap(n.TokPos, n.Tok)
+			if n.Tok != token.DEFINE {
+				add(n.Pos(), n.End(), "")
+			}
+		case *ast.ExprStmt:
+			add(n.Pos(), n.End(), "")
+		case *ast.UnaryExpr:
+			if n.Op == token.NOT || n.Op == token.SUB {
+				add(n.OpPos, n.OpPos+1, " ")
+			}
+		case *ast.Ident:
+			if other := map[string]string{"true": "false", "false": "true"}[n.Name]; other != "" {
+				add(n.Pos(), n.End(), other)
+			}
+		case *ast.BasicLit:
+			if v, err := strconv.Atoi(n.Value); n.Kind == token.INT && err == nil {
+				add(n.Pos(), n.End(), strconv.Itoa(v+1))
+			}
+		}
+		return true
+	})
+	return found, nil
+}
+
+// allChanges are those of all pure packages, in the order of their places.
+func allChanges(ctx context.Context, root string, patterns []string) ([]change, error) {
+	args := append([]string{"list", "-f", `{{$d := .Dir}}{{if or .TestGoFiles .XTestGoFiles}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}`}, patterns...)
+	for i, p := range args[3:] {
+		args[3+i] = "./" + p
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the packages: %w", err)
+	}
+	var all []change
+	for path := range strings.FieldsSeq(string(out)) {
+		file, err := filepath.Rel(root, path)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(filepath.Base(file), "zz_") || strings.HasSuffix(file, ".pb.go") {
+			continue // generated
+		}
+		of, err := changesOf(root, file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+// outcome is what came of the tests of a changed package.
+type outcome int
+
+const (
+	killed outcome = iota
+	survived
+	noProgram // it does not compile: another change is drawn
+)
+
+// random draws changes by the seed, one after the other, until n of them compiled, and prints those
+// that the tests of their own package do not notice. It fails if more than the tenth part survives.
+func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patterns []string) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if len(patterns) == 0 {
+		patterns = pure
+	}
+	all, err := allChanges(ctx, root, patterns)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d of %d places, drawn with seed %d\n", n, len(all), seed)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	scratch := filepath.Join(root, ".work/mutants/random")
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return err
+	}
+
+	var (
+		mutex   sync.Mutex
+		running sync.WaitGroup
+		next    int
+		tried   int
+		counts  [3]int
+		failed  error
+	)
+	take := func() (change, bool) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if failed != nil || ctx.Err() != nil || tried >= n || next >= len(all) {
+			return change{}, false
+		}
+		next, tried = next+1, tried+1
+		return all[next-1], true
+	}
+	for i := range workers {
+		running.Go(func() {
+			for c, ok := take(); ok; c, ok = take() {
+				began := time.Now()
+				o, by, err := c.try(ctx, root, filepath.Join(scratch, strconv.Itoa(i)))
+				mutex.Lock()
+				failed = cmp.Or(failed, err)
+				counts[o]++
+				switch {
+				case err != nil || ctx.Err() != nil:
+				case o == noProgram:
+					tried--
+				case o == survived:
+					fmt.Fprintf(w, "survived  %4.0f s  %s\n", time.Since(began).Seconds(), c)
+				default:
+					fmt.Fprintf(w, "killed    %4.0f s  %s: %s\n", time.Since(began).Seconds(), c, by)
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	if failed != nil || ctx.Err() != nil {
+		return cmp.Or(failed, ctx.Err())
+	}
+	fmt.Fprintf(w, "%d of %d killed by the tests of their own package; %d more did not compile\n", counts[killed], counts[killed]+counts[survived], counts[noProgram])
+	if 10*counts[survived] > counts[killed]+counts[survived] {
+		return fmt.Errorf("%d of %d survived, more than one in ten", counts[survived], counts[killed]+counts[survived])
+	}
+	return nil
+}
+
+// try runs the package's own tests with the change laid over its file; the tree stays as it is.
+func (c change) try(ctx context.Context, root, scratch string) (o outcome, by string, err error) {
+	text, err := os.ReadFile(filepath.Join(root, c.file))
+	if err != nil {
+		return 0, "", err
+	}
+	changed := slices.Concat(text[:c.from], []byte(c.new), text[c.to:])
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, c.file): scratch + ".go.txt"}})
+	if err != nil {
+		return 0, "", err
+	}
+	if err := cmp.Or(os.WriteFile(scratch+".go.txt", changed, 0o644), os.WriteFile(scratch+".json", overlay, 0o644)); err != nil {
+		return 0, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay="+scratch+".json", "-vet=off", "-count=1", "-failfast", "-timeout=5m", c.pkg())
+	cmd.Dir = root
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	out, runErr := cmd.CombinedOutput()
+	switch {
+	case runErr == nil:
+		return survived, "", nil
+	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
+		return noProgram, "", nil
+	}
+	return killed, noticedBy(out), nil
+}
+
+// noticedBy is the first test that failed, or what else ended the tests.
+func noticedBy(out []byte) string {
+	first := ""
+	for line := range bytes.Lines(out) {
+		text := strings.TrimSpace(string(line))
+		if name, ok := strings.CutPrefix(text, "--- FAIL: "); ok {
+			name, _, _ = strings.Cut(name, " ")
+			return name
+		}
+		if first == "" && (strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ")) {
+			first = text
+		}
+	}
+	return cmp.Or(first, "go test fails")
+}

@@ -21,12 +21,16 @@ check: lint ## What to run after every change: lint, vet, unit tests. Some 90 se
 test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Ends in: N passed, N failed, N skipped.
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind
 
-# The lanes of test-further, cheap ones first. With WITHIN=40m a lane that may take longer than what is left is not begun.
+# The lanes of test-further; that which has not passed for longest comes first. With WITHIN=40m a lane that may take longer than what is left is not begun.
 FURTHER ?= race cassandra browser long machines fuzz release libvirt owner
 
 .PHONY: test-further
 test-further: ## The lanes that make test leaves out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.
 	@$(run_tests) -further $(if $(WITHIN),-within=$(WITHIN)) $(FURTHER)
+
+.PHONY: test-passes
+test-passes: ## When each lane passed last, on which commit, with how many tests; renews hack/test/passes.txt.
+	@go build -o .work/bin/test ./hack/test && .work/bin/test -passes
 
 .PHONY: test-all
 test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, fuzzing, libvirt.
@@ -75,6 +79,13 @@ test-refusals: ## Say which refusals of admission no case of operator/internal/t
 .PHONY: test-mutants
 test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests must notice each. MUTANTS='a b': only these.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants $(MUTANTS)
+
+# Draws as many small changes; SEED= draws others, PACKAGES='operator/internal/engine/...' elsewhere.
+RANDOM_MUTANTS ?= 300
+SEED ?= 1
+.PHONY: mutants-random
+mutants-random: ## Draw 300 small defects in the packages that decide: their own tests must notice nine of ten. Some 50 minutes.
+	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants -random=$(RANDOM_MUTANTS) -seed=$(SEED) $(PACKAGES)
 
 # The part of it that the lane unit runs is 60 seeds.
 SEEDS ?= 500

@@ -2,6 +2,7 @@
 //
 //	test [-strict] [-flags='-run=TestX'] LANE[,LANE...]...
 //	test -further [-within=40m] LANE...
+//	test -passes
 //
 // A lane is a set of tests with the same needs; lanes.go lists them. Lanes that
 // are joined by a comma run beside each other. prepare.sh provides what a lane
@@ -11,12 +12,19 @@
 // With -strict a run proves something or fails:
 //   - every test that lanes.txt names for a lane that ran has passed,
 //   - skips.txt allows every skipped test, or another lane of the run passed it,
-//   - every lane has passed at least one test.
+//   - every lane has passed at least one test, and has no fewer than 98 of a hundred
+//     tests of its last pass (passes.txt),
+//   - no test passed at the second attempt for which second-attempts.txt has three
+//     lines already.
 //
 // A strict lane that passes is recorded in ASSAY_CACHE under the hash of what it
 // is built from. With -further a lane does not run if such a record is younger
 // than a week, or if it may take longer than what is left of -within. The end of
-// the output lists such lanes as recorded or as not run, never as passed.
+// the output lists such lanes as recorded or as not run, never as passed. The lane
+// that has not passed for longest comes first.
+//
+// With -passes it prints when each lane passed last, and renews passes.txt and
+// second-attempts.txt from what strict runs on this machine left.
 //
 // The last line counts tests and subtests:
 //
@@ -44,13 +52,19 @@ func main() {
 	flag.BoolVar(&r.strict, "strict", false, "fail on skips that are not allowed and on required tests that did not pass")
 	flag.BoolVar(&r.further, "further", false, "only lanes without a recorded pass; implies -strict")
 	flag.DurationVar(&r.within, "within", 0, "with -further: begin no lane that may end later; 0 is no limit")
+	passes := flag.Bool("passes", false, "print when each lane passed last, and renew the files that say so")
 	flags := flag.String("flags", "", "further flags of go test, separated by spaces")
 	flag.Parse()
 	r.flags = strings.Fields(*flags)
 	r.strict = r.strict || r.further
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends this program at once
-	failed, err := r.run(ctx, flag.Args())
+	failed, err := false, error(nil)
+	if *passes {
+		err = showPasses(ctx, os.Stdout)
+	} else {
+		failed, err = r.run(ctx, flag.Args())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test:", err)
 	}
@@ -67,6 +81,8 @@ type runner struct {
 	root            string
 	rules           rules
 	packages        map[string][]string // by lane
+	passes          map[string]lastPass // by lane
+	second          []string            // lines of attemptsFile
 	began           time.Time
 	sum             *sum
 }
@@ -83,6 +99,16 @@ func (r *runner) run(ctx context.Context, stages []string) (failed bool, err err
 	if r.packages, err = packages(ctx, r.rules); err != nil {
 		return false, err
 	}
+	if r.passes, err = readPasses(passesFile); err != nil {
+		return false, err
+	}
+	if r.second, err = readLines(attemptsFile); err != nil {
+		return false, err
+	}
+	if r.further {
+		order := byAge(r.passes)
+		slices.SortStableFunc(stages, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+	}
 	for _, stage := range stages {
 		if err := r.stage(ctx, stage); err != nil {
 			return false, err
@@ -90,6 +116,12 @@ func (r *runner) run(ctx context.Context, stages []string) (failed bool, err err
 	}
 	if r.strict {
 		r.sum.judge(r.rules)
+	}
+	if r.strict && len(r.flags) == 0 {
+		r.sum.compare(r.passes, r.second)
+		if err := r.sum.keep(ctx, time.Now()); err != nil {
+			fmt.Fprintln(os.Stderr, "test: what passed is not kept:", err)
+		}
 	}
 	r.sum.record()
 	return r.sum.print(os.Stdout) > 0, ctx.Err()
@@ -108,7 +140,11 @@ func (r *runner) stage(ctx context.Context, names string) (err error) {
 			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
 		default:
 			ls := r.sum.lane(l.name, to)
-			running.Go(func() { ls.add(l, r.lane(ctx, l), results(l)) })
+			running.Go(func() {
+				began := time.Now()
+				ls.add(l, r.lane(ctx, l), results(l))
+				ls.took = time.Since(began)
+			})
 		}
 	}
 	running.Wait()

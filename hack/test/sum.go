@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // rules are what a strict run demands.
@@ -73,6 +74,7 @@ type laneSum struct {
 	output map[string][]string
 	flaky  map[string]bool // failed first
 	wrong  []string        // of the lane as a whole, and in a strict run
+	took   time.Duration
 }
 
 // event is one line of go test's JSON, see go doc test2json.

@@ -13,7 +13,7 @@ modules = hack/images hack/node-image $(patsubst %/go.mod,%,$(wildcard systems/*
 scripts = $(shell git grep -lE '^\#!/.*(bash|sh)$$' -- ':!systems/sweep/artifact' | while read -r f; do head -n1 "$$f" | grep -qE '^\#!' && echo "$$f"; done)
 
 .PHONY: lint
-lint: $(golangci) lint-scripts ## Run golangci-lint (.golangci.yml) and shellcheck, build the plugin for macOS; LINT_FLAGS=--fix repairs what it can.
+lint: $(golangci) lint-scripts lint-workflows ## Run golangci-lint (.golangci.yml), shellcheck and actionlint, build the plugin for macOS; LINT_FLAGS=--fix repairs what it can.
 	$(golangci) run $(LINT_FLAGS) ./...
 	@for module in $(filter-out hack/node-image,$(modules)); do (cd $$module && $(golangci) run -c $(CURDIR)/.golangci.yml $(LINT_FLAGS) ./...) || exit; done
 	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./operator/cmd/kubectl-assay # releases have it
@@ -23,6 +23,10 @@ lint: $(golangci) lint-scripts ## Run golangci-lint (.golangci.yml) and shellche
 lint-scripts: ## Run shellcheck on all shell scripts.
 	@hack/infra/packages.sh
 	shellcheck -x --source-path=SCRIPTDIR $(scripts)
+
+.PHONY: lint-workflows
+lint-workflows: ## Run actionlint on the workflows of .github.
+	go tool -modfile=hack/tools/go.mod actionlint
 
 $(golangci):
 	@echo "building golangci-lint $(golangci_version)"

@@ -52,6 +52,86 @@ func TestWorkflowIsTheDryRun(t *testing.T) {
 	}
 }
 
+// Every workflow builds with one exact release of Go, uses actions that cannot change, and runs
+// targets of make that exist. Expressions and permissions are actionlint's to check (make lint).
+func TestWorkflows(t *testing.T) {
+	root := filepath.Join("..", "..")
+	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml"))
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d workflows, %v; want two at least", len(files), err)
+	}
+	targets := targetsOfMake(t, root)
+	exact := regexp.MustCompile(`^1\.\d+\.\d+$`)
+	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+@[0-9a-f]{40}$`)
+	called := regexp.MustCompile(`\bmake "?([a-z$][\w$-]*)`)
+	versions := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w struct {
+			Jobs map[string]struct {
+				Strategy struct{ Matrix struct{ Lane []string } }
+				Steps    []struct {
+					Name, Uses, Run string
+					With            map[string]any
+				}
+			}
+		}
+		if err := yaml.Unmarshal(text, &w); err != nil {
+			t.Fatal(err)
+		}
+		for name, job := range w.Jobs {
+			for _, s := range job.Steps {
+				if s.Uses != "" && !pinned.MatchString(s.Uses) {
+					t.Errorf("%s: job %s uses %s, which can change: pin it to a commit", file, name, s.Uses)
+				}
+				if strings.HasPrefix(s.Uses, "actions/setup-go@") {
+					v, _ := s.With["go-version"].(string)
+					versions[v] = true
+					if !exact.MatchString(v) {
+						t.Errorf("%s: job %s installs Go %q; want an exact release, such as \"1.26.8\": go.mod names the oldest that works", file, name, v)
+					}
+				}
+				for _, m := range called.FindAllStringSubmatch(s.Run, -1) {
+					if m[1] == "test-$LANE" {
+						for _, lane := range job.Strategy.Matrix.Lane {
+							if !targets["test-"+lane] {
+								t.Errorf("%s: job %s runs make test-%s, which does not exist", file, name, lane)
+							}
+						}
+					} else if !targets[m[1]] {
+						t.Errorf("%s: job %s runs make %s, which does not exist", file, name, m[1])
+					}
+				}
+			}
+		}
+	}
+	if len(versions) != 1 {
+		t.Errorf("workflows install %d releases of Go: %v; want one", len(versions), versions)
+	}
+}
+
+func targetsOfMake(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "hack", "make", "*.mk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^([a-z][\w-]*):`).FindAllSubmatch(text, -1) {
+			found[string(m[1])] = true
+		}
+	}
+	return found
+}
+
 // The manifest takes archives by their names, in order, with the checksum of what is there.
 func TestManifest(t *testing.T) {
 	dir := t.TempDir()

@@ -19,7 +19,6 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/archive"
-	"assay.dev/assay/operator/internal/analysis/report/raster"
 	inCluster "assay.dev/assay/operator/internal/analysis/report/stored"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/text/buildinfo"
@@ -276,11 +275,8 @@ func (r *run) writeReports(bundle *archive.Writer) error {
 		return err
 	}
 	for _, p := range pictures {
-		png, err := raster.PNG(p.SVG, raster.Pixels)
-		if err != nil {
-			return fmt.Errorf("plot %s: %w", p.Name, err)
-		}
-		files = append(files, file{"plots/" + p.Name + ".svg", p.SVG}, file{"plots/" + p.Name + ".png", png})
+		// Pixels, which are drawn from this file, were more than half of a bundle.
+		files = append(files, file{"plots/" + p.Name + ".svg", p.SVG})
 	}
 	return addAll(bundle, files)
 }
@@ -325,7 +321,7 @@ const readme = `# Results of the experiment %s
 | file | what it is |
 |---|---|
 | report.html, report.md | the report: verdicts, numbers, plots, where it all comes from |
-| plots/*.svg, plots/*.png | the plots of the report, each by itself |
+| plots/*.svg | the plots of the report, each by itself; ` + "`kubectl assay report --file FILE -o png --output-dir plots`" + ` draws them as PNG |
 | experiment.yaml, systems/ | what was run, as it can be applied again: ` + "`kubectl apply -f systems/ -f experiment.yaml`" + ` |
 | results.json | the experiment's results, with a line for each trial |
 | claims.csv, points.csv, trials.csv, recovery.csv, network.csv, resources.csv | the numbers of the report, not rounded |

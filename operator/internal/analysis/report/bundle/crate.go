@@ -227,7 +227,7 @@ func (c *crate) withPrefix(prefixes ...string) []entity {
 // same everywhere.
 var mediaTypes = map[string]string{
 	".json": "application/json", ".yaml": "application/yaml", ".csv": "text/csv", ".html": "text/html", ".md": "text/markdown",
-	".svg": "image/svg+xml", ".png": "image/png",
+	".svg": "image/svg+xml",
 }
 
 func mediaType(name string) string {

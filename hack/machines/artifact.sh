@@ -63,7 +63,7 @@ awk -v numbers="$numbers" -v claims="$claims" '
 	/^  schedule:/ { print "  schedule: {measure: 5m}"; next }
 	/^  claims:/ || /^  # claims:/ {
 		print "  claims:"; n = split(claims, all, /; */)
-		for (i = 1; i <= n; i++) printf "  - {name: claim-%d, expr: \"%s\"}\n", i, all[i]
+		for (i = 1; i <= n; i++) printf "  - {name: claim-%d, statement: \"The paper says so.\", expr: \"%s\"}\n", i, all[i]
 		skip = 1; next
 	}
 	skip && /^  (#|-|  )/ { next }

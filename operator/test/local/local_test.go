@@ -62,10 +62,15 @@ var small = []string{
 	"-f", "testdata/crash.yaml", "-f", "../../../experiments/systems/basil.yaml",
 }
 
-// trials of the experiment that are in the folder, by name.
+// trials of the experiment crash that are in the folder, by name.
 func trials(t *testing.T, dir string) map[string]v1alpha1.Trial {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "crash", "trials", "*.json"))
+	return trialsOf(t, dir, "crash")
+}
+
+func trialsOf(t *testing.T, dir, experiment string) map[string]v1alpha1.Trial {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, experiment, "trials", "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

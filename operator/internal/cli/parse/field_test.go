@@ -280,6 +280,15 @@ var fieldCases = map[string]fieldCase{
 		results: summaryOf(`name: Throughput, unit: /min, pattern: 'achieved (?P<value>[0-9]+) NOPM'`),
 		output:  "Vuser 1:TEST RESULT : System achieved 90000 NOPM from 210000 PostgreSQL TPM\n", want: map[string]float64{"Throughput": 1500},
 	},
+	"the last of two results": {
+		results: summaryOf(`name: Committed, of: Last, pattern: 'done (?P<value>[0-9]+)'`, `name: Throughput, of: Last, pattern: 'rate (?P<value>[0-9.]+)'`),
+		output:  "warm-up: done 100 rate 50.0\ndone 8000 rate 400.0\n", want: map[string]float64{"Committed": 8000, "Throughput": 400},
+		remark: "Throughput is that of the last of 2 lines that match its pattern (of: Last)",
+	},
+	"a count that starts again": {
+		results: summaryOf(`name: Committed, of: Last, pattern: 'done (?P<value>[0-9]+)'`, `name: RunTime, unit: s, pattern: 'in (?P<value>[0-9.]+) s'`),
+		output:  "done 9000\ndone 4000\nin 20 s\n", want: map[string]float64{"Committed": 4000}, remark: "Committed is that of the last of 2 lines",
+	},
 	"a part of the run": {
 		results: summaryOf(`name: Committed, pattern: 'done (?P<value>[0-9]+)'`, `name: Throughput, pattern: 'rate (?P<value>[0-9.]+)'`),
 		output:  "done 4100 rate 400.0\n", want: map[string]float64{"Committed": 4100}, remark: "the numbers account for 10.2 s of the 20 s",

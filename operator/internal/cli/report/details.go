@@ -30,6 +30,9 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 			wanted[l.ConfigMap] = true
 		}
 	}
+	if failed := failedScript(e.Trials, wanted); failed != "" {
+		wanted[failed] = true
+	}
 	lacking := report.LacksLines(*e)
 	expected, read := len(wanted), 0
 	if lacking {
@@ -72,6 +75,17 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 		e.LeftOut = append(e.LeftOut, fmt.Sprintf("the list of collected files, which cannot be read: %v", err))
 	}
 	details.Into(e)
+}
+
+// failedScript is the ConfigMap of the first trial of a script that does not count: a report shows
+// what its script did. Empty: there is none.
+func failedScript(lines []results.TrialLine, wanted map[string]bool) string {
+	for _, l := range lines {
+		if l.Script != "" && l.Outcome != stats.Succeeded && l.ConfigMap != "" && !wanted[l.ConfigMap] {
+			return l.ConfigMap
+		}
+	}
+	return ""
 }
 
 // addFiles lists the files of pods that are kept in the cluster for the trials of a run.

@@ -302,6 +302,9 @@ func (s *summaryText) client(o Options) (results.Client, error) {
 		if err := s.put(&s.readers[i], &c, &d); err != nil {
 			return c, err
 		}
+		if said := s.readers[i].oneOfMany(); said != "" {
+			d.remark("%s", said)
+		}
 	}
 	committed, throughput, seconds, err := d.numbers()
 	if err != nil {

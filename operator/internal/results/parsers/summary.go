@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"assay.dev/assay/operator/internal/results"
 )
@@ -109,6 +110,7 @@ type numberReader struct {
 	line   int // of the last time
 	value  float64
 	step   float64
+	fell   bool                // it was once less than the time before
 	latest map[string]quantity // by the text of the group each
 }
 
@@ -161,6 +163,7 @@ func (n *numberReader) take(q quantity, each string, line int) error {
 	case results.OfSum, results.OfMean:
 		n.value, n.step = n.value+q.value, n.step+q.step
 	case results.OfLast:
+		n.fell = n.fell || n.times > 1 && q.value < n.value
 		n.value, n.step = q.value, q.step
 	case results.OfLastOfEach:
 		if n.latest == nil {
@@ -184,6 +187,20 @@ func (n *numberReader) take(q quantity, each string, line int) error {
 		return fmt.Errorf("%g is too large", n.value)
 	}
 	return nil
+}
+
+// oneOfMany says that the number is one of several that its pattern or path found, where the others
+// are not those of a count that rises as the run goes on. Empty: it is not.
+func (n *numberReader) oneOfMany() string {
+	rises := !strings.HasSuffix(n.Name, "Latency") && n.Name != results.NumberThroughput && n.Name != results.NumberEndedRate
+	if n.Of != results.OfLast || n.times < 2 || rises && !n.fell {
+		return ""
+	}
+	found := "lines that match its pattern"
+	if n.Path != "" {
+		found = "values at its path"
+	}
+	return fmt.Sprintf("%s is that of the last of %d %s (of: Last)", n.Name, n.times, found)
 }
 
 // number that all its lines come to.

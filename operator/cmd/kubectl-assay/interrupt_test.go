@@ -80,18 +80,21 @@ func TestExitCodesOfWrongCommandLines(t *testing.T) {
 		code int
 		want string
 	}{
-		"unknown form":           {[]string{"report", "x", "-o", "pfd"}, 2, "choose one of"},
-		"unknown profile":        {[]string{"plan", "-f", sample, "--profile", "smok"}, 2, `has no profile "smok"`},
-		"unknown field of set":   {[]string{"plan", "-f", sample, "--set", "schedule.measur=3s"}, 2, `did you mean "measure"?`},
-		"file that is not there": {[]string{"plan", "-f", "nope.yaml"}, 2, "no such file"},
-		"another scheme":         {[]string{"plan", "-f", "ftp://x/x.yaml"}, 2, "of URLs, http and https can be read"},
-		"results not there":      {[]string{"report", "--file", "nope.json"}, 2, "no such file"},
-		"bundle not there":       {[]string{"verify", "nope.tar.gz"}, 2, "no such file"},
-		"neither name nor file":  {[]string{"report"}, 2, "give the NAME"},
-		"server that refuses":    {[]string{"list", "--kubeconfig", closed}, 1, "the connection to the server " + address + " was refused - did you specify the right host or port?"},
-		"run on it":              {[]string{"run", "-f", sample, "--kubeconfig", closed}, 1, "was refused - did you specify"},
-		"no such kubeconfig":     {[]string{"list", "--kubeconfig", nowhere}, 1, "no such file"},
-		"wrong file":             {[]string{"plan", "-f", "main.go"}, 1, "for which a cluster would refuse this"},
+		"unknown form":            {[]string{"report", "x", "-o", "pfd"}, 2, "choose one of"},
+		"unknown profile":         {[]string{"plan", "-f", sample, "--profile", "smok"}, 2, `has no profile "smok"`},
+		"unknown field of set":    {[]string{"plan", "-f", sample, "--set", "schedule.measur=3s"}, 2, `did you mean "measure"?`},
+		"file that is not there":  {[]string{"plan", "-f", "nope.yaml"}, 2, "no such file"},
+		"another scheme":          {[]string{"plan", "-f", "ftp://x/x.yaml"}, 2, "of URLs, http and https can be read"},
+		"results not there":       {[]string{"report", "--file", "nope.json"}, 2, "no such file"},
+		"bundle not there":        {[]string{"verify", "nope.tar.gz"}, 2, "no such file"},
+		"neither name nor file":   {[]string{"report"}, 2, "give the NAME"},
+		"server that refuses":     {[]string{"list", "--kubeconfig", closed}, 1, "the connection to the server " + address + " was refused - did you specify the right host or port?"},
+		"run on it":               {[]string{"run", "-f", sample, "--kubeconfig", closed}, 1, "was refused - did you specify"},
+		"no such kubeconfig":      {[]string{"list", "--kubeconfig", nowhere}, 2, "there is no such file"},
+		"no such context":         {[]string{"list", "--kubeconfig", closed, "--context", "prod"}, 2, "--context prod: the kubeconfig has no such context"},
+		"unknown form of compare": {[]string{"compare", "x", "-o", "pfd"}, 2, "choose text, markdown, csv, json or yaml"},
+		"unknown form of pool":    {[]string{"pool", "x", "y", "-o", "pfd"}, 2, "choose text, json, yaml or html"},
+		"wrong file":              {[]string{"plan", "-f", "main.go"}, 1, "for which a cluster would refuse this"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, said := call(t.Context(), tc.args...)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -55,6 +56,7 @@ func main() {
 		s.Terminal = true
 		s.Out = printable.Writer{To: os.Stdout}
 		s.Color = os.Getenv("NO_COLOR") == ""
+		s.Pictures = draws(os.Getenv)
 		if width, _, err := term.GetSize(fd); err == nil {
 			s.Width = width
 		}
@@ -65,6 +67,16 @@ func main() {
 	code := execute(ctx, s, os.Stdin, os.Args[1:])
 	stop()
 	os.Exit(code)
+}
+
+// draws reports whether the terminal shows characters beyond ASCII, by its name and its locale, of
+// which the first that is set counts, as POSIX has it.
+func draws(getenv func(string) string) bool {
+	if getenv("TERM") == "dumb" {
+		return false
+	}
+	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 }
 
 // execute runs one command line and returns its exit code.
@@ -98,7 +110,7 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 
 // interruptGrace is how long a verb may take to end after Ctrl-C, to say what goes on in the
 // cluster. A call to a server that does not answer cannot always be broken off.
-const interruptGrace = 700 * time.Millisecond
+const interruptGrace = 500 * time.Millisecond
 
 // untilInterrupted runs a verb. After Ctrl-C it waits for the verb no longer than grace, and what
 // the verb could not finish is no other error than the interruption.
@@ -125,11 +137,12 @@ func untilInterrupted(ctx context.Context, root *cobra.Command, grace func() tim
 	}
 }
 
-var errInterrupted = fmt.Errorf("interrupted: %w", context.Canceled)
+// errInterrupted is of verbs that do not say themselves what goes on.
+var errInterrupted = session.Interrupted(context.Canceled, "what was sent to the cluster before goes on")
 
-// interruption is the error of a verb, or that it was interrupted, if that is why it failed.
+// interruption is the error of a verb, or that it was interrupted, if that is why it ended.
 func interruption(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && session.ExitCode(err) == session.ExitError {
+	if ctx.Err() != nil && (err == nil || session.ExitCode(err) == session.ExitError) {
 		return errInterrupted
 	}
 	return err

@@ -53,7 +53,7 @@ func TestCommandLines(t *testing.T) {
 		"hosts": {args: []string{"hosts", "--cloudlab", "operator/internal/cli/cloudlab/testdata/wisc.xml", "--user", "bob", "--control-plane", "client-2-0", "--pool", "servers=*"},
 			stdout: `"address": "c220g2-011001.wisc.cloudlab.us"`, stderr: "4 hosts, 1 pools, 1 regions"},
 		"too many arguments":          {args: []string{"watch", "e", "f"}, code: 2, stderr: "accepts 1 arg(s), received 2"},
-		"a value that there is not":   {args: []string{"list", "-o", "table"}, code: 2, stderr: "-o table: choose wide, name, json, yaml, or leave it out for a table\nSee kubectl assay list --help."},
+		"a value that there is not":   {args: []string{"list", "-o", "table"}, code: 2, stderr: "-o table: choose wide, name, json or yaml, or leave it out for a table\nSee kubectl assay list --help."},
 		"a profile that there is not": {args: []string{"run", "-f", "experiments/failure-fp.yaml", "--profile", "smoek"}, code: 2, stderr: `no profile "smoek"`},
 		"a file that there is not":    {args: []string{"run", "-f", "nowhere.yaml"}, code: 2, stderr: "read -f nowhere.yaml"},
 		"options":                     {args: []string{"options"}, stdout: "--as-group stringArray"},

@@ -127,7 +127,7 @@ func (e *env) showQueue(t *testing.T) string {
 	s := &session.Session{Out: &out, Now: time.Now, Connect: func() (session.Cluster, error) {
 		return session.Cluster{Client: e.Client, Namespace: e.namespace}, nil
 	}}
-	if err := cliqueue.Run(t.Context(), s); err != nil {
+	if err := cliqueue.Run(t.Context(), s, cliqueue.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

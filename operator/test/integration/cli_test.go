@@ -184,7 +184,7 @@ func TestCommandLineSteers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, suspend := range []bool{true, false} {
-		if err := steer.SetSuspend(t.Context(), s, []string{"another"}, suspend); err != nil {
+		if err := steer.SetSuspend(t.Context(), s, steer.SuspendOptions{Names: []string{"another"}, Suspend: suspend}); err != nil {
 			t.Fatal(err)
 		}
 		if err := cluster.Client.Get(t.Context(), key, &exp); err != nil || exp.Spec.Suspend != suspend {

@@ -273,6 +273,7 @@ func (p *program) checkResult() error {
 var (
 	undeclared = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 	mismatched = regexp.MustCompile(`^found no matching overload for '([^']*)' applied to '\((.*)\)'$`)
+	misplaced  = regexp.MustCompile(`^Syntax error: (mismatched input|extraneous input|no viable alternative at input) '([^']*)'`)
 	expecting  = regexp.MustCompile(` expecting \{.*\}$`)
 )
 
@@ -295,7 +296,7 @@ func (s source) explain(message string, offset int) (text string, isCall bool) {
 	}
 	m := mismatched.FindStringSubmatch(message)
 	if m == nil {
-		return expecting.ReplaceAllString(message, ""), false
+		return syntax(message), false
 	}
 	symbol, isOperator := operators.FindReverse(m[1])
 	args := strings.NewReplacer("int", "number", "double", "number", ", ", " and ").Replace(m[2])
@@ -312,6 +313,20 @@ func (s source) explain(message string, offset int) (text string, isCall bool) {
 		return fmt.Sprintf("%s cannot be applied to %s: ratio, crossover, shape and capacity can be compared with a number, and nothing can be computed from them", symbol, args), false
 	}
 	return fmt.Sprintf("%s cannot be applied to %s", symbol, args), false
+}
+
+// syntax says what the parser says of a text that is no expression, without the names of its
+// grammar.
+func syntax(message string) string {
+	message = expecting.ReplaceAllString(message, "")
+	m := misplaced.FindStringSubmatch(message)
+	switch {
+	case m == nil:
+		return message
+	case m[2] == "<EOF>":
+		return "Syntax error: the expression is not complete; a value or a closing bracket is missing"
+	}
+	return fmt.Sprintf("Syntax error: %s cannot stand here; an operator, a comma or a bracket is missing before it, or it is one too many", m[2])
 }
 
 // unknown says that there is no thing of that name, and which was meant, or which there are.

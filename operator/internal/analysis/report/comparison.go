@@ -208,3 +208,91 @@ func ComparisonCSV(w io.Writer, c Comparison) error {
 	}
 	return nil
 }
+
+// ComparedRuns is a comparison as data.
+type ComparedRuns struct {
+	A      string `json:"a"`
+	B      string `json:"b"`
+	RunsA  int    `json:"runsA"`
+	RunsB  int    `json:"runsB"`
+	Result string `json:"result"`
+	// Between is the standard deviation of runs by their mean that was stated, from 0 to 1.
+	Between float64       `json:"between,omitempty"`
+	Order   string        `json:"order,omitempty"`
+	Rows    []ComparedRow `json:"rows"`
+	OnlyA   []string      `json:"onlyA,omitempty"`
+	OnlyB   []string      `json:"onlyB,omitempty"`
+	Origins []struct {
+		What string `json:"what"`
+		A    string `json:"a"`
+		B    string `json:"b"`
+	} `json:"origins,omitempty"`
+	Notes []string `json:"notes,omitempty"`
+}
+
+// ComparedRow is one metric at one point. What is not known is left out.
+type ComparedRow struct {
+	Point      map[string]string `json:"point"`
+	Metric     string            `json:"metric"`
+	Unit       string            `json:"unit,omitempty"`
+	A          ComparedSide      `json:"a"`
+	B          ComparedSide      `json:"b"`
+	Ratio      *results.Interval `json:"ratio,omitempty"`
+	Difference results.Interval  `json:"difference"`
+	P          *float64          `json:"p,omitempty"`
+	PHolm      *float64          `json:"pHolm,omitempty"`
+	// Significant is among all rows together; left out: not tested.
+	Significant  *bool    `json:"significant,omitempty"`
+	PMannWhitney *float64 `json:"pMannWhitney,omitempty"`
+}
+
+// ComparedSide is what one side measured.
+type ComparedSide struct {
+	N      int      `json:"n"`
+	Mean   float64  `json:"mean"`
+	StdDev *float64 `json:"stddev,omitempty"`
+}
+
+// ComparisonData is a comparison as data, with the columns of its CSV.
+func ComparisonData(c Comparison) ComparedRuns {
+	out := ComparedRuns{
+		A: c.A.Name, B: c.B.Name, RunsA: c.RunsA, RunsB: c.RunsB, Result: c.Verdict(), Between: c.Between, Order: c.Order,
+		Rows: []ComparedRow{}, OnlyA: c.OnlyA, OnlyB: c.OnlyB, Notes: c.Notes,
+	}
+	for _, o := range c.Origins {
+		out.Origins = append(out.Origins, struct {
+			What string `json:"what"`
+			A    string `json:"a"`
+			B    string `json:"b"`
+		}{o.What, o.A, o.B})
+	}
+	for _, r := range c.Rows {
+		row := ComparedRow{Point: r.Coordinates, Metric: r.Metric, Unit: unitOf[r.Metric], A: comparedSide(r.A), B: comparedSide(r.B), Difference: results.Interval{Value: r.Difference.Value}}
+		if r.Difference.Known {
+			row.Difference.Low, row.Difference.High = &r.Difference.Low, &r.Difference.High
+		}
+		if r.HasRatio {
+			row.Ratio = &results.Interval{Value: r.Ratio.Value}
+			if r.Ratio.Known {
+				row.Ratio.Low, row.Ratio.High = &r.Ratio.Low, &r.Ratio.High
+			}
+		}
+		if r.Tested {
+			significant := r.Significant()
+			row.P, row.PHolm, row.Significant = &r.P, &r.Adjusted, &significant
+		}
+		if r.Ranked {
+			row.PMannWhitney = &r.RankP
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+func comparedSide(a results.Aggregate) ComparedSide {
+	side := ComparedSide{N: a.N, Mean: a.Mean}
+	if a.N > 1 {
+		side.StdDev = &a.StdDev
+	}
+	return side
+}

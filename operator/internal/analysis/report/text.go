@@ -17,7 +17,12 @@ type TextOptions struct {
 	Width int
 	// Color marks verdicts with the terminal's colours.
 	Color bool
+	// Pictures draw each claim's strip in a line, in characters beyond ASCII.
+	Pictures bool
 }
+
+// pictureWidth of a strip in a line, in characters, where the terminal has room.
+const pictureWidth = 60
 
 // Text writes a report for a terminal.
 func Text(w io.Writer, e results.Experiment, o TextOptions) error {
@@ -67,7 +72,7 @@ func textVerdicts(b *strings.Builder, o TextOptions, p page) {
 		return
 	}
 	heading(b, "Verdicts")
-	indent := strings.Repeat(" ", verdictWidth+2)
+	indent, drawn := strings.Repeat(" ", verdictWidth+2), false
 	if p.preliminary {
 		wrap(b, o.Width, "", preliminary)
 	}
@@ -75,6 +80,12 @@ func textVerdicts(b *strings.Builder, o TextOptions, p page) {
 		fmt.Fprintf(b, "%s  %s\n", verdict(c.Verdict, o.Color), c.Name)
 		for _, sentence := range []string{c.Statement, c.Distance, strip.Sentence(c)} {
 			wrap(b, o.Width, indent, sentence)
+		}
+		if o.Pictures {
+			for _, track := range strip.Tracks(c) {
+				fmt.Fprintf(b, "%s%s\n", indent, strip.Line(track, min(pictureWidth, o.Width-len(indent))))
+				drawn = true
+			}
 		}
 		for _, row := range strip.Details(c) {
 			wrap(b, o.Width, indent, row[0]+": "+row[1])
@@ -84,6 +95,9 @@ func textVerdicts(b *strings.Builder, o TextOptions, p page) {
 				wrap(b, o.Width, indent, g.Title+": "+note.String())
 			}
 		}
+	}
+	if drawn {
+		wrap(b, o.Width, "", strip.LineLegend+".")
 	}
 }
 

@@ -61,13 +61,14 @@ func Command(s *session.Session) *cobra.Command {
 			return Run(cmd.Context(), s, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, markdown or csv; or a file whose name ends in .txt, .md or .csv")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, markdown, csv, json or yaml; or a file whose name ends in .txt, .md, .csv, .json or .yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", session.CompleteForms("text", "markdown", "csv", "json", "yaml"))
 	cmd.Flags().StringVar(&o.BetweenRuns, "between-runs", "", "standard deviation of runs of the same by their mean, above 0% and at most 100%, such as 1%; with one run on each side only")
 	return cmd
 }
 
 // forms by their names and by the extensions of files.
-var forms = map[string]string{"text": "text", "markdown": "markdown", "csv": "csv", ".txt": "text", ".md": "markdown", ".csv": "csv"}
+var forms = map[string]string{"text": "text", "markdown": "markdown", "csv": "csv", "json": "json", "yaml": "yaml", ".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".yaml": "yaml"}
 
 // Run compares and prints. Its error carries the exit code.
 func Run(ctx context.Context, s *session.Session, o Options) error {
@@ -76,7 +77,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		form, path = forms[filepath.Ext(o.Output)], o.Output
 	}
 	if form == "" {
-		return fmt.Errorf("-o %s: choose text, markdown or csv, or a file whose name ends in .txt, .md or .csv", o.Output)
+		return session.Usage(fmt.Errorf("-o %s: choose text, markdown, csv, json or yaml, or a file whose name ends in .txt, .md, .csv, .json or .yaml", o.Output))
 	}
 	a, err := load(ctx, s, o.A)
 	if err != nil {
@@ -141,9 +142,9 @@ func (o Options) between(runs int) (float64, error) {
 	percent, err := strconv.ParseFloat(text, 64)
 	switch {
 	case !isPercentage || err != nil || !(percent > 0 && percent <= 100):
-		return 0, fmt.Errorf("--between-runs %s: must be a percentage above 0%% and at most 100%%, such as 1%%", o.BetweenRuns)
+		return 0, session.Usage(fmt.Errorf("--between-runs %s: must be a percentage above 0%% and at most 100%%, such as 1%%", o.BetweenRuns))
 	case runs > 2:
-		return 0, fmt.Errorf("--between-runs %s: is for one run on each side; %d runs show by themselves how much they deviate", o.BetweenRuns, runs)
+		return 0, session.Usage(fmt.Errorf("--between-runs %s: is for one run on each side; %d runs show by themselves how much they deviate", o.BetweenRuns, runs))
 	}
 	return percent / 100, nil
 }
@@ -154,6 +155,8 @@ func write(w io.Writer, form string, c report.Comparison, width int) error {
 		return report.ComparisonMarkdown(w, c)
 	case "csv":
 		return report.ComparisonCSV(w, c)
+	case "json", "yaml":
+		return session.Print(w, form, report.ComparisonData(c))
 	}
 	return report.ComparisonText(w, c, report.TextOptions{Width: width})
 }

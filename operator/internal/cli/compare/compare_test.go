@@ -90,10 +90,10 @@ func TestRefuses(t *testing.T) {
 		want string
 		code int // zero: that of an error
 	}{
-		"an unknown form":      {compare.Options{A: "e", B: "e", Output: "pdf"}, "-o pdf: choose text, markdown or csv", 0},
+		"an unknown form":      {compare.Options{A: "e", B: "e", Output: "pdf"}, "-o pdf: choose text, markdown, csv, json or yaml", session.ExitUsage},
 		"the same run twice":   {compare.Options{A: "e~1,e~1", B: "e", Output: "text"}, "e~1 and e~1 are the same run, UID u1", 0},
-		"no percentage":        {compare.Options{A: "e~1", B: "e", Output: "text", BetweenRuns: "0.01"}, "--between-runs 0.01: must be a percentage", 0},
-		"stated and shown":     {compare.Options{A: "e~1,e", B: "e", Output: "text", BetweenRuns: "1%"}, "is for one run on each side", 0},
+		"no percentage":        {compare.Options{A: "e~1", B: "e", Output: "text", BetweenRuns: "0.01"}, "--between-runs 0.01: must be a percentage", session.ExitUsage},
+		"stated and shown":     {compare.Options{A: "e~1,e", B: "e", Output: "text", BetweenRuns: "1%"}, "is for one run on each side", session.ExitUsage},
 		"no run so long ago":   {compare.Options{A: "e~2", B: "e", Output: "text"}, "has the results of 2 runs of e, so that the earliest is e~1", 0},
 		"no number after ~":    {compare.Options{A: "e~last", B: "e", Output: "text"}, "after ~ comes how many runs to go back", 0},
 		"no such experiment":   {compare.Options{A: "f", B: "e", Output: "text"}, "experiment f is not in namespace ns", 0},

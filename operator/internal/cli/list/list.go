@@ -31,8 +31,6 @@ type Options struct {
 	Output string
 }
 
-var forms = append([]string{"wide", "name"}, session.PrintForms...)
-
 // Command is the verb.
 func Command(s *session.Session) *cobra.Command {
 	var o Options
@@ -50,15 +48,14 @@ func Command(s *session.Session) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, o) },
 	}
 	cmd.Flags().BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "list the experiments of all namespaces")
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "wide, name, json or yaml; default: a table")
-	_ = cmd.RegisterFlagCompletionFunc("output", session.CompleteForms(forms...))
+	session.BindForm(cmd, &o.Output, "a table", session.TableForms...)
 	return cmd
 }
 
 // Run reads the experiments once and writes them.
 func Run(ctx context.Context, s *session.Session, o Options) error {
-	if o.Output != "" && !slices.Contains(forms, o.Output) {
-		return session.Usage(fmt.Errorf("-o %s: choose %s, or leave it out for a table", o.Output, strings.Join(forms, ", ")))
+	if err := session.CheckForm(o.Output, "a table", session.TableForms...); err != nil {
+		return err
 	}
 	cluster, err := s.Connect()
 	if err != nil {
@@ -75,19 +72,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	slices.SortFunc(list.Items, func(a, b v1alpha1.Experiment) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	switch o.Output {
-	case "json", "yaml":
-		list.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ExperimentList"}
-		for i := range list.Items {
-			list.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Experiment"}
-			list.Items[i].ManagedFields = nil
-		}
-		return session.Print(s.Out, o.Output, list)
-	case "name":
-		for i := range list.Items {
-			fmt.Fprintf(s.Out, "experiment.assay.dev/%s\n", list.Items[i].Name)
-		}
-		return nil
+	if o.Output != "" && o.Output != "wide" {
+		return session.PrintExperiments(s.Out, o.Output, false, list.Items...)
 	}
 	if len(list.Items) == 0 {
 		fmt.Fprintln(s.Err, nothing(o, cluster.Namespace))

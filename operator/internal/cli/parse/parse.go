@@ -54,17 +54,18 @@ func Command(s *session.Session) *cobra.Command {
 	flags.StringVarP(&o.File, "filename", "f", "", "file with the System, or with results: alone")
 	flags.StringVar(&o.Client, "client", "", "which System of the file, or, without -f, a benchmark program: "+strings.Join(benchmarks.Names(), ", "))
 	flags.DurationVar(&o.Load, "load", 0, "how long the client was to send for; numbers that account for much less are marked. Default: not known")
-	flags.StringVarP(&o.Output, "output", "o", "", "form of the output: json or yaml; default: lines")
-	for flag, complete := range map[string]cobra.CompletionFunc{"output": session.CompleteForms("json", "yaml"), "client": cobra.FixedCompletions(benchmarks.Names(), cobra.ShellCompDirectiveNoFileComp)} {
-		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // the flag is defined above
-		}
+	session.BindForm(cmd, &o.Output, "lines", session.PrintForms...)
+	if err := cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(benchmarks.Names(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is defined above
 	}
 	return cmd
 }
 
 // Run reads the output and says what is in it.
 func Run(s *session.Session, o Options, stdin io.Reader, args []string) error {
+	if err := session.CheckForm(o.Output, "lines", session.PrintForms...); err != nil {
+		return err
+	}
 	of, err := find(o)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ type Options struct {
 	// Effect is by how much what a claim compares is assumed to differ where spec.reported does not
 	// say it, such as "10%".
 	Effect string
+	// Output is the form: name, json or yaml. Empty: text.
+	Output string
 }
 
 // Command is the verb.
@@ -65,14 +67,18 @@ func Command(s *session.Session) *cobra.Command {
 	f.StringVar(&o.Effect, "effect", assumedEffect, "by how much what a claim compares is assumed to differ where spec.reported does not say it, for its power; above 0% and at most 100%")
 	f.BoolVar(&o.Offline, "offline", false, "do not ask a cluster")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
+	session.BindForm(cmd, &o.Output, "text", session.ObjectForms...)
 	return cmd
 }
 
 // Run plans and prints.
 func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
+	if err := session.CheckForm(o.Output, "text", session.ObjectForms...); err != nil {
+		return err
+	}
 	set, err := manifest.Read(ctx, o.Files, stdin)
 	if errors.Is(err, manifest.ErrNoExperiment) {
-		return lint(s, set, err)
+		return lint(s, set, o, err)
 	}
 	if err != nil {
 		return err
@@ -87,6 +93,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	}
 	if err := s.CheckHere(p.Spec, set.Systems); err != nil {
 		return err
+	}
+	if o.Output != "" {
+		return o.print(s, set, p)
 	}
 	b := &strings.Builder{}
 	writeSize(b, set.Experiment, p)
@@ -115,7 +124,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 }
 
 // lint says whether files without an Experiment are right.
-func lint(s *session.Session, set *manifest.Set, none error) error {
+func lint(s *session.Session, set *manifest.Set, o Options, none error) error {
 	skipped(s, set)
 	right, err := set.Lint()
 	switch {
@@ -123,6 +132,10 @@ func lint(s *session.Session, set *manifest.Set, none error) error {
 		return none
 	case err != nil:
 		return err
+	}
+	if o.Output != "" {
+		fmt.Fprintf(s.Err, "%s; there is no Experiment to plan, so that -o %s prints nothing.\n", right, o.Output)
+		return nil
 	}
 	if _, err := fmt.Fprintf(s.Out, "%s; there is no Experiment to plan.\n", right); err != nil {
 		return fmt.Errorf("write the plan: %w", err)

@@ -41,12 +41,13 @@ func Command(s *session.Session) *cobra.Command {
 			return Run(cmd.Context(), s, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, json or html; or a file whose name ends in .txt, .json or .html")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, json, yaml or html; or a file whose name ends in .txt, .json, .yaml or .html")
+	_ = cmd.RegisterFlagCompletionFunc("output", session.CompleteForms("text", "json", "yaml", "html"))
 	return cmd
 }
 
 // forms by their names and by the extensions of files.
-var forms = map[string]string{"text": "text", "json": "json", "html": "html", ".txt": "text", ".json": "json", ".html": "html"}
+var forms = map[string]string{"text": "text", "json": "json", "yaml": "yaml", "html": "html", ".txt": "text", ".json": "json", ".yaml": "yaml", ".html": "html"}
 
 // Run pools and prints.
 func Run(ctx context.Context, s *session.Session, o Options) error {
@@ -55,7 +56,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		form, path = forms[filepath.Ext(o.Output)], o.Output
 	}
 	if form == "" {
-		return fmt.Errorf("-o %s: choose text, json or html, or a file whose name ends in .txt, .json or .html", o.Output)
+		return session.Usage(fmt.Errorf("-o %s: choose text, json, yaml or html, or a file whose name ends in .txt, .json, .yaml or .html", o.Output))
 	}
 	runs, err := load(ctx, s, o.Runs)
 	if err != nil {
@@ -69,6 +70,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	switch form {
 	case "json":
 		err = report.PoolJSON(&page, pooled)
+	case "yaml":
+		err = session.Print(&page, form, pooled)
 	case "html":
 		err = report.PoolHTML(&page, pooled)
 	default:

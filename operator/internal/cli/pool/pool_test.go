@@ -45,6 +45,7 @@ func TestPool(t *testing.T) {
 	for form, wants := range map[string][]string{
 		"text": {"site 1", "north", "faster", "left by right", "next site", "Random effects", "3 runs, each taken for a site of its own"},
 		"json": {`"claim": "faster"`, `"tau2"`, `"prediction"`},
+		"yaml": {"claim: faster", "tau2: ", "prediction:"},
 		"html": {"<h1>Several sites together</h1>", "<td>south</td>", "faster"},
 	} {
 		var out bytes.Buffer
@@ -77,7 +78,7 @@ func TestPool(t *testing.T) {
 		want string
 	}{
 		"a run twice":  {pool.Options{Runs: []string{files[0], files[0]}, Output: "text"}, "are the same run"},
-		"another form": {pool.Options{Runs: files, Output: "yaml"}, "choose text, json or html"},
+		"another form": {pool.Options{Runs: files, Output: "pdf"}, "choose text, json, yaml or html"},
 		"no file":      {pool.Options{Runs: []string{files[0], "./none.json"}, Output: "text"}, "none.json"},
 	} {
 		if err := pool.Run(t.Context(), &session.Session{Out: &bytes.Buffer{}}, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -25,19 +26,31 @@ import (
 
 // Command is the verb.
 func Command(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var o Options
+	cmd := &cobra.Command{
 		Use:   "queue",
 		Short: "Show which trials have the pools of nodes, which wait, and why",
 		Long: "Show the pools of nodes with the trials that have them, then the trials that wait in the order in which they will start, and why each waits.\n" +
 			"Trials of all namespaces share the nodes. Those that you may not list are not shown.",
 		Example: "  kubectl assay queue",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, o) },
 	}
+	session.BindForm(cmd, &o.Output, "two tables", session.TableForms...)
+	return cmd
 }
 
-// Run reads the cluster once and writes the tables.
-func Run(ctx context.Context, s *session.Session) error {
+// Options of the verb.
+type Options struct {
+	// Output is the form: wide, name, json or yaml. Empty: two tables.
+	Output string
+}
+
+// Run reads the cluster once and writes the tables, or what Options say.
+func Run(ctx context.Context, s *session.Session, o Options) error {
+	if err := session.CheckForm(o.Output, "two tables", session.TableForms...); err != nil {
+		return err
+	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
@@ -46,7 +59,13 @@ func Run(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	return v.write(s.Out)
+	switch o.Output {
+	case "", "wide":
+		return v.write(s.Out, o.Output == "wide")
+	case "name":
+		return session.PrintNames(s.Out, v.names()...)
+	}
+	return session.Print(s.Out, o.Output, v.data())
 }
 
 // view is what there is to show.
@@ -69,10 +88,10 @@ func look(ctx context.Context, cluster session.Cluster, now time.Time) (*view, e
 		err = cluster.Client.List(ctx, trials, where...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list trials: %w", err)
+		return nil, fmt.Errorf("list trials: %w", session.Explain(err))
 	}
 	if err := cluster.Client.List(ctx, experiments, where...); err != nil {
-		return nil, fmt.Errorf("list experiments: %w", err)
+		return nil, fmt.Errorf("list experiments: %w", session.Explain(err))
 	}
 	switch err := cluster.Client.List(ctx, nodes); {
 	case err == nil:
@@ -81,7 +100,7 @@ func look(ctx context.Context, cluster session.Cluster, now time.Time) (*view, e
 			v.nodes[nodes.Items[i].Labels[v1alpha1.LabelPool]]++
 		}
 	case !apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("list nodes: %w", err)
+		return nil, fmt.Errorf("list nodes: %w", session.Explain(err))
 	}
 	for i := range trials.Items {
 		v.trials[trials.Items[i].Namespace+"/"+trials.Items[i].Name] = &trials.Items[i]
@@ -93,7 +112,68 @@ func look(ctx context.Context, cluster session.Cluster, now time.Time) (*view, e
 // anyNode stands in the column of pools for a trial that names none.
 const anyNode = "any node"
 
-func (v *view) write(out io.Writer) error {
+// queued is the queue as data.
+type queued struct {
+	Pools   []pooled       `json:"pools"`
+	Waiting []waitingTrial `json:"waiting"`
+	Note    string         `json:"note,omitempty"`
+}
+
+// pooled is a pool. Its name is empty for trials that name none.
+type pooled struct {
+	Name string `json:"name"`
+	// Nodes of the pool; left out: they may not be listed.
+	Nodes  *int     `json:"nodes,omitempty"`
+	HeldBy []string `json:"heldBy,omitempty"`
+	// HeldSeconds since the first of them was admitted.
+	HeldSeconds float64 `json:"heldSeconds,omitempty"`
+	Waiting     int     `json:"waiting"`
+}
+
+// waitingTrial is one that has no pools yet. Its trial is empty if the manager is about to make it.
+type waitingTrial struct {
+	Experiment string    `json:"experiment"`
+	Trial      string    `json:"trial,omitempty"`
+	Priority   int32     `json:"priority"`
+	Pools      []string  `json:"pools,omitempty"`
+	Exclusive  bool      `json:"exclusive"`
+	Arrival    time.Time `json:"arrival"`
+	Why        string    `json:"why"`
+}
+
+func (v *view) data() queued {
+	q := queued{Pools: []pooled{}, Waiting: []waitingTrial{}, Note: v.note}
+	for _, pool := range v.pools() {
+		holders, since, waiting := v.holders(pool)
+		p := pooled{Name: pool, HeldBy: holders, HeldSeconds: since.Seconds(), Waiting: waiting}
+		if n, known := v.countOf(pool); known {
+			p.Nodes = &n
+		}
+		q.Pools = append(q.Pools, p)
+	}
+	waiting := v.waiting()
+	for i := range waiting {
+		e := &waiting[i]
+		q.Waiting = append(q.Waiting, waitingTrial{
+			Experiment: e.Experiment, Trial: e.Trial, Priority: e.Priority, Pools: e.Pools, Exclusive: e.Exclusive, Arrival: e.Arrival.UTC(), Why: v.why(e),
+		})
+	}
+	return q
+}
+
+// names of the trials that have their pools, then of those that wait.
+func (v *view) names() (names []string) {
+	for _, admitted := range []bool{true, false} {
+		for i := range v.entries {
+			if e := &v.entries[i]; e.Admitted == admitted && e.Trial != "" {
+				names = append(names, "trial.assay.dev/"+v.trials[e.Trial].Name)
+			}
+		}
+	}
+	return names
+}
+
+func (v *view) write(out io.Writer, wide bool) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "POOL\tNODES\tHELD BY\tSINCE\tWAITING")
 	for _, pool := range v.pools() {
@@ -105,9 +185,17 @@ func (v *view) write(out io.Writer) error {
 		if err := t.Flush(); err != nil {
 			return fmt.Errorf("write the queue: %w", err)
 		}
-		fmt.Fprintln(t, "\n#\tWAITING\tPRIORITY\tPOOLS\tWHY")
+		head := "\n#\tWAITING\tPRIORITY\tPOOLS\tWHY"
+		if wide {
+			head = "\n#\tWAITING\tEXPERIMENT\tAGE\tPRIORITY\tPOOLS\tWHY"
+		}
+		fmt.Fprintln(t, head)
 		for i := range waiting {
-			fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s\n", i+1, name(&waiting[i]), waiting[i].Priority, poolsOf(&waiting[i]), v.why(&waiting[i]))
+			e, more := &waiting[i], ""
+			if wide {
+				more = fmt.Sprintf("%s\t%s\t", e.Experiment, duration.HumanDuration(v.now.Sub(e.Arrival)))
+			}
+			fmt.Fprintf(t, "%d\t%s\t%s%d\t%s\t%s\n", i+1, name(e), more, e.Priority, poolsOf(e), v.why(e))
 		}
 	}
 	if v.note != "" {
@@ -135,9 +223,16 @@ func (v *view) pools() []string {
 }
 
 func (v *view) writePool(t io.Writer, pool string) {
-	var holders []string
-	var since time.Duration
-	waiting := 0
+	holders, since, waiting := v.holders(pool)
+	held, how := "-", "-"
+	if len(holders) > 0 {
+		held, how = strings.Join(holders, ", "), since.Round(time.Second).String()
+	}
+	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", orAny(pool), v.count(pool), held, how, waiting)
+}
+
+// holders of a pool, since when the first of them has it, and how many trials wait for it.
+func (v *view) holders(pool string) (holders []string, since time.Duration, waiting int) {
 	for i := range v.entries {
 		e := &v.entries[i]
 		if !uses(e, pool) {
@@ -152,11 +247,7 @@ func (v *view) writePool(t io.Writer, pool string) {
 			since = max(since, v.now.Sub(at.Time))
 		}
 	}
-	held, how := "-", "-"
-	if len(holders) > 0 {
-		held, how = strings.Join(holders, ", "), since.Round(time.Second).String()
-	}
-	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", orAny(pool), v.count(pool), held, how, waiting)
+	return holders, since, waiting
 }
 
 // uses reports whether a trial is about a pool: one that names none is about all, and alone about
@@ -175,19 +266,24 @@ func orAny(pool string) string {
 	return pool
 }
 
-// count of a pool's nodes; of any node, all.
+// count of a pool's nodes, for the table.
 func (v *view) count(pool string) string {
-	if v.nodes == nil {
+	n, known := v.countOf(pool)
+	if !known {
 		return "?"
 	}
+	return fmt.Sprint(n)
+}
+
+// countOf a pool's nodes; of any node, all. They are not known where nodes may not be listed.
+func (v *view) countOf(pool string) (n int, known bool) {
 	if pool != "" {
-		return fmt.Sprint(v.nodes[pool])
+		return v.nodes[pool], v.nodes != nil
 	}
-	n := 0
 	for _, of := range v.nodes {
 		n += of
 	}
-	return fmt.Sprint(n)
+	return n, v.nodes != nil
 }
 
 func (v *view) waiting() []queue.Entry {

@@ -69,7 +69,7 @@ func run(t *testing.T, funcs interceptor.Funcs) string {
 	s := &session.Session{Out: &out, Now: func() time.Time { return now }, Connect: func() (session.Cluster, error) {
 		return session.Cluster{Client: c, Namespace: "team-b"}, nil
 	}}
-	if err := Run(t.Context(), s); err != nil {
+	if err := Run(t.Context(), s, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

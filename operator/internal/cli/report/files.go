@@ -70,6 +70,7 @@ var fileForms = withPlain(map[string]fileForm{
 		return report.Text(w, in.Experiment, report.TextOptions{})
 	}},
 	"json":           {"results.json", plain(writeJSON)},
+	"yaml":           {"results.yaml", plain(writeYAML)},
 	"histograms-csv": {"histograms.csv", histograms(report.HistogramCSV)},
 	"parquet":        {"histograms.parquet", histograms(figure.HistogramParquet)},
 })
@@ -171,6 +172,9 @@ func checkFolderForm(output string) error {
 func everything(s *session.Session, in input) ([]File, error) {
 	var all []File
 	for _, form := range AllForms() {
+		if form == "yaml" {
+			continue // what json says
+		}
 		made, err := files(in, form)
 		if err != nil && (slices.Contains(histogramForms, form) || errors.Is(err, figure.ErrCharacters)) {
 			fmt.Fprintf(s.Err, "No %s: %v\n", form, err)

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -86,10 +88,13 @@ func fromFile(name string, each func(results.Trial)) (results.Experiment, error)
 		return results.Experiment{}, session.NamedFile(fmt.Errorf("read %s: %w", name, err))
 	}
 	var e results.Experiment
-	if archive.Is(data) {
+	switch {
+	case archive.Is(data):
 		e, err = bundle.Read(data, each)
-	} else {
+	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")):
 		e, err = results.DecodeExperiment(data)
+	default:
+		err = errors.New("it is neither a bundle, as kubectl assay bundle writes it, nor results, as kubectl assay report -o json writes them")
 	}
 	if err != nil {
 		return results.Experiment{}, fmt.Errorf("read %s: %w", name, err)

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/report"
@@ -65,7 +66,8 @@ func Command(s *session.Session) *cobra.Command {
 			return Run(cmd.Context(), s, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default) or another form, see above; or a file whose name ends in .txt, .md, .html, .csv, .tex, .parquet or .json")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default) or another form, see above; or a file whose name ends in .txt, .md, .html, .csv, .tex, .parquet, .json or .yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", session.CompleteForms(AllForms()...))
 	cmd.Flags().StringVar(&o.OutputDir, "output-dir", "", "a folder to write to, made if it is not there: what -o says, or without -o every form")
 	cmd.Flags().StringVar(&o.File, "file", "", "read results from a file written with -o json, or from a bundle, instead of from the cluster")
 	cmd.Flags().StringVar(&o.FiguresFile, "figures", "", "draw the figures that the Experiment in this file declares, instead of those of the spec that was run")
@@ -77,7 +79,7 @@ func Command(s *session.Session) *cobra.Command {
 const formsHelp = `Forms of -o:
 
     text, markdown, html      the whole report; html has plots
-    json                      everything, with a line for each trial
+    json, yaml                everything, with a line for each trial
     csv                       a line for each point
     claims-csv                a line for each comparison of each claim
     trials-csv                a line for each trial
@@ -153,7 +155,7 @@ func (in input) show(s *session.Session, o Options) error {
 		return err
 	}
 	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil { // #nosec G306 -- a report is for others to read
-		return fmt.Errorf("write -o %s: %w", path, err)
+		return session.NamedFile(fmt.Errorf("write -o %s: %w", path, err)) // its folder
 	}
 	fmt.Fprintf(s.Err, "Report of experiment %s written to %s\n", in.Name, path)
 	return nil
@@ -177,7 +179,7 @@ func Show(s *session.Session, e results.Experiment, trials []results.Trial, o Op
 }
 
 // extensions of files, and the forms that they mean.
-var extensions = map[string]string{".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json", ".tex": "latex", ".parquet": "parquet"}
+var extensions = map[string]string{".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json", ".yaml": "yaml", ".tex": "latex", ".parquet": "parquet"}
 
 // CheckOutput refuses an output that Run would refuse, so that nobody waits for an experiment to
 // learn of it.
@@ -194,7 +196,7 @@ func writer(s *session.Session, output string) (write func(io.Writer, input) err
 	}
 	if form == "text" {
 		return func(w io.Writer, in input) error {
-			return report.Text(w, in.Experiment, report.TextOptions{Width: s.Width, Color: s.Color && path == ""})
+			return report.Text(w, in.Experiment, report.TextOptions{Width: s.Width, Color: s.Color && path == "", Pictures: s.Pictures && path == ""})
 		}, path, nil
 	}
 	if f, ok := fileForms[form]; ok {
@@ -204,6 +206,22 @@ func writer(s *session.Session, output string) (write func(io.Writer, input) err
 		return nil, "", fmt.Errorf("-o %s: a report has a file for each plot; say where they go with --output-dir, and which they are with -o %s", output, strings.Join(pictureForms, ", "))
 	}
 	return nil, "", fmt.Errorf("-o %s: choose one of %s, or a file whose name ends in %s", output, strings.Join(AllForms(), ", "), strings.Join(slices.Sorted(maps.Keys(extensions)), ", "))
+}
+
+// writeYAML writes what writeJSON does.
+func writeYAML(w io.Writer, e results.Experiment) error {
+	b, err := results.EncodeExperiment(e)
+	if err != nil {
+		return err
+	}
+	text, err := yaml.JSONToYAML(b)
+	if err != nil {
+		return fmt.Errorf("write the results as YAML: %w", err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
 }
 
 func writeJSON(w io.Writer, e results.Experiment) error {

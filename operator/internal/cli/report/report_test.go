@@ -289,7 +289,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no name":           {report.Options{Output: "text"}, "give the NAME of an experiment"},
 		"name and file":     {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of claims-csv, csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, svg, png, pdf, pgfplots, vega-lite, matplotlib, ggplot, or a file whose name ends in .csv, "},
+		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of claims-csv, csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, yaml, svg, png, pdf, pgfplots, vega-lite, matplotlib, ggplot, or a file whose name ends in .csv, "},
 		"plots on stdout":   {report.Options{Output: "svg", Name: "e"}, "-o svg: a report has a file for each plot; say where they go with --output-dir"},
 		"plots in one file": {report.Options{Output: "e.png", Name: "e"}, "-o e.png: a report has a file for each plot"},
 		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose one of"},

@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,22 +53,32 @@ func (f *Flags) Connect() (Cluster, error) {
 	rules.ExplicitPath = f.kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 	namespace, _, err := config.Namespace()
-	if clientcmd.IsEmptyConfig(err) {
-		return Cluster{}, errNoKubeconfig
-	}
 	if err != nil {
-		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
+		return Cluster{}, f.unreadable(err)
 	}
 	rest, err := config.ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return Cluster{}, errNoKubeconfig
-	}
 	if err != nil {
-		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
+		return Cluster{}, f.unreadable(err)
 	}
 	c, err := ClusterOf(rest)
 	c.Namespace, c.NamespaceGiven = namespace, f.overrides.Context.Namespace != ""
 	return c, err
+}
+
+// unreadable says what is wrong with the kubeconfig, or with the flags that choose from it.
+func (f *Flags) unreadable(err error) error {
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return errNoKubeconfig
+	case errors.Is(err, fs.ErrNotExist):
+		return Usage(fmt.Errorf("--kubeconfig %s: there is no such file", f.kubeconfig))
+	case clientcmd.IsContextNotFound(err) && f.overrides.CurrentContext != "":
+		return Usage(fmt.Errorf("--context %s: the kubeconfig has no such context; kubectl config get-contexts lists those that it has", f.overrides.CurrentContext))
+	}
+	if strings.Contains(err.Error(), "error loading config file") {
+		return fmt.Errorf("%s cannot be read as a kubeconfig; check --kubeconfig and $KUBECONFIG", cmp.Or(f.kubeconfig, "a file of $KUBECONFIG, or ~/.kube/config,"))
+	}
+	return fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
 }
 
 // ClusterOf makes clients of a connection.

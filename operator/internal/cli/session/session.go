@@ -26,6 +26,8 @@ type Session struct {
 	Terminal bool
 	Width    int
 	Color    bool
+	// Pictures: Out is a terminal that shows characters beyond ASCII, so that numbers may be drawn.
+	Pictures bool
 	// ErrTerminal: Err is a terminal.
 	ErrTerminal bool
 	// Console is where the person sits who called the command.

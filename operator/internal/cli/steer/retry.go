@@ -19,6 +19,9 @@ import (
 type RetryOptions struct {
 	Name   string
 	DryRun bool
+	// Output is the form in which the trials are printed: name, json or yaml. Empty: a sentence for
+	// each.
+	Output string
 }
 
 // Retry is the verb.
@@ -41,11 +44,15 @@ func Retry(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say which trials would be deleted, and delete none")
+	session.BindForm(cmd, &o.Output, "a sentence for each trial; else the trials as they were before", session.ObjectForms...)
 	return cmd
 }
 
 // RunRetry deletes the last trials of repetitions, which makes room for another attempt.
 func RunRetry(ctx context.Context, s *session.Session, o RetryOptions) error {
+	if err := session.CheckForm(o.Output, "sentences", session.ObjectForms...); err != nil {
+		return err
+	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
@@ -58,7 +65,7 @@ func RunRetry(ctx context.Context, s *session.Session, o RetryOptions) error {
 		t := &chosen[i]
 		what := fmt.Sprintf("repetition %d of point %d (trial %s, %s)", t.Spec.Repetition, t.Spec.Point.Index, t.Name, plan.Outcome(t))
 		if o.DryRun {
-			fmt.Fprintf(s.Out, "Would retry %s.\n", what)
+			o.say(s, "Would retry "+what)
 			continue
 		}
 		uid := t.UID
@@ -66,9 +73,19 @@ func RunRetry(ctx context.Context, s *session.Session, o RetryOptions) error {
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete Trial %s in %s: %w", t.Name, cluster.Place(), session.Explain(err))
 		}
-		fmt.Fprintf(s.Out, "Retrying %s.\n", what)
+		o.say(s, "Retrying "+what)
+	}
+	if o.Output != "" {
+		return session.PrintTrials(s.Out, o.Output, chosen...)
 	}
 	return nil
+}
+
+// say writes a sentence for people.
+func (o RetryOptions) say(s *session.Session, sentence string) {
+	if o.Output == "" {
+		fmt.Fprintf(s.Out, "%s.\n", sentence)
+	}
 }
 
 // chooseTrials finds what a name stands for: an experiment's repetitions, or one trial.

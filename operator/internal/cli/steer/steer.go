@@ -19,30 +19,57 @@ import (
 
 // Suspend is the verb.
 func Suspend(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var o SuspendOptions
+	cmd := &cobra.Command{
 		Use:   "suspend NAME...",
 		Short: "Start no further trial of an experiment",
 		Long: "Start no further trial of an experiment. The trial that runs ends as usual. resume goes on where it was.\n" +
 			"A file that is applied again without suspend: true leaves it as it is.",
 		Example: "  kubectl assay suspend failure-fp",
 		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: session.CompleteExperiments(s),
-		RunE: func(cmd *cobra.Command, args []string) error { return SetSuspend(cmd.Context(), s, args, true) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names, o.Suspend = args, true
+			return SetSuspend(cmd.Context(), s, o)
+		},
 	}
+	session.BindForm(cmd, &o.Output, "a sentence for each", session.ObjectForms...)
+	return cmd
 }
 
 // Resume is the verb.
 func Resume(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var o SuspendOptions
+	cmd := &cobra.Command{
 		Use:     "resume NAME...",
 		Short:   "Go on with an experiment that was suspended",
 		Example: "  kubectl assay resume failure-fp",
 		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: session.CompleteExperiments(s),
-		RunE: func(cmd *cobra.Command, args []string) error { return SetSuspend(cmd.Context(), s, args, false) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names = args
+			return SetSuspend(cmd.Context(), s, o)
+		},
 	}
+	session.BindForm(cmd, &o.Output, "a sentence for each", session.ObjectForms...)
+	return cmd
+}
+
+// SuspendOptions of suspend and resume.
+type SuspendOptions struct {
+	// Names of the experiments.
+	Names []string
+	// Suspend them; false: resume.
+	Suspend bool
+	// Output is the form in which the Experiments are printed after the change: name, json or yaml.
+	// Empty: a sentence for each.
+	Output string
 }
 
 // SetSuspend of experiments, and says what that means for each.
-func SetSuspend(ctx context.Context, s *session.Session, experiments []string, suspend bool) error {
+func SetSuspend(ctx context.Context, s *session.Session, o SuspendOptions) error {
+	suspend := o.Suspend
+	if err := session.CheckForm(o.Output, "sentences", session.ObjectForms...); err != nil {
+		return err
+	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
@@ -51,7 +78,8 @@ func SetSuspend(ctx context.Context, s *session.Session, experiments []string, s
 	if err != nil {
 		return fmt.Errorf("write the patch: %w", err)
 	}
-	for _, name := range experiments {
+	var changed []v1alpha1.Experiment
+	for _, name := range o.Names {
 		e, err := getExperiment(ctx, cluster, name)
 		if err != nil {
 			return err
@@ -65,7 +93,13 @@ func SetSuspend(ctx context.Context, s *session.Session, experiments []string, s
 				return fmt.Errorf("change spec.suspend of Experiment %s in %s: %w", name, cluster.Place(), session.Explain(err))
 			}
 		}
-		fmt.Fprintln(s.Out, effect(e, was, suspend, complete))
+		changed = append(changed, *e)
+		if o.Output == "" {
+			fmt.Fprintln(s.Out, effect(e, was, suspend, complete))
+		}
+	}
+	if o.Output != "" {
+		return session.PrintExperiments(s.Out, o.Output, len(o.Names) == 1, changed...)
 	}
 	return nil
 }

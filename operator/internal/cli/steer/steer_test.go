@@ -57,7 +57,7 @@ func TestSuspendAndResume(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := newSession(t, tc.before)
-			err := steer.SetSuspend(t.Context(), s, []string{"e"}, tc.suspend)
+			err := steer.SetSuspend(t.Context(), s, steer.SuspendOptions{Names: []string{"e"}, Suspend: tc.suspend})
 			told := s.Out.(*bytes.Buffer).String()
 			if err != nil {
 				told += err.Error()
@@ -72,7 +72,7 @@ func TestSuspendAndResume(t *testing.T) {
 		})
 	}
 	s, _ := newSession(t)
-	if err := steer.SetSuspend(t.Context(), s, []string{"e"}, true); err == nil || !strings.Contains(err.Error(), "experiment e is not in namespace lab") {
+	if err := steer.SetSuspend(t.Context(), s, steer.SuspendOptions{Names: []string{"e"}, Suspend: true}); err == nil || !strings.Contains(err.Error(), "experiment e is not in namespace lab") {
 		t.Errorf("an experiment that is not there: %v", err)
 	}
 }

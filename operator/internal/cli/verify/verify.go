@@ -27,11 +27,14 @@ import (
 type Options struct {
 	// Bundle is the path of a file that kubectl assay bundle wrote.
 	Bundle string
+	// Output is the form of what is printed: json or yaml. Empty: lines.
+	Output string
 }
 
 // Command is the verb.
 func Command(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var o Options
+	cmd := &cobra.Command{
 		Use:   "verify BUNDLE.tar.gz",
 		Short: "Compute a bundle's points and verdicts again from its trials",
 		Long: "Compute the results of a bundle again, without a cluster, and name what differs:\n\n" +
@@ -51,12 +54,20 @@ func Command(s *session.Session) *cobra.Command {
 			"  3  something differs",
 		Example: "  kubectl assay verify failure-fp.tar.gz",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return Run(s, Options{Bundle: args[0]}) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Bundle = args[0]
+			return Run(s, o)
+		},
 	}
+	session.BindForm(cmd, &o.Output, "lines", session.PrintForms...)
+	return cmd
 }
 
 // Run verifies and prints. Its error carries the exit code.
 func Run(s *session.Session, o Options) error {
+	if err := session.CheckForm(o.Output, "lines", session.PrintForms...); err != nil {
+		return err
+	}
 	data, err := os.ReadFile(o.Bundle)
 	if err != nil {
 		return session.NamedFile(fmt.Errorf("read %s: %w", o.Bundle, err))
@@ -65,8 +76,8 @@ func Run(s *session.Session, o Options) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Bundle, err)
 	}
-	if _, err := fmt.Fprint(s.Out, v.Text()); err != nil {
-		return fmt.Errorf("write what was verified: %w", err)
+	if err := show(s, o, v); err != nil {
+		return err
 	}
 	if n := len(v.Differences); n > 0 {
 		return &session.Verdict{Code: session.ExitDifferent, Message: fmt.Sprintf("%s is not as it follows from its trials: %d differences.", o.Bundle, n)}
@@ -91,6 +102,28 @@ func verified(data []byte) (report.Verified, error) {
 		v.Differences = append([]string{damage.Error()}, v.Differences...)
 	}
 	return v, nil
+}
+
+// found is the verification as data.
+type found struct {
+	Bundle   string `json:"bundle"`
+	Trials   int    `json:"trials"`
+	Points   int    `json:"points"`
+	Verdicts int    `json:"verdicts"`
+	// Same: nothing differs.
+	Same        bool     `json:"same"`
+	Differences []string `json:"differences,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
+}
+
+func show(s *session.Session, o Options, v report.Verified) error {
+	if o.Output != "" {
+		return session.Print(s.Out, o.Output, found{Bundle: o.Bundle, Trials: v.Trials, Points: v.Points, Verdicts: v.Claims, Same: len(v.Differences) == 0, Differences: v.Differences, Notes: v.Notes})
+	}
+	if _, err := fmt.Fprint(s.Out, v.Text()); err != nil {
+		return fmt.Errorf("write what was verified: %w", err)
+	}
+	return nil
 }
 
 // contents of a bundle that results are computed bundle.

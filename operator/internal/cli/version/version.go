@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,15 +67,14 @@ func Command(s *session.Session) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, o) },
 	}
 	cmd.Flags().BoolVar(&o.ClientOnly, "client", false, "do not ask the cluster")
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "json or yaml; default: lines")
-	_ = cmd.RegisterFlagCompletionFunc("output", session.CompleteForms(session.PrintForms...))
+	session.BindForm(cmd, &o.Output, "lines", session.PrintForms...)
 	return cmd
 }
 
 // Run shows what is known.
 func Run(ctx context.Context, s *session.Session, o Options) error {
-	if o.Output != "" && !slices.Contains(session.PrintForms, o.Output) {
-		return session.Usage(fmt.Errorf("-o %s: choose %s, or leave it out for lines", o.Output, strings.Join(session.PrintForms, " or ")))
+	if err := session.CheckForm(o.Output, "lines", session.PrintForms...); err != nil {
+		return err
 	}
 	v := Versions{Client: Client{Version: o.Build, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}}
 	if !o.ClientOnly {

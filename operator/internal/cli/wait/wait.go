@@ -17,6 +17,9 @@ import (
 type Options struct {
 	Name    string
 	Timeout time.Duration
+	// Output is the form in which the Experiment is printed when it is over: name, json or yaml.
+	// Empty: nothing is printed.
+	Output string
 }
 
 // Command is the verb.
@@ -36,11 +39,15 @@ func Command(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "stop waiting after so long, with exit code 6; the experiment goes on; 0: never")
+	session.BindForm(cmd, &o.Output, "nothing; else the Experiment when it is over", session.ObjectForms...)
 	return cmd
 }
 
 // Run waits. Its error carries the exit code.
 func Run(ctx context.Context, s *session.Session, o Options) error {
+	if err := session.CheckForm(o.Output, "nothing", session.ObjectForms...); err != nil {
+		return err
+	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
@@ -48,6 +55,11 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	exp, err := watch.Until(ctx, run.Aside(s), cluster, watch.Options{Name: o.Name, Timeout: o.Timeout})
 	if err != nil {
 		return err
+	}
+	if o.Output != "" {
+		if err := session.PrintExperiments(s.Out, o.Output, true, *exp); err != nil {
+			return err
+		}
 	}
 	return run.Outcome(exp)
 }

@@ -137,18 +137,35 @@ func (d *Document) prepared(ctx context.Context, kind string) (map[string]any, P
 		problems = append(problems, d.Problem(o.path, o.detail()))
 	}
 	before := slices.Clone(problems)
+	wrongType := map[string]bool{} // fields of which nothing else is worth saying
 	for _, err := range s.Refusals(ctx, object) {
+		err = placed(err)
 		if m := unplaced.FindStringSubmatch(err.Detail); m != nil { // the only message that has its field in its words
 			err = field.Invalid(fieldPath(m[2]), valueAt(object, m[2]), "must be a whole number of "+m[1]+" bits")
 		}
-		if len(d.near(before, err.Field)) == 0 {
-			problems = append(problems, d.Problem(err.Field, s.words(err, object)+d.asRead(err.Field)))
+		if len(d.near(before, err.Field)) == 0 && !wrongType[err.Field] {
+			said, read := s.words(err, object), d.asRead(err.Field)
+			if read != "" { // it says how the value is written in quotes
+				said, _, _ = strings.Cut(said, "; put it in quotes")
+			}
+			problems = append(problems, d.Problem(err.Field, said+read))
 		}
+		wrongType[err.Field] = wrongType[err.Field] || err.Type == field.ErrorTypeTypeInvalid
 	}
 	for _, path := range notScalar(s.Props, object, "") {
 		problems = append(problems, d.Problem(path, "must be text, a number, true or false"))
 	}
 	return object, problems
+}
+
+// placed gives the refusal of a rule about all of an object the field that its words begin with:
+// rules cannot name metadata.name as their field.
+func placed(err *field.Error) *field.Error {
+	name, detail, found := strings.Cut(err.Detail, ": ")
+	if err.Field != "<nil>" && err.Field != "" || !found || name != "metadata.name" {
+		return err
+	}
+	return field.Invalid(field.NewPath("metadata", "name"), field.OmitValueType{}, detail)
 }
 
 var unplaced = regexp.MustCompile(`^Checked value must be of type integer with format int(32|64) in (\S+)$`)
@@ -177,12 +194,15 @@ func (d *Document) own(problems []*Problem) (own Problems) {
 // near are the problems of a field, or of one inside it or around it.
 func (d *Document) near(problems Problems, path string) (near Problems) {
 	for _, p := range problems {
-		if p.Field == path || within(p.Field, path) || within(path, p.Field) {
+		if p.Field == path || within(p.Field, path) || within(path, p.Field) || index.ReplaceAllString(p.Field, "") == path {
 			near = append(near, p)
 		}
 	}
 	return near
 }
+
+// index of a path. The decoder's paths have none.
+var index = regexp.MustCompile(`\[\d+\]`)
 
 func within(inner, outer string) bool {
 	return outer != "" && (strings.HasPrefix(inner, outer+".") || strings.HasPrefix(inner, outer+"["))

@@ -62,7 +62,7 @@ func mistake(said, indent, rest string) string {
 	case strings.Contains(said, "control characters"), strings.Contains(said, "UTF-8"), strings.Contains(said, "UTF-16"):
 		return "this is not text in UTF-8"
 	case strings.Contains(said, "unknown anchor"):
-		return fmt.Sprintf("there is no anchor for %s; text that begins with * needs quotes", value)
+		return fmt.Sprintf("there is no anchor for *%s; text that begins with * needs quotes", quoted(said))
 	case strings.Contains(said, "excessive aliasing"):
 		return "aliases of aliases make this document too large; write it out"
 	case strings.Contains(said, "',' or '}'"), strings.Contains(said, "',' or ']'"), strings.Contains(said, "node content") && strings.ContainsAny(rest, "{["):
@@ -79,6 +79,13 @@ func mistake(said, indent, rest string) string {
 		return fmt.Sprintf("this line is indented by %d and does not fit the lines before it; fields of one object begin in one column, each with its name and a colon", len(indent))
 	}
 	return "this is not YAML: " + said
+}
+
+// quoted is the first text in quotes of what a parser says.
+func quoted(said string) string {
+	_, after, _ := strings.Cut(said, "'")
+	name, _, _ := strings.Cut(after, "'")
+	return name
 }
 
 // opensQuote reports whether a value begins with a quote that its line does not close.

@@ -2,10 +2,12 @@ package admit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -61,6 +63,9 @@ func (s *Schema) unknownField(path string) string {
 // gets words of ours, with the field's description; rules and validators have their own.
 func (s *Schema) words(err *field.Error, object map[string]any) string {
 	props, value := at(s.Props, err.Field), valueAt(object, err.Field)
+	if err.Field == "metadata.name" {
+		return nameWords(err)
+	}
 	if props == nil || err.Field == "metadata" || strings.HasPrefix(err.Field, "metadata.") {
 		return err.ErrorBody()
 	}
@@ -79,6 +84,17 @@ func (s *Schema) words(err *field.Error, object map[string]any) string {
 		if bound := outOfBounds(props, value); bound != "" && strings.Contains(err.Detail, " in body ") {
 			return fmt.Sprintf("%s is wrong: %s", inJSON(value), bound)
 		}
+	}
+	return err.ErrorBody()
+}
+
+// nameWords say what is wrong with an object's name.
+func nameWords(err *field.Error) string {
+	switch {
+	case err.Type == field.ErrorTypeRequired:
+		return "is missing; the object needs a name"
+	case strings.Contains(err.Detail, "RFC 1123"):
+		return fmt.Sprintf("%q is wrong: a name has lower-case letters, digits and dashes, with a letter or digit at both ends", err.BadValue)
 	}
 	return err.ErrorBody()
 }
@@ -180,6 +196,9 @@ func instead(props *apiextensionsv1.JSONSchemaProps, value any) string {
 	case props.Type == "integer" && isNumber && number != math.Trunc(number):
 		return fmt.Sprintf("; write %.0f or %.0f", math.Floor(number), math.Ceil(number))
 	case props.Type != "string" && isText && (props.Type == "integer" || props.Type == "number" || props.Type == "boolean"):
+		if _, err := strconv.ParseFloat(text, 64); errors.Is(err, strconv.ErrRange) {
+			return "; it is too large"
+		}
 		if json.Valid([]byte(text)) {
 			return "; write it without quotes"
 		}

@@ -100,7 +100,7 @@ func Is(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 func Read(r io.Reader, wanted func(name string) bool, visit func(name string, data []byte) error) error {
 	gz, err := gzip.NewReader(r)
 	if err != nil {
-		return fmt.Errorf("not a bundle: %w", err)
+		return errors.New("not a bundle: a bundle is a .tar.gz file, as kubectl assay bundle writes it")
 	}
 	all := &io.LimitedReader{R: gz, N: maxTotal}
 	entries := tar.NewReader(all)
@@ -112,7 +112,7 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("bundle: damaged, or of more than %d bytes, after %d files: %w", int64(maxTotal), len(seen), err)
+			return fmt.Errorf("bundle: damaged, or of more than %d bytes, after %d files: %w", int64(maxTotal), len(seen), inWords(err))
 		}
 		if header.Typeflag == tar.TypeDir {
 			continue
@@ -130,7 +130,7 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 		}
 		data, err := io.ReadAll(entries)
 		if err != nil {
-			return fmt.Errorf("bundle: damaged in %s: %w", name, err)
+			return fmt.Errorf("bundle: damaged in %s: %w", name, inWords(err))
 		}
 		if name == Sums {
 			sums = data
@@ -145,6 +145,14 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 		}
 	}
 	return check(seen, sums)
+}
+
+// inWords says of the end of a file what it means.
+func inWords(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the file is cut off there")
+	}
+	return err
 }
 
 // ChangedError says which files are not as the checksums say. All files were visited.

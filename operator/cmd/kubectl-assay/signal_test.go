@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/cli/session"
+)
+
+// asProgram makes the test's own binary the command: a signal is for a process.
+const asProgram = "ASSAY_TEST_RUN_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// endless are command lines of verbs that wait: for a server that accepts and never answers, for a
+// stdin that never ends, or for visitors. SERVER is its kubeconfig, URL its address.
+var endless = map[string][]string{
+	"new": {"e", "--system", "kv", "-f", "URL"}, "plan": {"-f", "-"}, "parse": {"--client", "wrk"}, "try": {"-f", sample, "--kubeconfig", "SERVER"}, "run": {"-f", sample, "--kubeconfig", "SERVER"},
+	"list": {"--kubeconfig", "SERVER"}, "watch": {"x", "--kubeconfig", "SERVER"}, "wait": {"x", "--kubeconfig", "SERVER"}, "logs": {"x", "--kubeconfig", "SERVER"},
+	"queue": {"--kubeconfig", "SERVER"}, "ui": {"--kubeconfig", "SERVER"}, "suspend": {"x", "--kubeconfig", "SERVER"}, "resume": {"x", "--kubeconfig", "SERVER"},
+	"retry": {"x", "--kubeconfig", "SERVER"}, "report": {"x", "--kubeconfig", "SERVER"}, "compare": {"x", "y", "--kubeconfig", "SERVER"}, "pool": {"x", "y", "--kubeconfig", "SERVER"},
+	"bundle": {"x", "-o", "nowhere/x.tar.gz", "--kubeconfig", "SERVER"}, "judge": {"-f", "-", "--bundle", wholeBundle}, "version": {"--kubeconfig", "SERVER"},
+	"fetch": {"x", "--kubeconfig", "SERVER"}, "hosts": {"--cloudlab", "-", "--control-plane", "a", "--pool", "servers=*"},
+}
+
+const wholeBundle = "../../internal/cli/verify/testdata/whole.tar.gz"
+
+// immediate are verbs that read files of this machine only, so that they end before a user could
+// interrupt them.
+var immediate = []string{"schema", "verify", "options", "completion", "help", "check-image", "import"}
+
+// Ctrl-C took eight seconds against a server that never answers, and ended with 1 or 0: every verb
+// must end with 130 within a second.
+func TestInterruptEndsEveryVerb(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	config := kubeconfig(t, listener.Addr().String())
+	for _, verb := range verbs() {
+		args, waits := endless[verb]
+		if slices.Contains(immediate, verb) == waits {
+			t.Errorf("%s is in one of the two lists: it waits, or it does not", verb)
+		}
+		if !waits {
+			continue
+		}
+		t.Run(verb, func(t *testing.T) {
+			line := []string{verb}
+			for _, a := range args {
+				line = append(line, strings.NewReplacer("SERVER", config, "URL", "http://"+listener.Addr().String()+"/s.yaml").Replace(a))
+			}
+			interrupt(t, line)
+		})
+	}
+}
+
+// verbs of the command, by name.
+func verbs() (names []string) {
+	for _, c := range command(&session.Session{}, &localFlags{}).Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// interrupt starts the command, sends SIGINT when it runs, and judges its end.
+func interrupt(t *testing.T, line []string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, line...)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "HOME="+t.TempDir(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
+	stdin, err := cmd.StdinPipe() // stays open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	var said strings.Builder
+	var lock sync.Mutex
+	cmd.Stdout, cmd.Stderr = locked{&said, &lock}, locked{&said, &lock}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended by itself, %v:\n%s", err, said.String())
+	case <-time.After(2 * time.Second): // a start takes some 100 ms on a quiet machine
+	}
+	begin := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err = <-ended:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("it goes on after SIGINT")
+	}
+	took := time.Since(begin)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != session.ExitInterrupted {
+		t.Errorf("it ended with %v, want exit code %d:\n%s", err, session.ExitInterrupted, said.String())
+	}
+	if took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	t.Logf("%s ended after %v: %s", line[0], took.Round(time.Millisecond), said.String())
+}
+
+// locked is a writer for two streams of one process.
+type locked struct {
+	to   *strings.Builder
+	lock *sync.Mutex
+}
+
+func (l locked) Write(p []byte) (int, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.to.Write(p)
+}

@@ -31,13 +31,41 @@ assay{{ if .Values.namespaces }}-{{ .Release.Namespace }}{{ end }}
 {{ .image.repository }}{{ with .image.digest }}@{{ . }}{{ else }}:{{ default .root.Values.images.tag .image.tag }}{{ end }}
 {{- end -}}
 
-{{/* assay.podSecurity and assay.containerSecurity: what the Pod Security level restricted asks for. */}}
+{{/*
+assay.podSecurity and assay.containerSecurity: what the Pod Security level restricted asks for. With
+users: Namespace the cluster fills in users and groups, as OpenShift's restricted-v2 wants it.
+*/}}
 {{- define "assay.podSecurity" -}}
 runAsNonRoot: true
+{{- if ne (.Values.users | default "Assay") "Namespace" }}
 runAsUser: 65532
 runAsGroup: 65532
 fsGroup: 65532
+{{- end }}
 seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{/* assay.trialPods: what managers are told of the pods of trials besides labels and annotations, as YAML. */}}
+{{- define "assay.trialPods" -}}
+{{- $p := .Values.trialPods | default dict -}}
+{{- $told := dict -}}
+{{- with $p.tolerations }}{{ $_ := set $told "tolerations" . }}{{ end -}}
+{{- with $p.priorityClassName }}{{ $_ := set $told "priorityClassName" . }}{{ end -}}
+{{- with $p.runtimeClassName }}{{ $_ := set $told "runtimeClassName" . }}{{ end -}}
+{{- with $p.pullSecrets }}{{ $_ := set $told "imagePullSecrets" . }}{{ end -}}
+{{- $key := dig "topologySpread" "key" "kubernetes.io/hostname" $p -}}
+{{- if ne $key "kubernetes.io/hostname" }}{{ $_ := set $told "topologyKey" $key }}{{ end -}}
+{{- if eq (.Values.users | default "Assay") "Namespace" }}{{ $_ := set $told "users" "Namespace" }}{{ end -}}
+{{- if $told }}{{ toJson $told }}{{ end -}}
+{{- end -}}
+
+{{/* assay.trusted: where an authority of the owner's comes from, as a projected source; empty: there is none. */}}
+{{- define "assay.trusted" -}}
+{{- $ca := .Values.trustedCA | default dict -}}
+{{- $items := list (dict "key" ($ca.key | default "ca.crt") "path" "ca.crt") -}}
+{{- if and $ca.configMap $ca.secret }}{{ fail "trustedCA has a configMap and a secret: leave one out" }}{{ end -}}
+{{- if $ca.configMap }}{{ toJson (dict "configMap" (dict "name" $ca.configMap "items" $items)) }}{{ end -}}
+{{- if $ca.secret }}{{ toJson (dict "secret" (dict "name" $ca.secret "items" $items)) }}{{ end -}}
 {{- end -}}
 
 {{- define "assay.containerSecurity" -}}

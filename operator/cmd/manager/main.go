@@ -31,6 +31,7 @@ type options struct {
 	agentResources     resourcesFlag
 	podLabels          map[string]string
 	podAnnotations     map[string]string
+	pods               podSettingsFlag
 	systemRegistry     string
 	systemCapabilities []string
 	coordinatorAddress string
@@ -74,6 +75,7 @@ func command() *cobra.Command {
 	f.Var(&o.agentResources, "agent-resources", "requests and limits of the agent in each pod of a trial, as JSON; where both are given and equal for cpu and memory, pods can be Guaranteed")
 	f.StringToStringVar(&o.podLabels, "trial-pod-labels", nil, "labels of the pods of trials besides Assay's own, as key=value")
 	f.StringToStringVar(&o.podAnnotations, "trial-pod-annotations", nil, "annotations of the pods of trials besides Assay's own, as key=value")
+	f.Var(&o.pods, "trial-pods", "what else is said of the pods of trials, as JSON: tolerations, priorityClassName, runtimeClassName, imagePullSecrets, topologyKey, users (Assay or Namespace). Default: nothing")
 	f.StringVar(&o.systemRegistry, "system-image-registry", "", "registry, as HOST[:PORT][/PATH], of the images of Systems that name none. Default: as nodes resolve them")
 	f.StringSliceVar(&o.systemCapabilities, "system-capabilities", nil, "capabilities of the kernel that containers of Systems may have, such as IPC_LOCK. Default: none")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")

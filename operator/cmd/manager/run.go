@@ -218,7 +218,7 @@ func addRetention(mgr ctrl.Manager, o options) error {
 func (o options) environment() render.Environment {
 	return render.Environment{
 		AgentImage: o.agentImage, AgentPullPolicy: corev1.PullPolicy(o.agentPullPolicy), ImageRegistry: o.systemRegistry, AgentResources: o.agentResources.ResourceRequirements, ClusterDomain: o.clusterDomain,
-		PodLabels: o.podLabels, PodAnnotations: o.podAnnotations, Capabilities: o.systemCapabilities,
+		PodLabels: o.podLabels, PodAnnotations: o.podAnnotations, Pods: o.pods.PodSettings, Capabilities: o.systemCapabilities,
 		CoordinatorAddress: o.coordinatorAddress, Namespace: o.machineNamespace(), WithoutBPF: o.withoutBPF, WithoutSysNice: o.withoutSysNice,
 	}
 }

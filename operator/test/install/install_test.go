@@ -312,7 +312,7 @@ func TestRemovalAndSomeNamespaces(t *testing.T) {
 	if after := o.results(t, "install-a"); !slices.Equal(after, results) {
 		t.Errorf("results before %v, after %v", results, after)
 	}
-	for _, crd := range []string{"systems", "experiments", "trials"} {
+	for _, crd := range []string{"systems", "experiments", "trials", "datasets"} {
 		o.insist(t, "kubectl", "get", "crd", crd+".assay.dev")
 	}
 

@@ -204,6 +204,7 @@ func DatasetJob(d *v1alpha1.Dataset, node string, env Environment) *batchv1.Job 
 	pod.Containers = []corev1.Container{datasetContainer(DatasetKeepContainer, "keep",
 		[]string{"--root", datasetsDir, "--key", d.Name, "--from", datasetMade, "--limit", strconv.FormatInt(d.Spec.Size.Value(), 10)}, user, env,
 		corev1.VolumeMount{Name: datasetsVolume, MountPath: datasetsDir}, corev1.VolumeMount{Name: madeVolume, MountPath: datasetMade, ReadOnly: true})}
+	env.Pods.apply(pod)
 	return job
 }
 
@@ -216,6 +217,7 @@ func DatasetRemovalJob(d *v1alpha1.Dataset, node string, env Environment) *batch
 	// The user that made it: whatever modes its directories have.
 	pod.Containers = []corev1.Container{datasetContainer("remove", "remove", []string{"--root", datasetsDir, "--key", d.Name}, ptr(d.Spec.Recipe.RunAsUser), env,
 		corev1.VolumeMount{Name: datasetsVolume, MountPath: datasetsDir})}
+	env.Pods.apply(pod)
 	return job
 }
 

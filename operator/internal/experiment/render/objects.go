@@ -31,6 +31,8 @@ type Environment struct {
 	// PodLabels and PodAnnotations of the pods of trials besides Assay's own, which win: of a cost
 	// center, a mesh or a policy engine.
 	PodLabels, PodAnnotations map[string]string
+	// Pods are what the owner of the cluster says of pods.
+	Pods PodSettings
 	// ImageRegistry of the images of systems whose names have none, HOST[:PORT][/PATH]; empty:
 	// their names are as the System has them.
 	ImageRegistry string

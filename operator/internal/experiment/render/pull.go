@@ -91,6 +91,7 @@ func PullJob(namespace, experiment, node string, images []PullImage, env Environ
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		})
 	}
+	env.Pods.apply(pod)
 	return job
 }
 

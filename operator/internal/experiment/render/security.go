@@ -71,11 +71,11 @@ func apart(trial string) *corev1.Affinity {
 }
 
 // place puts a pod on the nodes of a pool, which may be tainted to keep others away, and of a
-// region, where regions choose nodes. Without either: on any node.
+// region, where regions choose nodes. Without either: on any node. The owner's settings come last.
 func (b *builder) place(pod *corev1.PodSpec, pool, region string) {
 	pod.NodeSelector = b.placement.NodeSelector(pool, region)
-	if pool == "" {
-		return
+	if pool != "" {
+		pod.Tolerations = []corev1.Toleration{{Key: v1alpha1.LabelPool, Operator: corev1.TolerationOpEqual, Value: pool}}
 	}
-	pod.Tolerations = []corev1.Toleration{{Key: v1alpha1.LabelPool, Operator: corev1.TolerationOpEqual, Value: pool}}
+	b.env.Pods.apply(pod)
 }

@@ -33,9 +33,8 @@ var withObjects = map[string]string{
 	"suspend": "experiment.assay.dev/f\n", "resume": "experiment.assay.dev/f\n", "retry": "trial.assay.dev/t\n",
 }
 
-// -o means the same in every verb: json and yaml print the same data, name prints the objects, and
-// a form that there is not ends with exit code 2 and names those that there are. compare and pool
-// ended with 1; plan, queue, wait, verify and others had no -o.
+// -o means the same in every verb. json and yaml print the same data, and name prints the objects.
+// plan, queue, wait, verify and others had no -o.
 func TestFormsMeanTheSame(t *testing.T) {
 	for verb, args := range withData {
 		t.Run(verb, func(t *testing.T) {

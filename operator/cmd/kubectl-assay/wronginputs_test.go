@@ -164,9 +164,9 @@ var unclear = regexp.MustCompile(`error converting|unmarshal|looking for beginni
 // processor, but for the plans.
 const slowest = 20 * time.Second
 
-// Every wrong input gets its answer at once: with the exit code that the reference documents, in
-// words that name the file and the line or the flag, and in no library's words. The golden file has
-// all answers, so that a review sees them.
+// Every wrong input gets its answer at once, with the exit code that the reference documents. The
+// words name the file and the line, or the flag, and are no library's. The golden file has all
+// answers, so that a review sees them.
 func TestWrongInputs(t *testing.T) {
 	whole, err := os.ReadFile("../../internal/cli/verify/testdata/whole.tar.gz")
 	if err != nil {

@@ -37,8 +37,8 @@ const (
 	// UsersOfAssay: 65532 for Systems that name none, 65533 for agents, group 65532.
 	UsersOfAssay Users = "Assay"
 	// UsersOfNamespace: the cluster chooses from the range of the namespace, as OpenShift's SCC
-	// restricted-v2 does. Systems that name a user, and agents with a capability, who are root, keep
-	// theirs.
+	// restricted-v2 does. Systems that name a user keep it, and so do agents with a capability, who
+	// are root.
 	UsersOfNamespace Users = "Namespace"
 )
 

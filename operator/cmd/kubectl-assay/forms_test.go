@@ -63,15 +63,18 @@ func TestUnknownFormsAreRefused(t *testing.T) {
 	root := command(&session.Session{}, &localFlags{})
 	eachVerb(root, func(verb *cobra.Command) {
 		flag := verb.Flags().Lookup("output")
-		if flag == nil || slices.Contains([]string{"bundle", "judge", "run"}, verb.Name()) { // a file; a report at the end
+		if flag == nil || slices.Contains([]string{"bundle", "artifact", "judge", "run"}, verb.Name()) { // files; a report at the end
 			return
 		}
 		if !strings.Contains(flag.Usage, "json") && verb.Name() != "report" {
 			t.Errorf("the help of %s does not name json: %s", verb.Name(), flag.Usage)
 		}
 		args := withData[verb.Name()]
-		if verb.Name() == "pool" { // its own test has data that can be pooled
+		switch verb.Name() {
+		case "pool": // its own test has data that can be pooled
 			args = []string{wholeBundle, wholeBundle}
+		case "history":
+			args = []string{wholeBundle}
 		}
 		s, _, errs := offline(t)
 		code := execute(t.Context(), s, strings.NewReader(""), append([]string{verb.Name(), "-o", "nonsense"}, args...))

@@ -34,6 +34,7 @@ var endless = map[string][]string{
 	"queue": {"--kubeconfig", "SERVER"}, "ui": {"--kubeconfig", "SERVER"}, "suspend": {"x", "--kubeconfig", "SERVER"}, "resume": {"x", "--kubeconfig", "SERVER"},
 	"retry": {"x", "--kubeconfig", "SERVER"}, "report": {"x", "--kubeconfig", "SERVER"}, "compare": {"x", "y", "--kubeconfig", "SERVER"}, "pool": {"x", "y", "--kubeconfig", "SERVER"},
 	"bundle": {"x", "-o", "nowhere/x.tar.gz", "--kubeconfig", "SERVER"}, "judge": {"-f", "-", "--bundle", wholeBundle}, "version": {"--kubeconfig", "SERVER"},
+	"history": {"x", "--kubeconfig", "SERVER"}, "artifact": {"x", "--kubeconfig", "SERVER"}, "ssh": {"x", "m", "--kubeconfig", "SERVER"},
 	"fetch": {"x", "--kubeconfig", "SERVER"}, "hosts": {"--cloudlab", "-", "--control-plane", "a", "--pool", "servers=*"},
 }
 

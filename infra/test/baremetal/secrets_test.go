@@ -140,7 +140,7 @@ func TestLeaks(t *testing.T) {
 		"words with a dot":          {text: "Wrote plugin.containerdservice and system.slice"},
 		"a digest":                  {text: "registry.k8s.io/pause:3.10@sha256:7c38f24774e3cbd906d2d33c38354ccf787635581c122965132c9bd309754d4a"},
 		"a known key":               {text: "x = b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAA", want: []string{"the SSH key"}},
-		"a key of somebody":         {text: "-----BEGIN EC PRIVATE KEY-----", want: []string{"PRIVATE KEY-----"}},
+		"a key of another user":     {text: "-----BEGIN EC PRIVATE KEY-----", want: []string{"PRIVATE KEY-----"}},
 		"a kubeconfig":              {text: "    client-key-data: LS0t", want: []string{"client-key-data"}},
 		"kubeadm's token":           {text: "[bootstrap-token] Using token: abcdef.0123456789abcxyz\n", want: []string{"the join token abcdef.0123456789abcxyz"}},
 		"a token in a command":      {text: "kubeadm join 192.0.2.10:6443 --token q1w2e3.r4t5y6u7i8o9p0a1 \\", want: []string{"the join token q1w2e3.r4t5y6u7i8o9p0a1"}},

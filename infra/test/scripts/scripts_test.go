@@ -157,7 +157,7 @@ func TestMachine(t *testing.T) {
 			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
 			report: []string{"label machine.assay.dev/governor=performance"},
 		},
-		"a governor that nobody may know": {
+		"a governor that cannot be read": {
 			kernel: with(map[string]string{online1: "1", governor1: unreadable}),
 			asked:  "GOVERNOR=performance",
 			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},

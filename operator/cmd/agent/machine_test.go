@@ -13,7 +13,7 @@ func TestWhereAMachineMayBeReset(t *testing.T) {
 		want                 string
 	}{
 		"a pod on its node":        {"n1", "n1", "10.96.0.1", 4711, ""},
-		"somebody's shell":         {"n1", "", "", 4711, "no pod of a cluster"},
+		"a user's shell":           {"n1", "", "", 4711, "no pod of a cluster"},
 		"a shell that says a node": {"n1", "n1", "", 4711, "no pod of a cluster"},
 		"another node":             {"n1", "n2", "10.96.0.1", 4711, `runs on node "n2"`},
 		"no node":                  {"", "n2", "10.96.0.1", 4711, `--node is ""`},

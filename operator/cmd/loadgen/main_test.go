@@ -157,7 +157,7 @@ func TestRunRefuses(t *testing.T) {
 		"no duration":            {[]string{"--measure", "5"}, "invalid argument \"5\" for \"--measure\" flag"},
 		"config and more":        {[]string{"--config", "x", "--clients", "2"}, "--config says all"},
 		"config that is missing": {[]string{"--config", "/does/not/exist"}, "read the configuration"},
-		"nobody listens":         {[]string{"--driver", "echo", "--address", "127.0.0.1:1"}, "connect to the echo server"},
+		"no server listens":      {[]string{"--driver", "echo", "--address", "127.0.0.1:1"}, "connect to the echo server"},
 		"driver does not start":  {[]string{"--driver", "process", "--", "/does/not/exist"}, "start the driver"},
 	}
 	for name, tc := range tests {

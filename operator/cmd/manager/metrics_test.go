@@ -126,7 +126,7 @@ func TestMetricsAskWhoReadsThem(t *testing.T) {
 	}{
 		"an account with the right": {"https://" + address + "/metrics", reader, http.StatusOK},
 		"one without it":            {"https://" + address + "/metrics", other, http.StatusForbidden},
-		"nobody":                    {"https://" + address + "/metrics", "", http.StatusUnauthorized},
+		"an unknown user":           {"https://" + address + "/metrics", "", http.StatusUnauthorized},
 		// The filter answers so to whatever the API server calls no token.
 		"a forged token": {"https://" + address + "/metrics", reader + "x", http.StatusInternalServerError},
 		"without TLS":    {"http://" + address + "/metrics", reader, http.StatusBadRequest},

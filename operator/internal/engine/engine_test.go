@@ -75,7 +75,7 @@ func TestResultsOfPhases(t *testing.T) {
 		},
 		"failed":            {result: Fail("StepFailed", "It failed with %d.", 3), conditions: []string{v1alpha1.TrialValid + "=False StepFailed: It failed with 3."}},
 		"failed for a time": {result: Retry(errors.New("no answer")), err: true},
-		"tells of another": {
+		"reports another": {
 			result: Skip().With(other, metav1.ConditionTrue, "Measured", "%d numbers", 2), next: true, conditions: []string{other + "=True Measured: 2 numbers"},
 		},
 	}

@@ -58,7 +58,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-func TestEncodeClientRefusesWhatNobodyCouldRead(t *testing.T) {
+func TestEncodeClientRefusesWhatNoReaderCouldRead(t *testing.T) {
 	if _, err := EncodeClient(Client{Clients: 1, MeasureNanos: 1, Failure: strings.Repeat("x", MaxFailureText+1)}); err == nil {
 		t.Error("a failure text that is too long is encoded")
 	}

@@ -114,7 +114,7 @@ func TestForgedWordsAreSeen(t *testing.T) {
 
 // The READMEs beside the bundles use no word that no report of their folder has: they said
 // Reproduced long after the reports did not.
-func TestReadmesSayNoMoreThanReports(t *testing.T) {
+func TestReadmesSayAtMostWhatReportsSay(t *testing.T) {
 	readmes, err := filepath.Glob("../../../experiments/*/evidence/README.md")
 	if err != nil || len(readmes) == 0 {
 		t.Fatalf("%d READMEs, %v", len(readmes), err)

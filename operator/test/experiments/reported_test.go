@@ -52,15 +52,15 @@ func TestReportedValuesOfClaims(t *testing.T) {
 func TestDerives(t *testing.T) {
 	files := reportedFiles(t)
 	for name, tc := range map[string]struct{ value, where, want string }{
-		"a number":               {"7008", "Failure; pesto-failure u-ideal/Throughput/30", ""},
-		"the greatest":           {"7008", "Failure; pesto-failure u-ideal/Throughput/max", ""},
-		"a quotient":             {"0.86", "Failure; pesto-failure u-nofp/Throughput/max / u-ideal/Throughput/max", ""},
-		"a difference":           {"3.2ms", "Failure; pesto-failure u-fp/MeanLatency/25 - u-nofp/MeanLatency/25", ""},
-		"one that nobody prints": {"0.87", "Failure; pesto-failure u-nofp/Throughput/max / u-ideal/Throughput/max", "is 0.86"},
-		"nowhere":                {"7008", "", "reportedIn does not end"},
-		"no file":                {"7008", "Failure; pesto u-ideal/Throughput/30", "no file pesto"},
-		"no curve":               {"7008", "Failure; pesto-failure ideal/Throughput/30", "no curve ideal"},
-		"no such point":          {"7008", "Failure; pesto-failure u-ideal/Throughput/31", "nothing at 31"},
+		"a number":                  {"7008", "Failure; pesto-failure u-ideal/Throughput/30", ""},
+		"the greatest":              {"7008", "Failure; pesto-failure u-ideal/Throughput/max", ""},
+		"a quotient":                {"0.86", "Failure; pesto-failure u-nofp/Throughput/max / u-ideal/Throughput/max", ""},
+		"a difference":              {"3.2ms", "Failure; pesto-failure u-fp/MeanLatency/25 - u-nofp/MeanLatency/25", ""},
+		"one that no source prints": {"0.87", "Failure; pesto-failure u-nofp/Throughput/max / u-ideal/Throughput/max", "is 0.86"},
+		"nowhere":                   {"7008", "", "reportedIn does not end"},
+		"no file":                   {"7008", "Failure; pesto u-ideal/Throughput/30", "no file pesto"},
+		"no curve":                  {"7008", "Failure; pesto-failure ideal/Throughput/30", "no curve ideal"},
+		"no such point":             {"7008", "Failure; pesto-failure u-ideal/Throughput/31", "nothing at 31"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := derives(files, tc.value, tc.where)

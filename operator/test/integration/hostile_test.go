@@ -42,7 +42,7 @@ func filled(template string) func(*v1alpha1.SystemSpec) {
 // Whoever may write a System could have all managers killed one after the other, for want of
 // memory, or kept busy for hours: each template was bounded, and all of them together were not. A
 // user of another namespace must not notice.
-func TestHostileSystemsHoldNobodyUp(t *testing.T) {
+func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 	env := testenv.Get(t)
 	binary := filepath.Join(t.TempDir(), "manager")
 	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {

@@ -138,7 +138,7 @@ func TestKillsWithoutSilenceAreCalledThat(t *testing.T) {
 }
 
 // A fault for a role that its target never had was said to be 0.000 ms late.
-func TestAFaultThatNobodyTookIsNotPunctual(t *testing.T) {
+func TestAFaultThatNoPodTookIsNotPunctual(t *testing.T) {
 	var d report.Details
 	d.Add(results.Trial{Name: "t", Outcome: "Succeeded", Faults: []results.FaultRecord{{ID: "crash/1/kill/a", Fault: "crash", Kind: "Kill", Pod: "a", Skipped: true}}})
 	e := results.Experiment{Name: "roles"}

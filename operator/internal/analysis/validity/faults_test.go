@@ -137,7 +137,7 @@ func TestACutThatLosesNothing(t *testing.T) {
 		"none of a pod that is paused": {both, []results.FaultRecord{
 			cut(timeline.Cut, second, 0), of("a", timeline.Pause), cut(timeline.Heal, 9*second, 0),
 		}, "lost no packet"},
-		"none where nobody had the role": {both, []results.FaultRecord{skipped(cut(timeline.Cut, second, 0)), skipped(cut(timeline.Heal, 9*second, 0))}, ""},
+		"none where no pod had the role": {both, []results.FaultRecord{skipped(cut(timeline.Cut, second, 0)), skipped(cut(timeline.Heal, 9*second, 0))}, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 			},
 			before: "The agent of c-0 cannot go on: read the client's report: line 3", during: "The agent of c-0 cannot go on", reason: v1alpha1.ReasonResultsUnreadable,
 		},
-		"a pod that somebody deletes": {
+		"a pod that a user deletes": {
 			change: func(o *Observation) { o.Pods[0].Deleting = true },
 			during: "r-0 is being deleted in the middle of the run", reason: v1alpha1.ReasonRunLost,
 		},
@@ -187,7 +187,7 @@ func TestEndedEarly(t *testing.T) {
 		change func(*Observation)
 		reason string
 	}{
-		"nobody":    {change: func(*Observation) {}},
+		"no pod":    {change: func(*Observation) {}},
 		"a client":  {change: func(o *Observation) { clientExited(&o.Pods[3]) }, reason: v1alpha1.ReasonClientFailed},
 		"a replica": {change: func(o *Observation) { exited(&o.Pods[1], time.Second) }, reason: v1alpha1.ReasonReplicaExited},
 		"the first": {change: func(o *Observation) { clientExited(&o.Pods[3]); exited(&o.Pods[1], 0) }, reason: v1alpha1.ReasonReplicaExited},
@@ -215,13 +215,13 @@ func TestMissingReport(t *testing.T) {
 		"what a pod used was lost, as planned": {change: func(o *Observation) {
 			o.Pods[2].Report.Resources, o.Pods[2].Interrupted = nil, true
 		}},
-		"probes of links that nobody shapes": {change: func(o *Observation) { o.Pods[0].Report.Network.Watched = false }},
-		"a report of before the probes' end": {change: func(o *Observation) { shaped(o); o.Pods[0].ReportedAt = time.Unix(99, 0) }, want: "r-0"},
-		"probes that were not told of":       {change: func(o *Observation) { shaped(o); o.Pods[0].Report.Network.Watched = false }, want: "r-0"},
-		"links that were not told of":        {change: func(o *Observation) { shaped(o); o.Pods[3].Report.Network = nil }, want: "c-1"},
-		"shaped links, all told":             {change: shaped},
-		"a fault that was not reported":      {change: func(o *Observation) { o.Actions = []timeline.Action{kill} }, want: "r-1"},
-		"a fault that was reported":          {change: func(o *Observation) { o.Actions, o.Records = []timeline.Action{kill}, done(kill) }},
+		"probes of links that are not shaped": {change: func(o *Observation) { o.Pods[0].Report.Network.Watched = false }},
+		"a report of before the probes' end":  {change: func(o *Observation) { shaped(o); o.Pods[0].ReportedAt = time.Unix(99, 0) }, want: "r-0"},
+		"probes that were not reported":       {change: func(o *Observation) { shaped(o); o.Pods[0].Report.Network.Watched = false }, want: "r-0"},
+		"links that were not reported":        {change: func(o *Observation) { shaped(o); o.Pods[3].Report.Network = nil }, want: "c-1"},
+		"shaped links, all told":              {change: shaped},
+		"a fault that was not reported":       {change: func(o *Observation) { o.Actions = []timeline.Action{kill} }, want: "r-1"},
+		"a fault that was reported":           {change: func(o *Observation) { o.Actions, o.Records = []timeline.Action{kill}, done(kill) }},
 		"a fault that comes after the requests": {change: func(o *Observation) {
 			late := kill
 			late.At = time.Minute

@@ -149,7 +149,7 @@ func TestReadRefused(t *testing.T) {
 		"no node":         {`<rspec/>`, "the manifest has no node"},
 		"cut off":         {node[:len(node)-20], "not a manifest"},
 		"a request":       {strings.Replace(node, ` sliver_id="s"`, "", 1), "node a: it has no sliver_id: this is a request"},
-		"nobody":          {strings.Replace(node, `<login hostname="pc1" port="22" username="alice"/>`, "", 1), "node a: it has no login under services"},
+		"no user":         {strings.Replace(node, `<login hostname="pc1" port="22" username="alice"/>`, "", 1), "node a: it has no login under services"},
 		"no host name":    {strings.Replace(node, `hostname="pc1" `, "", 1), "node a: its login has no hostname"},
 		"a wrong port":    {strings.Replace(node, `port="22"`, `port="0"`, 1), `node a: its login has port "0"`},
 		"no site":         {strings.Replace(node, "IDN+utah", "utah", 1), `node a: its component_manager_id is "urn:publicid:utah.cloudlab.us+authority+cm"; it must be like`},

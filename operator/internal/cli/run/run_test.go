@@ -176,12 +176,12 @@ func TestRefuses(t *testing.T) {
 		given   bool // -n
 		want    string
 	}{
-		"a system that is nowhere":          {text: alone, want: `there is no System "pingpong"; there are none; looked in the files, in `},
-		"a system that does not fit":        {text: alone, objects: []client.Object{system}, want: "experiment pingpong is not applied:"},
-		"a claim that cannot be judged":     {text: strings.Replace(string(text), "clients=2", "client=2", 1), want: "spec.claims[0].expr"},
-		"a profile that does not exist":     {text: strings.ReplaceAll(string(text), "name: smoke", "name: other"), want: `no profile "smoke"; it has: other`},
-		"a namespace that does not agree":   {text: written, given: true, want: "written for namespace other and -n says lab"},
-		"an object that is none of Assay's": {text: strings.Replace(string(text), "kind: System", "kind: Protocol", 1), want: `there is no kind "Protocol"; there are: Dataset, Experiment, System, Trial`},
+		"a system that is nowhere":        {text: alone, want: `there is no System "pingpong"; there are none; looked in the files, in `},
+		"a system that does not fit":      {text: alone, objects: []client.Object{system}, want: "experiment pingpong is not applied:"},
+		"a claim that cannot be judged":   {text: strings.Replace(string(text), "clients=2", "client=2", 1), want: "spec.claims[0].expr"},
+		"a profile that does not exist":   {text: strings.ReplaceAll(string(text), "name: smoke", "name: other"), want: `no profile "smoke"; it has: other`},
+		"a namespace that does not agree": {text: written, given: true, want: "written for namespace other and -n says lab"},
+		"another's object":                {text: strings.Replace(string(text), "kind: System", "kind: Protocol", 1), want: `there is no kind "Protocol"; there are: Dataset, Experiment, System, Trial`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "e.yaml")

@@ -121,7 +121,7 @@ func TestSeal(t *testing.T) {
 				f.results.Seal.Changes = changes
 			},
 			want: []string{`note: since the seal: claim fast: expr was "mean_latency(clients=10) < 1s", is "mean_latency(clients=10) < 2s"`, "all are as they are said to be"}},
-		"a change that is none": {code: session.ExitDifferent, want: []string{`it is said that since the seal claim fast: within was "1%", is "5%"; the spec says otherwise`},
+		"a change without effect": {code: session.ExitDifferent, want: []string{`it is said that since the seal claim fast: within was "1%", is "5%"; the spec says otherwise`},
 			then: func(f *sealedFiles) {
 				f.results.Seal.Changes = []results.SealChange{{Claim: "fast", Field: "within", Was: `"1%"`, Is: `"5%"`}}
 			}},

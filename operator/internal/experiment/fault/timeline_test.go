@@ -115,7 +115,7 @@ func TestBuild(t *testing.T) {
 				"0s Cut r0 out [r1] in [r1]", "0s Cut r1 out [r0 r2] in [r0 r2]", "0s Cut r2 out [r1] in [r1]",
 			},
 		},
-		"whoever leads against all, clients too": {
+		"the leader against all, clients too": {
 			fault: v1alpha1.Fault{Name: "alone", At: "0s", Partition: &v1alpha1.Partition{
 				Isolate: &v1alpha1.Target{Role: "leader", Replicas: []int32{0, 1}}, Clients: "FirstGroup",
 			}},
@@ -160,13 +160,13 @@ func TestBuild(t *testing.T) {
 			}},
 			want: []string{"1s Inject r0 PodChaos pod-kill", "1s Inject r1 PodChaos pod-kill"},
 		},
-		"nobody at the other end": {
+		"no pod at the other end": {
 			fault: v1alpha1.Fault{Name: "cm", At: "1s", For: lasting("3s"), ChaosMesh: &v1alpha1.ChaosMesh{
 				Kind: "NetworkChaos", Target: indexes(0), Peers: new(indexes(0)), Spec: runtime.RawExtension{Raw: []byte(`{"action":"partition"}`)},
 			}},
 			wrong: "peers choose no replica that target leaves",
 		},
-		"nobody hit":    {fault: v1alpha1.Fault{Name: "crash", At: "0s", NodeKill: &v1alpha1.NodeKill{Target: indexes(9)}}, wrong: "hits no replica"},
+		"no pod hit":    {fault: v1alpha1.Fault{Name: "crash", At: "0s", NodeKill: &v1alpha1.NodeKill{Target: indexes(9)}}, wrong: "hits no replica"},
 		"nothing to do": {fault: v1alpha1.Fault{Name: "x"}, wrong: "says nothing to do"},
 	}
 	for name, tc := range tests {

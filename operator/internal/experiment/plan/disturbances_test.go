@@ -143,7 +143,7 @@ func TestNextAfterDisturbances(t *testing.T) {
 	}
 }
 
-func TestDisturbancesAreToldOf(t *testing.T) {
+func TestDisturbancesAreReported(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Repetitions(1))
 	first := plan.Next(p, 7, nil)
 	trials := []v1alpha1.Trial{end{v1alpha1.ReasonClockUncertain, 61 * time.Second}.trial(*first.Create)}

@@ -281,7 +281,7 @@ func TestExpandErrors(t *testing.T) {
 		"reported at no axis": {func(s *v1alpha1.ExperimentSpec) {
 			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Unit: "ms", At: params("kind", "ideal")}}
 		}, []string{"spec.reported[0].at[kind]", `"ideal"`, "clients, variant"}},
-		"reported measurement that is none": {func(s *v1alpha1.ExperimentSpec) {
+		"reported measurement that does not exist": {func(s *v1alpha1.ExperimentSpec) {
 			s.Measurements = []v1alpha1.Measurement{{Name: "disk", Counter: "diskMicros", Unit: "us"}}
 			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Metric: "Measurement", Measurement: "disc", Unit: "us"}}
 		}, []string{"spec.reported[0].measurement", `"disc"`, `did you mean "disk"?`}},

@@ -28,10 +28,10 @@ func TestSystemsWithMachinesAreChecked(t *testing.T) {
 		"one machine": {func(s *v1alpha1.SystemSpec) { s.Machines[0].Count = "1" }, "is one machine in all; a trial needs a second one"},
 		"one name for three": {func(s *v1alpha1.SystemSpec) { s.Machines[0].Hostnames = "node" },
 			"gives all machines of the group one name; write {{.Index}}"},
-		"no script":              {func(s *v1alpha1.SystemSpec) { s.Script = nil }, "machines need a script"},
-		"root by name alone":     {func(s *v1alpha1.SystemSpec) { s.Machines[0].User = "root" }, "set user: root and runAsUser: 0, or neither"},
-		"a count that is none":   {func(s *v1alpha1.SystemSpec) { s.Machines[0].Count = "three" }, "spec.machines[0].count"},
-		"a path out of the home": {func(s *v1alpha1.SystemSpec) { s.Script.Results.Path = "../x" }, `must not contain ".."`},
+		"no script":                   {func(s *v1alpha1.SystemSpec) { s.Script = nil }, "machines need a script"},
+		"root by name alone":          {func(s *v1alpha1.SystemSpec) { s.Machines[0].User = "root" }, "set user: root and runAsUser: 0, or neither"},
+		"a count that cannot be read": {func(s *v1alpha1.SystemSpec) { s.Machines[0].Count = "three" }, "spec.machines[0].count"},
+		"a path out of the home":      {func(s *v1alpha1.SystemSpec) { s.Script.Results.Path = "../x" }, `must not contain ".."`},
 		"an axis of every sweep": {func(s *v1alpha1.SystemSpec) { s.Script.Results.Axes[0].Name = "clients" },
 			"is the name of another axis or of a parameter"},
 		"a column twice": {func(s *v1alpha1.SystemSpec) { s.Script.Results.Numbers[0].Column = "scheme" }, "a column is one thing"},
@@ -44,7 +44,7 @@ func TestSystemsWithMachinesAreChecked(t *testing.T) {
 			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: `^(?P<scheme>\w+)`}, {Name: "up", Pattern: "ready", Machine: "node-2", File: "log"}}
 			s.Script.Results.Window = &v1alpha1.RowWindow{From: "row", To: "up"}
 		}},
-		"a pattern that is none": {func(s *v1alpha1.SystemSpec) { s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: "("}} },
+		"a pattern that cannot be read": {func(s *v1alpha1.SystemSpec) { s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: "("}} },
 			"spec.script.marks[0].pattern: Invalid value: \"(\": is no regular expression"},
 		"a mark twice": {func(s *v1alpha1.SystemSpec) {
 			s.Script.Marks = []v1alpha1.Mark{{Name: "row", Pattern: "a"}, {Name: "row", Pattern: "b"}}

@@ -160,7 +160,7 @@ func TestNetworksAndFaultsThatAreRefused(t *testing.T) {
 			s.Faults[0].EveryPoint = true
 		}, []string{"spec.faults[1].nodeKill.mode", "together with fault crash"}},
 		"a machine in a shaped network": {fault(v1alpha1.Fault{NodeKill: &v1alpha1.NodeKill{Mode: "Machine", Target: *zero}}), []string{"spec.faults[1].nodeKill.mode", "together with a shaped network"}},
-		"the machine of whoever leads":  {fault(v1alpha1.Fault{NodeKill: &v1alpha1.NodeKill{Mode: "Machine", Target: v1alpha1.Target{Role: "leader"}}}), []string{"spec.faults[1].nodeKill.target.role", "known before the run"}},
+		"the machine of the leader":     {fault(v1alpha1.Fault{NodeKill: &v1alpha1.NodeKill{Mode: "Machine", Target: v1alpha1.Target{Role: "leader"}}}), []string{"spec.faults[1].nodeKill.target.role", "known before the run"}},
 		"a machine that loses its disk": {fault(v1alpha1.Fault{NodeKill: &v1alpha1.NodeKill{Mode: "Machine", Disk: "Lose", Target: *zero}}), []string{"spec.faults[1].nodeKill.disk", "keeps its disks"}},
 		"an unknown role":               {fault(v1alpha1.Fault{Pause: &v1alpha1.Pause{Target: v1alpha1.Target{Role: "laeder"}}}), []string{"spec.faults[1].pause.target.role", `"laeder"`, `did you mean "leader"?`}},
 		"a role among groups":           {partition(v1alpha1.Partition{Groups: []v1alpha1.Target{{Role: "leader"}, *zero}}), []string{"spec.faults[1].partition.groups[0].role", "known to that replica alone"}},
@@ -206,7 +206,7 @@ func TestNetworksAndFaultsThatAreRefused(t *testing.T) {
 		}, []string{"spec.faults[1].partition.flap.period", `"10ms"`, "shortens the last cut"}},
 		"too few clients to misbehave": {behavior("5%", params("batch", 2)), []string{"spec.faults[1].clientBehavior.share", `"5%"`, "is 0 of 10 clients"}},
 		"all clients misbehave":        {behavior("100%", params("batch", 2)), []string{"spec.faults[1].clientBehavior.share", "is 10 of 10 clients"}},
-		"a behavior nobody knows":      {behavior("30%", params("bath", 2)), []string{"spec.faults[1].clientBehavior.parameters[bath]", `did you mean "batch"?`}},
+		"an unknown behavior":          {behavior("30%", params("bath", 2)), []string{"spec.faults[1].clientBehavior.parameters[bath]", `did you mean "batch"?`}},
 		"a behavior out of bounds":     {behavior("30%", params("batch", 65)), []string{"spec.faults[1].clientBehavior.parameters[batch]", `"65"`, "at most 64"}},
 		"a fault of a profile that replaces none": {func(s *v1alpha1.ExperimentSpec) {
 			s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Faults: []v1alpha1.Fault{{Name: "crsh", At: "0s", Pause: &v1alpha1.Pause{Target: *zero}}}}}

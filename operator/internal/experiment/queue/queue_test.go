@@ -41,21 +41,21 @@ func TestDecide(t *testing.T) {
 		want    State            // of a-0
 		message string
 	}{
-		"alone":                              {entries: []Entry{waits("a", 0)}, want: Start, message: "all nodes to itself"},
-		"behind one that runs":               {entries: []Entry{waits("a", 0), runs("b", 1)}, want: Queued, message: "Waiting for trial b-0, which has all nodes."},
-		"behind one that came before":        {entries: []Entry{waits("a", 1), waits("b", 0)}, want: Queued, message: "Waiting for trial b-0, which comes before it on all nodes."},
-		"before one that came after":         {entries: []Entry{waits("a", 0), waits("b", 1)}, want: Start},
-		"before one of a lower priority":     {entries: []Entry{with(waits("a", 1), func(e *Entry) { e.Priority = 1 }), waits("b", 0)}, want: Start},
-		"behind one of a higher priority":    {entries: []Entry{waits("a", 0), with(waits("b", 1), func(e *Entry) { e.Priority = 1 })}, want: Queued},
-		"in another pool":                    {entries: []Entry{waits("a", 1, "x"), runs("b", 0, "y")}, want: Start, message: "pool x to itself"},
-		"in the same pool":                   {entries: []Entry{waits("a", 1, "x", "y"), runs("b", 0, "y", "z")}, want: Queued, message: "which has pool y."},
-		"any node is all pools":              {entries: []Entry{waits("a", 1), runs("b", 0, "y")}, want: Queued, message: "which has pool y."},
-		"a pool is of any node":              {entries: []Entry{waits("a", 1, "x"), runs("b", 0)}, want: Queued, message: "which has pool x."},
-		"a pool kept for one that waits":     {entries: []Entry{waits("a", 2, "y"), waits("b", 1, "x", "y"), runs("c", 0, "x")}, want: Queued, message: "b-0, which comes before it on pool y."},
-		"a pool that nobody before it wants": {entries: []Entry{waits("a", 2, "z"), waits("b", 1, "x", "y"), runs("c", 0, "x")}, want: Start},
-		"nothing kept for who has no room":   {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": InsufficientResources}, want: Start},
-		"nothing kept for who never fits":    {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": Unschedulable}, want: Start},
-		"nothing kept for want of quota":     {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": QuotaExceeded}, want: Start},
+		"alone":                                {entries: []Entry{waits("a", 0)}, want: Start, message: "all nodes to itself"},
+		"behind one that runs":                 {entries: []Entry{waits("a", 0), runs("b", 1)}, want: Queued, message: "Waiting for trial b-0, which has all nodes."},
+		"behind one that came before":          {entries: []Entry{waits("a", 1), waits("b", 0)}, want: Queued, message: "Waiting for trial b-0, which comes before it on all nodes."},
+		"before one that came after":           {entries: []Entry{waits("a", 0), waits("b", 1)}, want: Start},
+		"before one of a lower priority":       {entries: []Entry{with(waits("a", 1), func(e *Entry) { e.Priority = 1 }), waits("b", 0)}, want: Start},
+		"behind one of a higher priority":      {entries: []Entry{waits("a", 0), with(waits("b", 1), func(e *Entry) { e.Priority = 1 })}, want: Queued},
+		"in another pool":                      {entries: []Entry{waits("a", 1, "x"), runs("b", 0, "y")}, want: Start, message: "pool x to itself"},
+		"in the same pool":                     {entries: []Entry{waits("a", 1, "x", "y"), runs("b", 0, "y", "z")}, want: Queued, message: "which has pool y."},
+		"any node is all pools":                {entries: []Entry{waits("a", 1), runs("b", 0, "y")}, want: Queued, message: "which has pool y."},
+		"a pool is of any node":                {entries: []Entry{waits("a", 1, "x"), runs("b", 0)}, want: Queued, message: "which has pool x."},
+		"a pool kept for one that waits":       {entries: []Entry{waits("a", 2, "y"), waits("b", 1, "x", "y"), runs("c", 0, "x")}, want: Queued, message: "b-0, which comes before it on pool y."},
+		"a pool that no trial before it wants": {entries: []Entry{waits("a", 2, "z"), waits("b", 1, "x", "y"), runs("c", 0, "x")}, want: Start},
+		"nothing kept for who has no room":     {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": InsufficientResources}, want: Start},
+		"nothing kept for who never fits":      {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": Unschedulable}, want: Start},
+		"nothing kept without quota":           {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": QuotaExceeded}, want: Start},
 		"kept for whom trials are in the way": {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": Queued}, want: Queued,
 			message: "b-0, which comes before it"},
 		"no room itself":                  {entries: []Entry{waits("a", 1)}, room: map[string]State{"a-0": InsufficientResources}, want: InsufficientResources, message: "lacks a-0"},
@@ -87,7 +87,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestDecideAboutNobody(t *testing.T) {
+func TestDecideAboutNoTrial(t *testing.T) {
 	if d, err := Decide("a-0", []Entry{waits("b", 0)}, nil); err == nil {
 		t.Errorf("decided %+v about a trial that is not there", d)
 	}

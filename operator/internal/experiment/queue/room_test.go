@@ -123,7 +123,7 @@ func TestRoom(t *testing.T) {
 			message: []string{"2 replica pods find no node", "Of 2 nodes: 2 with too little cpu (4 free at most)"}},
 		"too many pods for a node": {nodes: []corev1.Node{machine("n", "", "4", "8Gi")}, pods: alike(111, "client", "", "", ""), want: Unschedulable,
 			message: []string{"1 client pod finds no node (each asks for no CPU and no memory)"}},
-		"somebody else is there": {nodes: []corev1.Node{machine("n", "", "4", "8Gi")}, there: []corev1.Pod{there("n", "3", false)}, pods: alike(1, "replica", "", "2", ""),
+		"another pod is there": {nodes: []corev1.Node{machine("n", "", "4", "8Gi")}, there: []corev1.Pod{there("n", "3", false)}, pods: alike(1, "replica", "", "2", ""),
 			want: InsufficientResources, message: []string{"beside what else runs there", "with too little cpu (1 free at most)"}},
 		"another trial is there": {nodes: []corev1.Node{machine("n", "", "4", "8Gi")}, there: []corev1.Pod{there("n", "3", true)}, pods: alike(1, "replica", "", "2", ""),
 			want: Queued, message: []string{"other trials on its pools to be over"}},
@@ -151,7 +151,7 @@ func TestRoom(t *testing.T) {
 			pods: wanting(alike(3, "replica", "", "", ""), "rdma/hca", "1"), want: Unschedulable, message: []string{"1 replica pod finds no node (each asks for rdma/hca 1)", "1 with too little rdma/hca (0 free at most)"}},
 		"huge pages": {nodes: []corev1.Node{offering(machine("n", "", "4", "8Gi"), "hugepages-2Mi", "64Mi")},
 			pods: wanting(alike(2, "replica", "", "", ""), "hugepages-2Mi", "48Mi"), want: Unschedulable, message: []string{"1 replica pod finds no node (each asks for hugepages-2Mi"}},
-		"a node that is told of twice": {nodes: []corev1.Node{machine("n", "", "4", "8Gi"), machine("n", "", "4", "8Gi")}, pods: alike(2, "replica", "", "4", ""), want: Unschedulable},
+		"a node that is listed twice": {nodes: []corev1.Node{machine("n", "", "4", "8Gi"), machine("n", "", "4", "8Gi")}, pods: alike(2, "replica", "", "4", ""), want: Unschedulable},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

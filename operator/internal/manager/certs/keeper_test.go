@@ -236,7 +236,7 @@ func TestTwoManagersBegin(t *testing.T) {
 }
 
 // A certificate of cert-manager is served as it is, and never written.
-func TestSomebodyElsesCertificate(t *testing.T) {
+func TestACertificateOfAnother(t *testing.T) {
 	clk := clocktesting.NewFakeClock(start)
 	c := cluster(t, interceptor.Funcs{})
 	k := keeper(t, c, clk, true, func(o *Options) { o.External, o.Names, o.Lifetimes = true, nil, Lifetimes{} })

@@ -144,17 +144,17 @@ func TestWhatIsNoUseIsMadeAnew(t *testing.T) {
 		now  time.Time
 		want string
 	}{
-		"empty":                 {nil, start, "tls.crt is missing"},
-		"no key":                {without(keyKey), start, "tls.key is missing"},
-		"another key":           {with(keyKey, other[keyKey]), start, "tls.crt"},
-		"no authority":          {without(keyTrusted), start, "ca.crt is missing"},
-		"nothing in it":         {with(keyTrusted, []byte("x")), start, "ca.crt holds no certificate"},
-		"untrusted":             {with(keyTrusted, other[keyTrusted]), start, "unknown authority"},
-		"made by somebody else": {without(keySigning), start, "signing.crt is missing"},
-		"signs nothing":         {with(keySigning, good[keyCert]), start, "signing.crt"},
-		"for other names":       {elsewhere, start, "is valid for assay-webhook.elsewhere.svc, not"},
-		"expired":               {good, start.Add(2 * year.Authority), "expired"},
-		"all well":              {good, start, ""},
+		"empty":                   {nil, start, "tls.crt is missing"},
+		"no key":                  {without(keyKey), start, "tls.key is missing"},
+		"another key":             {with(keyKey, other[keyKey]), start, "tls.crt"},
+		"no authority":            {without(keyTrusted), start, "ca.crt is missing"},
+		"nothing in it":           {with(keyTrusted, []byte("x")), start, "ca.crt holds no certificate"},
+		"untrusted":               {with(keyTrusted, other[keyTrusted]), start, "unknown authority"},
+		"made by another program": {without(keySigning), start, "signing.crt is missing"},
+		"signs nothing":           {with(keySigning, good[keyCert]), start, "signing.crt"},
+		"for other names":         {elsewhere, start, "is valid for assay-webhook.elsewhere.svc, not"},
+		"expired":                 {good, start.Add(2 * year.Authority), "expired"},
+		"all well":                {good, start, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			next, why, err := renew(tc.data, names, year, tc.now)

@@ -140,7 +140,7 @@ func TestWhoMayTalk(t *testing.T) {
 		want  int
 	}{
 		"no token":                 {"", true, http.StatusUnauthorized},
-		"a token nobody knows":     {"stranger", true, http.StatusUnauthorized},
+		"an unknown token":         {"stranger", true, http.StatusUnauthorized},
 		"a pod of no trial":        {"u9", true, http.StatusForbidden},
 		"a pod of a trial":         {"u1", true, http.StatusOK},
 		"a manager without a lead": {"u1", false, http.StatusServiceUnavailable},

@@ -36,7 +36,7 @@ func TestIdentify(t *testing.T) {
 		"not known":               {authenticationv1.TokenReviewStatus{User: pod, Audiences: []string{protocol.Audience}}, ""},
 		"audiences are not known": {authenticationv1.TokenReviewStatus{Authenticated: true, User: pod}, ""},
 		"for another audience":    {authenticationv1.TokenReviewStatus{Authenticated: true, User: pod, Audiences: []string{"api"}}, ""},
-		"somebody who is no pod":  {authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: []string{protocol.Audience}}, ""},
+		"a user that is no pod":   {authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: []string{protocol.Audience}}, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

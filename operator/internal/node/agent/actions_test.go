@@ -276,7 +276,7 @@ func TestAKillEmptiesVolumesAndDelaysNoOtherAction(t *testing.T) {
 	m.finish(t)
 }
 
-func TestOnlyWhoeverHasTheRoleActs(t *testing.T) {
+func TestOnlyThePodWithTheRoleActs(t *testing.T) {
 	if err := onlyRolesAct(t); err != nil {
 		t.Error(err)
 	}

@@ -72,10 +72,10 @@ func TestDifferencesAreToldInWords(t *testing.T) {
 		"the other half":         {shaping.Table{{Address: address(1), Out: want[0].In}, {Address: address(2), Out: want[1].In}}, "the link from far: asked delay 50ms, but delay 0s holds; the link from lossy: asked delay 5ms, loss 50%, but delay 0s holds"},
 		"one is missing":         {want[1:], "the link from far is not shaped; asked: delay 50ms"},
 		"nothing":                {nil, "the link from far is not shaped; asked: delay 50ms; the link from lossy is not shaped; asked: delay 5ms, loss 50%"},
-		"one that nobody asked": {change(func(t shaping.Table) shaping.Table {
+		"one that was not asked": {change(func(t shaping.Table) shaping.Table {
 			return append(t, shaping.Peer{Address: address(3), In: shaping.Link{Delay: ms}})
 		}), "the link from near is shaped (delay 1ms), which nobody asked"},
-		"somebody else altogether": {change(func(t shaping.Table) shaping.Table { return append(t, shaping.Peer{Address: address(9)}) }), "the link from 10.0.0.9 is shaped (delay 0s), which nobody asked"},
+		"another pod altogether": {change(func(t shaping.Table) shaping.Table { return append(t, shaping.Peer{Address: address(9)}) }), "the link from 10.0.0.9 is shaped (delay 0s), which nobody asked"},
 	}
 	for name, tc := range cases {
 		if got := difference(want, tc.got, shaping.Ingress, neighbours); got != tc.want {
@@ -194,7 +194,7 @@ func TestPathsThatAreLong(t *testing.T) {
 		tolerance time.Duration
 		want      int // things that are wrong
 	}{
-		"nobody shapes":                                 {},
+		"no shaper":                                     {},
 		"nothing is asked, and a fault will":            {backend: shaping.NFQueue},
 		"the same, where the experiment tolerates more": {backend: shaping.NFQueue, tolerance: 20 * time.Millisecond},
 		"a delay is asked":                              {backend: shaping.NFQueue, link: shaping.Link{Delay: 10 * time.Millisecond}, want: 2},

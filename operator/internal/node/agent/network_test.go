@@ -669,7 +669,7 @@ func TestAnAgentRestartedInTheMiddleOfAFaultRepeatsNothingAndForgetsNothing(t *t
 	dialPeer(t).awaitBeat(t, time.Now())
 }
 
-func TestAKillThatNobodyRevivesEndsWithTheRun(t *testing.T) {
+func TestAKillWithoutARevivalEndsWithTheRun(t *testing.T) {
 	if !inHub(t) {
 		return
 	}

@@ -60,7 +60,7 @@ func TestAPodThatIsDeletedInTheRunHandsOverItsLogs(t *testing.T) {
 
 // A pod whose token is void already, as when it is deleted without grace, or that reaches no
 // manager, ends all the same, and soon.
-func TestAPodThatNobodyKnowsAnyMoreEndsAtOnce(t *testing.T) {
+func TestAPodThatTheManagerForgotEndsAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer int
 		within time.Duration // and as long again, on a busy machine

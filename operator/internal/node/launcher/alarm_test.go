@@ -106,7 +106,7 @@ func shootAll(t *testing.T) error {
 	return nil
 }
 
-func TestAnAlarmThatIsTakenBackSignalsNobody(t *testing.T) {
+func TestAnAlarmThatIsTakenBackSignalsNoProcess(t *testing.T) {
 	for name, takeBack := range map[string]func(*alarm){
 		"disarmed": func(a *alarm) {
 			if err := a.disarm(); err != nil {
@@ -303,7 +303,7 @@ func awaitState(pid int, want string) []string {
 	}
 }
 
-func TestAPauseThatIsCalledOffStopsNobody(t *testing.T) {
+func TestAPauseThatIsCalledOffStopsNoProcess(t *testing.T) {
 	b := newBox(t, boxOptions{first: true})
 	b.start(`trap 'exit 3' TERM; touch $DIR/grown; while :; do sleep 0.01; done`)
 	b.awaitFile("grown")

@@ -621,7 +621,7 @@ func unpack(t *testing.T, file string) map[string]string {
 	}
 }
 
-func TestAMirrorWhoseReaderIsStuckLosesOutputAndSaysSo(t *testing.T) {
+func TestAMirrorWhoseReaderIsStuckLosesOutputAndReportsIt(t *testing.T) {
 	read, write := io.Pipe()
 	m := newMirror(write)
 	line := []byte(strings.Repeat("x", 99) + "\n")

@@ -49,7 +49,7 @@ func TestConfigValidate(t *testing.T) {
 		"some misbehave": {func(c *Config) {
 			c.FirstClient, c.Misbehaving = 4, &Misbehaving{Clients: []int32{4, 5}, Driver: c.Driver}
 		}, ""},
-		"nobody misbehaves": {func(c *Config) { c.Misbehaving = &Misbehaving{Driver: c.Driver} }, "misbehaving.clients is empty"},
+		"no client misbehaves": {func(c *Config) { c.Misbehaving = &Misbehaving{Driver: c.Driver} }, "misbehaving.clients is empty"},
 		"others misbehave": {func(c *Config) {
 			c.FirstClient, c.Misbehaving = 4, &Misbehaving{Clients: []int32{6}, Driver: c.Driver}
 		}, "misbehaving.clients[0] is 6; this generator's clients are 4 to 5"},

@@ -216,12 +216,12 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		keys   s3.Credentials
 		want   string
 	}{
-		"wrong secret":    {nil, s3.Credentials{AccessKeyID: keys.AccessKeyID, SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
-		"unknown key":     {nil, s3.Credentials{AccessKeyID: "nobody", SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
-		"no such bucket":  {func(c *s3.Config) { c.Bucket = "none" }, keys, v1alpha1.ReasonStoreBucketMissing},
-		"nobody is there": {func(c *s3.Config) { c.Endpoint = "http://" + nobody }, keys, v1alpha1.ReasonStoreUnreachable},
-		"no such host":    {func(c *s3.Config) { c.Endpoint = "http://store.invalid" }, keys, v1alpha1.ReasonStoreUnreachable},
-		"no TLS there":    {func(c *s3.Config) { c.Endpoint = "https://" + server.Address }, keys, v1alpha1.ReasonStoreCertificate},
+		"wrong secret":       {nil, s3.Credentials{AccessKeyID: keys.AccessKeyID, SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
+		"unknown key":        {nil, s3.Credentials{AccessKeyID: "nobody", SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
+		"no such bucket":     {func(c *s3.Config) { c.Bucket = "none" }, keys, v1alpha1.ReasonStoreBucketMissing},
+		"no server is there": {func(c *s3.Config) { c.Endpoint = "http://" + nobody }, keys, v1alpha1.ReasonStoreUnreachable},
+		"no such host":       {func(c *s3.Config) { c.Endpoint = "http://store.invalid" }, keys, v1alpha1.ReasonStoreUnreachable},
+		"no TLS there":       {func(c *s3.Config) { c.Endpoint = "https://" + server.Address }, keys, v1alpha1.ReasonStoreCertificate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := server.Config()

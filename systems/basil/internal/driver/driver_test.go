@@ -112,7 +112,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-func TestNobodyIsThere(t *testing.T) {
+func TestNoServerIsThere(t *testing.T) {
 	s := start(t, false)
 	s.Greet(hello)
 	if said := s.Refused(); !strings.Contains(said, "connect") {

@@ -174,17 +174,17 @@ func TestUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		"nothing":        {nil, 2, "run or load"},
-		"unknown":        {[]string{"lead"}, 2, `"lead" is neither`},
-		"help":           {[]string{"run", "--help"}, 0, "-attempt-timeout"},
-		"no members":     {[]string{"run"}, 2, "--members is needed"},
-		"shards":         {[]string{"run", "--members=a:1", "--shards=2"}, 2, "one log for all keys"},
-		"attempt":        {[]string{"run", "--members=a:1", "--attempt-timeout=1us"}, 2, "want 1ms to 1m"},
-		"value size":     {[]string{"load", "--members=a:1", "--value-size=0"}, 2, "value size is 0"},
-		"unknown flag":   {[]string{"load", "--member=x"}, 2, "-member"},
-		"argument":       {[]string{"load", "now"}, 2, `"now": there are no arguments`},
-		"wrong address":  {[]string{"load", "--members=http://a:1"}, 1, "want HOST:PORT"},
-		"nobody listens": {[]string{"load", "--members=127.0.0.1:1", "--timeout=100ms"}, 1, "deadline exceeded"},
+		"nothing":           {nil, 2, "run or load"},
+		"unknown":           {[]string{"lead"}, 2, `"lead" is neither`},
+		"help":              {[]string{"run", "--help"}, 0, "-attempt-timeout"},
+		"no members":        {[]string{"run"}, 2, "--members is needed"},
+		"shards":            {[]string{"run", "--members=a:1", "--shards=2"}, 2, "one log for all keys"},
+		"attempt":           {[]string{"run", "--members=a:1", "--attempt-timeout=1us"}, 2, "want 1ms to 1m"},
+		"value size":        {[]string{"load", "--members=a:1", "--value-size=0"}, 2, "value size is 0"},
+		"unknown flag":      {[]string{"load", "--member=x"}, 2, "-member"},
+		"argument":          {[]string{"load", "now"}, 2, `"now": there are no arguments`},
+		"wrong address":     {[]string{"load", "--members=http://a:1"}, 1, "want HOST:PORT"},
+		"no server listens": {[]string{"load", "--members=127.0.0.1:1", "--timeout=100ms"}, 1, "deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c, out := code(t, tc.args...); c != tc.code || !strings.Contains(out, tc.want) {

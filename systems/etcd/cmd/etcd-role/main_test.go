@@ -13,15 +13,15 @@ func TestCodes(t *testing.T) {
 		code int
 		says bool
 	}{
-		"leads":          {[]string{"leads", alone, "--timeout=1m"}, 0, false},
-		"nobody follows": {[]string{"follows", alone, "--timeout=1m"}, 1, true},
-		"nobody listens": {[]string{"leads", "--address=127.0.0.1:1"}, 1, true},
-		"wrong address":  {[]string{"leads", "--address=host"}, 1, true},
-		"no role":        {nil, 2, true},
-		"unknown role":   {[]string{"rules"}, 2, true},
-		"unknown flag":   {[]string{"leads", "--adr=x"}, 2, false}, // flag says it
-		"argument":       {[]string{"leads", "now"}, 2, true},
-		"help":           {[]string{"leads", "--help"}, 0, false},
+		"leads":             {[]string{"leads", alone, "--timeout=1m"}, 0, false},
+		"no member follows": {[]string{"follows", alone, "--timeout=1m"}, 1, true},
+		"no server listens": {[]string{"leads", "--address=127.0.0.1:1"}, 1, true},
+		"wrong address":     {[]string{"leads", "--address=host"}, 1, true},
+		"no role":           {nil, 2, true},
+		"unknown role":      {[]string{"rules"}, 2, true},
+		"unknown flag":      {[]string{"leads", "--adr=x"}, 2, false}, // flag says it
+		"argument":          {[]string{"leads", "now"}, 2, true},
+		"help":              {[]string{"leads", "--help"}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, err := run(t.Context(), tc.args)

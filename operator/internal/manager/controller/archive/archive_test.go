@@ -477,7 +477,7 @@ func TestAnExperimentIsStored(t *testing.T) {
 
 // A user who may write a trial's ConfigMap could once have the manager decode and store any text.
 // The status has the digest of what the manager wrote, and the manager decodes nothing else.
-func TestResultsThatSomebodyChangedAreNotStored(t *testing.T) {
+func TestResultsThatAUserChangedAreNotStored(t *testing.T) {
 	s := newStage(t)
 	s.complete()
 	stored := &corev1.ConfigMap{}

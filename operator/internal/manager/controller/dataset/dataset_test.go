@@ -233,7 +233,7 @@ func TestPreparedOncePerNode(t *testing.T) {
 
 // A recipe that fails is told of with its last lines, on the node where it failed, and not tried on
 // the others; nothing is tried again before somebody acts.
-func TestAFailedRecipeIsToldOf(t *testing.T) {
+func TestAFailedRecipeIsReported(t *testing.T) {
 	s := newStage(t, 2).claim()
 	s.ask()
 	s.reconcile()

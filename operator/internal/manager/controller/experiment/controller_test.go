@@ -316,7 +316,7 @@ func TestDeletionAndRebirth(t *testing.T) {
 }
 
 // A ConfigMap of somebody else is not overwritten; when it is gone the results are stored.
-func TestResultsOfSomebodyElse(t *testing.T) {
+func TestResultsOfAnotherExperiment(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
 	s.settle()

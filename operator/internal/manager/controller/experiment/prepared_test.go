@@ -17,7 +17,7 @@ import (
 // What trials share of their prepare steps is there until the last of them is over. A Secret of
 // that name that the experiment does not own stays.
 func TestSharedPreparedSecretGoesWithTheLastTrial(t *testing.T) {
-	for name, tc := range map[string]struct{ owned bool }{"the experiment's": {true}, "somebody else's": {false}} {
+	for name, tc := range map[string]struct{ owned bool }{"the experiment's": {true}, "another's": {false}} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.create(builders.System("basil").Set(func(spec *v1alpha1.SystemSpec) {

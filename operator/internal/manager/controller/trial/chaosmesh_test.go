@@ -272,11 +272,11 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"nobody acts on the object": {
+		"no controller acts on the object": {
 			fault: split(), happens: func(c *chaosPlay) { c.at(2 * time.Second); c.at(5100 * time.Millisecond) },
 			reason: v1alpha1.ReasonFaultNotConfirmed, says: "when it was to end, nothing had acted on NetworkChaos trial-0-cm-1; see whether Chaos Mesh's controller runs.",
 		},
-		"nobody acts on the object for as long as is tolerated": {
+		"no controller acts on the object for as long as is tolerated": {
 			fault:   objectOf("TimeChaos", "14s", `{"timeOffset": "-1h"}`),
 			happens: func(c *chaosPlay) { c.at(2 * time.Second); c.at(12500 * time.Millisecond) },
 			reason:  v1alpha1.ReasonFaultNotConfirmed, says: "11s after the planned instant, nothing had acted on TimeChaos",
@@ -305,7 +305,7 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 			fault: objectOf("NetworkChaos", "3s", `{"action": "nonsense"}`), happens: func(c *chaosPlay) { c.at(2 * time.Second) },
 			reason: v1alpha1.ReasonFaultNotConfirmed, says: "the NetworkChaos was refused: ",
 		},
-		"somebody deletes the object": {
+		"a user deletes the object": {
 			fault: split(), happens: func(c *chaosPlay) {
 				c.at(2 * time.Second)
 				if err := c.env.Client.Delete(c.t.Context(), c.must()); err != nil {

@@ -25,9 +25,9 @@ func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 		label string // of the trial
 		stays bool
 	}{
-		"the trial's":     {label: "trial-0"},
-		"another's":       {label: "trial-1", stays: true},
-		"somebody else's": {stays: true},
+		"the trial's": {label: "trial-0"},
+		"another's":   {label: "trial-1", stays: true},
+		"another's":   {stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, nil)

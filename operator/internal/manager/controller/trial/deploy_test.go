@@ -22,7 +22,7 @@ import (
 
 // Objects that could not be made were tried for ever, while the trial held its pools and only the
 // manager's log knew why.
-func TestWhatCannotBeMadeIsToldOfAndHasADeadline(t *testing.T) {
+func TestWhatCannotBeMadeIsReportedAndHasADeadline(t *testing.T) {
 	for name, tc := range map[string]struct {
 		obstacle func(p *play) client.Object
 		words    string
@@ -39,7 +39,7 @@ func TestWhatCannotBeMadeIsToldOfAndHasADeadline(t *testing.T) {
 			}
 			return quota
 		}},
-		"an object of somebody else": {words: "exists and belongs to something else: delete it", obstacle: func(p *play) client.Object {
+		"an object of another": {words: "exists and belongs to something else: delete it", obstacle: func(p *play) client.Object {
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Service()}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
 			if err := p.env.Client.Create(t.Context(), service); err != nil {
 				t.Fatal(err)

@@ -78,7 +78,7 @@ func TestAnEndedPodHoldsNoTrial(t *testing.T) {
 		"runs, and is being deleted": {corev1.PodRunning, true, "1 of kind Pod"},
 		"has ended well":             {corev1.PodSucceeded, true, ""},
 		"has failed":                 {corev1.PodFailed, true, ""},
-		"ended, and nobody deletes it: deleteAll does": {corev1.PodSucceeded, false, "1 of kind Pod"},
+		"ended, and no controller deletes it: deleteAll does": {corev1.PodSucceeded, false, "1 of kind Pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, nil)

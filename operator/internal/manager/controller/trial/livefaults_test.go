@@ -13,7 +13,7 @@ import (
 )
 
 // While the clients run, the trial says how far they are and which faults took effect.
-func TestARunningTrialTellsOfItsClientsAndFaults(t *testing.T) {
+func TestARunningTrialReportsItsClientsAndFaults(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
 	p.agents.obey() // the crash of the experiment, planned for 1 s before t = 0, is carried out

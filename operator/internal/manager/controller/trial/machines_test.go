@@ -254,7 +254,7 @@ func TestMachinesThatAreNotReset(t *testing.T) {
 		"the control plane": {func(m *machinePlay) {
 			annotate(m, func(n *corev1.Node) { n.Labels = map[string]string{machines.LabelControlPlane: ""} })
 		}, []string{"control plane"}},
-		"somebody else's pod": {func(m *machinePlay) { m.stranger("cni", daemon); m.stranger("shop", nil) }, []string{"/shop runs", "no part of the trial"}},
+		"a pod of another user": {func(m *machinePlay) { m.stranger("cni", daemon); m.stranger("shop", nil) }, []string{"/shop runs", "no part of the trial"}},
 		"a client of the trial": {func(m *machinePlay) {
 			m.stranger("client", func(p *corev1.Pod) {
 				p.Labels = map[string]string{v1alpha1.LabelTrial: m.key.Name, v1alpha1.LabelPodType: v1alpha1.PodTypeClient, "batch.kubernetes.io/job-completion-index": "9"}

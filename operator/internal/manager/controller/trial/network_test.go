@@ -176,7 +176,7 @@ func TestWhyNetworksEndTrials(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonNetworkWrong, says: []string{"r0 -> r2", "the directions are swapped: asked 20ms there and 30ms back, measured 30.1ms there and 20.1ms back"},
 		},
-		"a pair that nobody measured": {
+		"a pair that was not measured": {
 			network: func(_ *testing.T, r []string, pod string, n *protocol.NetworkReport) {
 				if pod == r[0] {
 					n.Links = nil
@@ -332,7 +332,7 @@ func TestWhatNetworksDoToResults(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonSucceeded, network: unprobed,
 		},
-		"probes of which nobody told in the end": {reason: v1alpha1.ReasonNetworkNotConfirmed, network: func(_ *testing.T, r []string, pod string, n *protocol.NetworkReport) {
+		"probes that were not reported in the end": {reason: v1alpha1.ReasonNetworkNotConfirmed, network: func(_ *testing.T, r []string, pod string, n *protocol.NetworkReport) {
 			n.Watched = pod != r[0]
 		}},
 		"canaries that are slow": {reason: v1alpha1.ReasonNetworkLate, network: slow},

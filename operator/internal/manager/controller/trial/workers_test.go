@@ -21,7 +21,7 @@ import (
 
 // One worker did everything: while it looked for room for a trial that waited, or for the objects
 // of one trial, all others stood still.
-func TestTrialsThatRunWaitForNobody(t *testing.T) {
+func TestRunningTrialsWaitForNoOtherTrial(t *testing.T) {
 	for name, blocks := range map[string]func(waiting client.ObjectKey, o any, namespace string) bool{
 		"a look for room": func(_ client.ObjectKey, o any, namespace string) bool {
 			_, pods := o.(*corev1.PodList)

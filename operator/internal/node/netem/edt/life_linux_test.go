@@ -140,7 +140,7 @@ func TestARemovalLosesLittle(t *testing.T) {
 }
 
 // Whatever somebody does to the device, Read tells, and Apply mends what is ours.
-func TestWhatSomebodyChangedIsSeenAndMended(t *testing.T) {
+func TestWhatAnotherProgramChangedIsSeenAndMended(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()
 	before := p.state()
@@ -225,7 +225,7 @@ func TestWhatSomebodyChangedIsSeenAndMended(t *testing.T) {
 	}
 }
 
-func TestHealthTellsOfPacketsThatFQDropped(t *testing.T) {
+func TestHealthReportsPacketsThatFQDropped(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()
 	p.mustApply(s, map[netip.Addr]shaping.Link{p.four: {Delay: 500 * time.Millisecond}})

@@ -169,18 +169,18 @@ func TestAPacketGetsItsDepartureTime(t *testing.T) {
 		wantPriority, wantVerdict uint32
 		untouched                 bool
 	}{
-		"IPv4":                      {to: peer4, wantVerdict: unspec},
-		"IPv6":                      {to: peer6, wantVerdict: unspec},
-		"an IPv4 address of nobody": {to: netip.MustParseAddr("198.51.100.8"), wantVerdict: unspec, untouched: true},
-		"an IPv6 address of nobody": {to: netip.MustParseAddr("2001:db8::8"), wantVerdict: unspec, untouched: true},
-		"one of nobody with a priority of control": {to: netip.MustParseAddr("198.51.100.8"), in: buffer{Priority: 7}, wantPriority: 7, wantVerdict: unspec, untouched: true},
-		"a priority of control":                    {to: peer4, in: buffer{Priority: 7}, wantVerdict: unspec},
-		"the same below a class":                   {to: peer4, in: buffer{Priority: 0x10007}, wantVerdict: unspec},
-		"another priority":                         {to: peer4, in: buffer{Priority: 6}, wantPriority: 6, wantVerdict: unspec},
-		"a time of its own, soon":                  {to: peer4, in: buffer{Tstamp: far}, wantBase: far, wantVerdict: unspec},
-		"a time of its own, past":                  {to: peer4, in: buffer{Tstamp: 1}, wantVerdict: unspec},
-		"a time by the clock on the wall":          {to: peer4, in: buffer{Tstamp: uint64(time.Now().UnixNano())}, wantVerdict: unspec},
-		"a time too far away":                      {to: peer4, in: buffer{Tstamp: monotonicAhead(t, time.Minute)}, wantVerdict: unspec},
+		"IPv4":                       {to: peer4, wantVerdict: unspec},
+		"IPv6":                       {to: peer6, wantVerdict: unspec},
+		"an IPv4 address of no peer": {to: netip.MustParseAddr("198.51.100.8"), wantVerdict: unspec, untouched: true},
+		"an IPv6 address of no peer": {to: netip.MustParseAddr("2001:db8::8"), wantVerdict: unspec, untouched: true},
+		"one of no peer with a priority of control": {to: netip.MustParseAddr("198.51.100.8"), in: buffer{Priority: 7}, wantPriority: 7, wantVerdict: unspec, untouched: true},
+		"a priority of control":                     {to: peer4, in: buffer{Priority: 7}, wantVerdict: unspec},
+		"the same below a class":                    {to: peer4, in: buffer{Priority: 0x10007}, wantVerdict: unspec},
+		"another priority":                          {to: peer4, in: buffer{Priority: 6}, wantPriority: 6, wantVerdict: unspec},
+		"a time of its own, soon":                   {to: peer4, in: buffer{Tstamp: far}, wantBase: far, wantVerdict: unspec},
+		"a time of its own, past":                   {to: peer4, in: buffer{Tstamp: 1}, wantVerdict: unspec},
+		"a time by the clock on the wall":           {to: peer4, in: buffer{Tstamp: uint64(time.Now().UnixNano())}, wantVerdict: unspec},
+		"a time too far away":                       {to: peer4, in: buffer{Tstamp: monotonicAhead(t, time.Minute)}, wantVerdict: unspec},
 	}
 	p := loaded(t, shaping.Table{{Address: peer4, Out: shaping.Link{Delay: delay}}, {Address: peer6, Out: shaping.Link{Delay: delay}}})
 	for name, tc := range cases {

@@ -95,7 +95,7 @@ func within(t *testing.T, what string, took []time.Duration, want, most time.Dur
 	}
 }
 
-func TestADeviceOfSomebodyElseIsRefused(t *testing.T) {
+func TestADeviceOfAnotherProgramIsRefused(t *testing.T) {
 	index := func(p *pods) int { return p.link.Attrs().Index }
 	cases := map[string]struct {
 		set  func(p *pods) error

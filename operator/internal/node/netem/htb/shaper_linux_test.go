@@ -359,7 +359,7 @@ func TestAFullQueueIsNotHealthy(t *testing.T) {
 	}
 }
 
-func TestARootQdiscOfSomebodyElseIsRefused(t *testing.T) {
+func TestARootQdiscOfAnotherProgramIsRefused(t *testing.T) {
 	a, b := pods(t)
 	a.Do(func() error {
 		link, err := netlink.LinkByName(nettest.Device)
@@ -422,7 +422,7 @@ func TestWhatIsChangedByHandIsFound(t *testing.T) {
 	}
 }
 
-func TestCheckNeedsNoMoreThanItSays(t *testing.T) {
+func TestCheckNeedsAtMostWhatItSays(t *testing.T) {
 	a, _ := pods(t)
 	before := a.Qdiscs()
 	a.Do(func() error { return only(unix.CAP_NET_ADMIN) })

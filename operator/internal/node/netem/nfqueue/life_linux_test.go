@@ -217,10 +217,10 @@ func TestWhatIsChangedByHandIsSeenAndPutBack(t *testing.T) {
 		"a rule before it": {func(c *nftables.Conn) {
 			c.InsertRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{&expr.Verdict{Kind: expr.VerdictAccept}}})
 		}, "its rules are"},
-		"the table is gone":       {func(c *nftables.Conn) { c.DelTable(table) }, "10.77.0.1 is not in the kernel's set"},
-		"the chain is gone":       {func(c *nftables.Conn) { c.FlushChain(chain); c.DelChain(chain) }, "is missing or not hooked"},
-		"a peer is gone":          {func(c *nftables.Conn) { _ = c.SetDeleteElements(set, element(a.IPv4(1))) }, "10.77.0.1 is not in the kernel's set"},
-		"a peer nobody asked for": {func(c *nftables.Conn) { _ = c.SetAddElements(set, element(a.IPv4(7))) }, "10.77.0.7 is in the kernel's set and in no table"},
+		"the table is gone":             {func(c *nftables.Conn) { c.DelTable(table) }, "10.77.0.1 is not in the kernel's set"},
+		"the chain is gone":             {func(c *nftables.Conn) { c.FlushChain(chain); c.DelChain(chain) }, "is missing or not hooked"},
+		"a peer is gone":                {func(c *nftables.Conn) { _ = c.SetDeleteElements(set, element(a.IPv4(1))) }, "10.77.0.1 is not in the kernel's set"},
+		"a peer that was not asked for": {func(c *nftables.Conn) { _ = c.SetAddElements(set, element(a.IPv4(7))) }, "10.77.0.7 is in the kernel's set and in no table"},
 	}
 	for name, tc := range cases {
 		if err := s.Apply(want); err != nil {

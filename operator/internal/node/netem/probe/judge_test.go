@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 		"the same round trip otherwise": {asked, path, seen(30*msec, 27100*time.Microsecond), []string{
 			"Early: us-0 -> eu-1: asked 45ms one way, measured 30ms, which is too short (tolerance 0.5ms)",
 			"Late: eu-1 -> us-0: asked 12ms one way, measured 27.1ms (tolerance 0.5ms, path 0.04ms)"}},
-		"nobody answers": {asked, path, Measurement{Peer: peerAddress, Sent: 7},
+		"no peer answers": {asked, path, Measurement{Peer: peerAddress, Sent: 7},
 			[]string{"Silent: us-0 <-> eu-1: asked 45ms out and 12ms back, but none of 7 probes was answered"}},
 		"nothing can be sent": {asked, path, Measurement{Peer: peerAddress, Sent: 7, SendError: "send: operation not permitted"},
 			[]string{"Silent: us-0 <-> eu-1: asked 45ms out and 12ms back, but none of 7 probes was answered (send: operation not permitted)"}},

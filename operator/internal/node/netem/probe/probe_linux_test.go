@@ -88,7 +88,7 @@ func TestMeasureOverLoopback(t *testing.T) {
 	}
 }
 
-func TestMeasureNobody(t *testing.T) {
+func TestMeasureNoPeer(t *testing.T) {
 	if measured, err := Measure(t.Context(), Config{}, nil, Options{}); err != nil || len(measured) != 0 {
 		t.Errorf("%v, %v", measured, err)
 	}

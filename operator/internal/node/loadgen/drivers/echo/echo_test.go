@@ -139,7 +139,7 @@ func TestDriverConnectsAgain(t *testing.T) {
 	}
 }
 
-func TestCloseEndsRequestsUnderWay(t *testing.T) {
+func TestCloseEndsRunningRequests(t *testing.T) {
 	got := make(chan []byte, 1)
 	d := New(misbehaving(t, func(c net.Conn) { got <- readOne(c) }), time.Minute)
 	s, err := d.Session(0)

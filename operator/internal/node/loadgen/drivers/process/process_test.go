@@ -296,7 +296,7 @@ func TestClose(t *testing.T) {
 }
 
 // Close must free the clients at once, however long the program takes.
-func TestCloseEndsRequestsUnderWay(t *testing.T) {
+func TestCloseEndsRunningRequests(t *testing.T) {
 	d, _ := start(t, "silent", nil)
 	done := make(chan loadgen.Result)
 	go func() { done <- open(t, d, 10).Do(loadgen.Request{Attempt: 1}) }()

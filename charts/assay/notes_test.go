@@ -36,7 +36,7 @@ func notes(t *testing.T, flags ...string) string {
 	return said.Data["notes"]
 }
 
-// Whoever may not have privileged namespaces was told of no other way.
+// Anyone who may not have privileged namespaces was told about no other way.
 func TestNotesOfferBothProfiles(t *testing.T) {
 	for namespace, flags := range map[string][]string{"papers": nil, "lab": {"--set=namespaces={lab}"}} {
 		said := notes(t, flags...)

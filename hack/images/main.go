@@ -163,7 +163,7 @@ func parse(r io.Reader, base map[string]string) ([]binary, error) {
 	return all, sc.Err()
 }
 
-// present leaves out what was not asked for and what does not exist, and says so.
+// present leaves out what was not asked for and what does not exist, and reports it.
 func present(root string, all []binary, only []string) []binary {
 	var got []binary
 	noEntrypoint := map[string]bool{}
@@ -304,8 +304,8 @@ func pack(name, out, arch string, bs []binary, files map[string]string) (row str
 	return row, nil
 }
 
-// layer holds one binary, or a tree of files with their modes and symbolic links. Of directories it
-// holds those that are not there by the files in them, with the mode that these get.
+// layer holds one binary, or a tree of files with their modes and symbolic links. It holds
+// directories that are there only by the files in them, with the mode that these get.
 func layer(dst, src string) (imagetar.Layer, error) {
 	l := imagetar.NewLayer()
 	if info, err := os.Stat(src); err != nil || !info.IsDir() {

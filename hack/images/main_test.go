@@ -67,8 +67,8 @@ func TestPresentHasWhatTheClusterHas(t *testing.T) {
 	}
 }
 
-// What is built for the cluster is asked for by name and architecture; packages are in the
-// directory of binaries.
+// Programs that are built for the cluster are asked for by name and architecture; packages are in
+// the directory of binaries.
 func TestLocate(t *testing.T) {
 	root := t.TempDir()
 	script := filepath.Join(root, "hack", "images", "program.sh")

@@ -112,9 +112,8 @@ func TestALibraryFromElsewhereIsFoundInTheImage(t *testing.T) {
 	}
 }
 
-// A directory may be the root of a Debian, as debootstrap makes it: its links, empty and closed
-// directories and special modes are in the image, and what its package manager has downloaded is
-// not.
+// A directory may be the root of a Debian, as debootstrap makes it. Its links, empty and closed
+// directories and special modes are in the image. The downloads of its package manager are not.
 func TestAnImageOfADebianRoot(t *testing.T) {
 	dir := t.TempDir()
 	for _, below := range []string{"usr/bin", "usr/share", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/cache/apt/archives", "srv", "var/tmp"} {

@@ -54,7 +54,7 @@ func TestImagesAreReproducible(t *testing.T) {
 	}
 }
 
-// Binaries need nothing from an image: no loader, no library, no user but nobody.
+// Binaries need nothing from an image: no loader, no library, no user but the unprivileged one.
 func TestBinariesAreStatic(t *testing.T) {
 	root, list := program(t)
 	out := filepath.Join(root, "out")
@@ -76,7 +76,7 @@ func TestBinariesAreStatic(t *testing.T) {
 	}
 }
 
-// What is said to be in an image is what the linker has noted in each of its binaries.
+// An image's list of contents is what the linker has noted in each of its binaries.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable() // a Go binary with a module and no other
 	if err != nil {

@@ -32,7 +32,7 @@ type lane struct {
 	builds []string      // packages that it runs as programs or in images
 }
 
-// What a cluster lane runs: images of our programs, by the chart, on nodes of the recipe.
+// A cluster lane runs images of our programs, by the chart, on nodes of the recipe.
 var (
 	clusterInputs = []string{"charts", "config", "experiments", "hack/cluster", "hack/images", "hack/node-image", "hack/deploy.sh", "hack/test/lanes.txt"}
 	programs      = []string{"./operator/cmd/...", "./systems/..."}
@@ -96,8 +96,8 @@ const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBound
 // of all they import.
 var racing = []string{"operator/internal/node/launcher/...", "operator/internal/node/loadgen/...", "operator/internal/results", "operator/internal/results/parsers", "systems/..."}
 
-// places are lanes of packages by where these lie; the first that fits decides. Of all others,
-// those that import a server are in api, and the rest is in unit.
+// places are lanes of packages by where these lie; the first that fits decides. The others that
+// import a server are in api, and the rest is in unit.
 var places = []struct{ pattern, lanes string }{
 	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt says
 	{"operator/internal/node/agent/...", "kernel"}, {"operator/internal/node/netem/...", "kernel"},
@@ -159,7 +159,7 @@ func packages(ctx context.Context, r rules) (map[string][]string, error) {
 	return found, nil
 }
 
-// output of a program that tells of the repository.
+// output of a program that reports the repository.
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()

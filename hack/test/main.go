@@ -4,10 +4,10 @@
 //	test -further [-within=40m] LANE...
 //	test -passes
 //
-// A lane is a set of tests with the same needs; lanes.go lists them. Lanes that
-// are joined by a comma run beside each other. prepare.sh provides what a lane
-// needs. gotestsum runs the tests and repeats those that failed once, if they
-// are at most three; the end of the output names tests that passed only then.
+// A lane is a set of tests with the same needs; lanes.go lists them. Lanes that are joined by a
+// comma run beside each other. The script prepare.sh provides what a lane needs. Then gotestsum
+// runs the tests and repeats those that failed once, if they are at most three. The end of the
+// output names tests that passed only then.
 //
 // With -strict a run proves something or fails:
 //   - every test that lanes.txt names for a lane that ran has passed,

@@ -132,7 +132,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// What one lane skips and another passes has passed.
+// A test that one lane skips and another passes has passed.
 func TestSkipThatPassesElsewhere(t *testing.T) {
 	s := &sum{}
 	for lane1, end := range map[string]string{"kernel": "skip", "vm": "pass"} {

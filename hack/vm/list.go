@@ -95,7 +95,8 @@ func (t tests) all() []string {
 	return names
 }
 
-// verdict is a line of -test.v=test2json. What a test logs of another one's output has no mark.
+// verdict is a line of -test.v=test2json. Lines that a test logs of another one's output have no
+// mark.
 var verdict = regexp.MustCompile(`^\x16--- (PASS|FAIL|SKIP): (\S+)`)
 
 // outcomes of tests by name.

@@ -38,7 +38,7 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-// A test that is gone, failed, or is skipped or has a part that is, is told of.
+// A test that is gone, failed, or is skipped or has a part that is, is told about.
 func TestWrong(t *testing.T) {
 	list := tests{pkg: "p", names: []string{"TestX", "TestY"}}
 	parts := tests{pkg: "p", names: []string{"TestX"}, parts: []string{"EDT"}}
@@ -65,7 +65,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// What runs once more is what failed: a whole test, or the parts that did.
+// The tests that failed run once more: a whole test, or the parts that did.
 func TestFailed(t *testing.T) {
 	parts := tests{pkg: "p", names: []string{"TestX"}, parts: []string{"EDT", "Netem", "NFQueue"}}
 	for name, tc := range map[string]struct {

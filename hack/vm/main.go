@@ -1,5 +1,5 @@
-// Command vm runs tests in a virtual machine with a stock Debian kernel: those that need more of a
-// kernel than the machine at hand has, or time that is exact.
+// Command vm runs tests in a virtual machine with a stock Debian kernel. They need more of a kernel
+// than the machine at hand has, or time that is exact.
 //
 //	vm -kernel DIRECTORY [-json] [-timeout 30m] [-run REGEXP] [PACKAGE...]
 //

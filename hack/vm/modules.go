@@ -10,7 +10,7 @@ import (
 )
 
 // wanted are the modules that the tests of package netem, of those below it, and of package agent
-// need. What they depend on comes with them.
+// need. Their dependencies come with them.
 var wanted = []string{
 	"veth", "bridge", "dummy",
 	"sch_fq", "sch_netem", "sch_htb", "sch_ingress", "sch_tbf", "sch_prio",

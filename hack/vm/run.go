@@ -26,7 +26,7 @@ const listFile = "hack/vm/tests.txt"
 const mostAgain = 3
 
 // test runs the tests and returns the exit status. Listed tests that failed run once more, in
-// another boot, if they are few: on a busy host qemu may end a timer of the machine some
+// another boot, if they are few. On a busy host qemu may end a timer of the machine some
 // milliseconds late, see main.go.
 func (o options) test(ctx context.Context) (status int, err error) {
 	if o.kernel == "" || o.run != "" && len(o.packages) == 0 {

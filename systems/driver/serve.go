@@ -35,7 +35,7 @@ type request struct {
 }
 
 // Serve carries a session on until bye, the end of input, or an error, of which the load generator
-// has been told. What is under way then is abandoned. When ctx ends, so do all attempts.
+// has been told. Attempts that run then are abandoned. When ctx ends, so do all attempts.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, system System) error {
 	s := &session{system: system, out: newOutput(out)}
 	working, stop := context.WithCancel(ctx)

@@ -35,9 +35,9 @@ type System interface {
 	// as long as the session. An error ends the session.
 	Connect(ctx context.Context, hello Hello) error
 	// Begin starts an attempt and returns at once. The System calls end once when it is over, from
-	// any goroutine: with nil for a commit, or with an error as a Transactor returns one. ctx ends
-	// with the request's timeout, when the client begins its next attempt, and with the session.
-	// What is said after that is dropped, but for the timeout.
+	// any goroutine. It does so with nil for a commit, or with an error as a Transactor returns
+	// one. The context ends with the request's timeout, when the client begins its next attempt,
+	// and with the session. Answers after that are dropped, but for the timeout.
 	Begin(ctx context.Context, attempt Attempt, end func(error))
 	// Close releases what Connect took, when all attempts have been abandoned, and returns the
 	// counters of the whole run: 256 at most. Serve calls it if it called Connect. The load
@@ -53,7 +53,8 @@ var ErrAborted = errors.New("aborted")
 // attempt's time is up.
 var ErrTimeout = errors.New("timeout")
 
-// outcome of an attempt in the words of the protocol; "" if nobody waits for it any more.
+// outcome of an attempt in the words of the protocol; "" if the client does not wait for it any
+// more.
 func outcome(ctx context.Context, err error) (name, detail string) {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

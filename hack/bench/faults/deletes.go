@@ -237,8 +237,8 @@ func watch(args []string) error {
 }
 
 // howEnded is the exit status of a process that has ended, as "exit 0" or "signal 9". Its parent
-// must have reaped it, which takes a moment, and the kernel be 6.15 or later; otherwise nobody but
-// the parent knows, and it is "".
+// must have reaped it, which takes a moment, and the kernel be 6.15 or later; otherwise only the
+// parent knows, and it is "".
 func howEnded(fd int) string {
 	for range 100 {
 		info := struct { // struct pidfd_info of linux/pidfd.h, its first version

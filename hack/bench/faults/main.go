@@ -1,15 +1,15 @@
-// Command bench-faults measures on the cluster of "make deploy" how punctual faults are: the
-// instants at which kills and pauses were confirmed against those that were planned, and how far
-// apart the targets of one fault were hit. Beside them, in the same run, it deletes pods through
-// the API and measures from the request to the death of their processes, which it sees on the
-// nodes: these must be containers of the docker here, as those of kind are. Where Chaos Mesh is
-// installed (hack/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
+// Command bench-faults measures on the cluster of "make deploy" how punctual faults are. It
+// compares the instants at which kills and pauses were confirmed with those that were planned. It
+// also measures how far apart the targets of one fault were hit. Beside them, in the same run, it
+// deletes pods through the API and measures from the request to the death of their processes. It
+// sees these on the nodes, which must be containers of the docker here, as those of kind are. Where
+// Chaos Mesh is installed (hack/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
 //
 //	bench-faults -kubeconfig PATH [-trials 3] [-times 23]
 //
 // It is run from the repository's root. It makes the namespace assay-bench-faults and removes it
 // again. The machine's load average is printed before each part, since the tails are mostly
-// somebody else's use of the processors.
+// another's use of the processors.
 package main
 
 import (
@@ -170,8 +170,8 @@ func (b *bench) verdicts(kills, pauses []shot) {
 	b.punctual("pauses, planned to confirmed", pauses)
 	b.together("kill silent", kills, began)
 	b.together("kill dead", kills, confirmed)
-	// Not how far apart they were seen to have stopped: a thread of each has to run for that, and
-	// its launcher to see it, on few processors one after the other.
+	// It is not how far apart they were seen to have stopped. A thread of each has to run for that,
+	// and its launcher to see it, on few processors one after the other.
 	b.together("pause signalled", pauses, began)
 }
 

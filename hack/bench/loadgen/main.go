@@ -1,11 +1,11 @@
 // Command bench-loadgen measures what the load generator costs and how precisely it sends, against
-// bounds. It compares with the least that a Go program can do, measured in the same run: a bare
-// loop that writes a message to a TCP connection and reads it back.
+// bounds. It compares with the least that a Go program can do, measured in the same run. That is a
+// bare loop that writes a message to a TCP connection and reads it back.
 //
 // The echo server is pinned to one processor, the generator to another. The machine is rarely
-// quiet, so rates vary by tens of percent; the bound on the generator's cost is therefore on the
-// ratio of requests per second of the generator's own CPU time, the median of rounds in which both
-// take turns.
+// quiet, so rates vary by tens of percent. Therefore the bound on the generator's cost is on a
+// ratio: requests per second of the generator's own CPU time. It is the median of rounds in which
+// both take turns.
 //
 //	bench-loadgen -loadgen PATH [-rounds 5] [-length 2s]
 package main
@@ -151,7 +151,7 @@ func (b *bench) pair(conns int, oursFirst bool) (bare, ours measured, err error)
 
 // openLoop measures how precisely requests are sent. Other processes on the generator's processor
 // delay it like any other, by milliseconds each time. When the bound is not met and we may, it is
-// measured again as a real-time process, which only the kernel can delay: that tells the
+// measured again as a real-time process, which only the kernel can delay. That tells the
 // generator's own lag from the machine's.
 func (b *bench) openLoop(rate float64) error {
 	fmt.Printf("\nopen loop at half of the most, %.0f requests/s, %d clients, %v each (real-time: %v)\n", rate, openLoopConns, 2*b.length, realtimeLength)
@@ -192,7 +192,7 @@ func (b *bench) realtimePacing(rate float64, arrivals string) (pacing, error) {
 }
 
 // realtimeLength is the length of a measurement as a real-time process. The kernel takes the
-// processor away for 50 ms of each second from such processes that use more than 95% of it; in less
+// processor away for 50 ms of each second from such processes that use more than 95% of it. In less
 // than a second they are left alone.
 const realtimeLength = 600 * time.Millisecond
 

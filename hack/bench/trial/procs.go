@@ -17,7 +17,7 @@ const tick = 10 * time.Millisecond
 // kthreadd is the parent of the kernel's threads.
 const kthreadd = 2
 
-// process as /proc/<pid>/stat tells of it.
+// process as /proc/<pid>/stat reports it.
 type process struct {
 	comm     string
 	parent   int

@@ -10,8 +10,7 @@
 //	manifest.json     -> read by `docker load` of every version
 //	blobs/sha256/...     layers, configs and manifests, each once
 //
-// What it does not do: pull, unpack, or merge layers of a base image. Every
-// image starts from scratch.
+// It does not pull, unpack, or merge layers of a base image. Every image starts from scratch.
 package imagetar
 
 import (

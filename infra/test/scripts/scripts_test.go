@@ -1,6 +1,6 @@
-// Package scripts tests the shell scripts of infra/ without a machine: they are clean by
-// shellcheck's rules, and what sets a machine up does so, says so, and puts everything back, on
-// files that stand for the kernel's.
+// Package scripts tests the shell scripts of infra/ without a machine. They are clean by
+// shellcheck's rules. A script that sets a machine up does so, says so, and puts everything back,
+// on files that stand for the kernel's.
 package scripts
 
 import (
@@ -163,7 +163,7 @@ func TestMachine(t *testing.T) {
 			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
 			report: []string{"label machine.assay.dev/governor=mixed", "not-set governor: asked for performance, it is mixed"},
 		},
-		// Nobody had made the folder of the notes when swap was the first thing to be noted: every
+		// The folder of the notes did not exist when swap was the first thing to be noted: every
 		// apply to such a machine ended there.
 		"swap, on a machine where nothing is noted yet": {
 			kernel: with(map[string]string{swaps: swapping, forward: "1", instances: "65536"}), complete: true,

@@ -249,7 +249,7 @@ func TestSoftwareIsInstalledUntilItIsComplete(t *testing.T) {
 	})
 }
 
-// What cannot be put back for want of a mirror is named, and all the rest is done.
+// A change that cannot be put back without a mirror is named, and all the rest is done.
 func TestReleaseWithoutAMirror(t *testing.T) {
 	m := newDebian(t, map[string]string{installed: "systemd\nsystemd-timesyncd", configuration: "root = \"/data\"\ndisabled_plugins = [\"cri\"]", "unreachable": ""})
 	before := m.everything(t)

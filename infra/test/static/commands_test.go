@@ -11,7 +11,7 @@ import (
 )
 
 // The command that writes a lost kubeconfig again lost Assay's release: the helm provider, without
-// a cluster, took it for gone.
+// a cluster, believed that it was gone.
 func TestALostKubeconfigIsWrittenWithoutAssay(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(terraform.Infra(t), "modules/kubeadm-cluster/README.md"))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/infra/test/terraform"
 )
 
-// The rules that let SSH in were nobody's dependency: destroy deleted them first, and then gave
-// machines up as dead that it could not reach any more.
+// The rules that let SSH in were no resource's dependency. Destroy deleted them first, and then
+// gave machines up as dead that it could not reach any more.
 func TestTheWayToMachinesStaysUntilTheyAreGivenBack(t *testing.T) {
 	for root, made := range map[string]string{"openstack": "module.instances.openstack_", "libvirt": "module.vms.libvirt_"} {
 		t.Run(root, func(t *testing.T) {

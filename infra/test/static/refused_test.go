@@ -167,8 +167,8 @@ func TestMisspeltFieldsAreRefused(t *testing.T) {
 					values[v] = misspelt["hosts"]
 				}
 			}
-			// Of libvirt and OpenStack nobody answers, which is an error, too: the sentences are
-			// what is wanted.
+			// No libvirt or OpenStack answers, which is an error, too: the sentences are what is
+			// wanted.
 			out, err := d.Run(t, "plan", "-no-color", "-var-file=example.tfvars", d.Variables(t, values))
 			message := terraform.Message(out)
 			for _, v := range variables {

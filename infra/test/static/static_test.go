@@ -194,8 +194,8 @@ func versions(lock []byte) []string {
 	return lines
 }
 
-// Roots whose providers need nobody at the other end are planned as a user plans them, with their
-// example.
+// Roots whose providers need no server at the other end are planned as a user plans them, with
+// their example.
 func TestPlanOfExamples(t *testing.T) {
 	for _, root := range roots(t) {
 		t.Run(root, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// What modules without providers make of their variables, as they are applied.
+// These are the variables that modules without providers make, as they are applied.
 func TestRendered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		module    string
@@ -294,7 +294,7 @@ func TestRendered(t *testing.T) {
 	}
 }
 
-// What kubeadm is told: the module's own rendering, of the inventory's hosts.
+// kubeadm gets the module's own rendering, of the inventory's hosts.
 func TestKubeadmConfiguration(t *testing.T) {
 	t.Parallel()
 	in := terraform.Initialised(t, "modules/inventory")

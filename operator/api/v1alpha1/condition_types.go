@@ -218,7 +218,7 @@ const (
 	ReasonClientFailed = "ClientFailed"
 	// ReasonLoadEndedEarly: a client ended before the measurement window did.
 	ReasonLoadEndedEarly = "LoadEndedEarly"
-	// ReasonClientSilent: a client told of no request at all, though others did.
+	// ReasonClientSilent: a client told about no request at all, though others did.
 	ReasonClientSilent = "ClientSilent"
 	// ReasonRunLost: the run was released and its pods are gone; it is not repeated silently.
 	ReasonRunLost = "RunLost"

@@ -67,7 +67,7 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 		if r := p.tryUntil(s, beforeDeleting, err); r.state != done {
 			return r
 		}
-		// Then only its conditions tell of it.
+		// Then only its conditions report it.
 		late = late.With(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored,
 			"After %v, what is known of the trial could not be stored: %s.", StoreGrace, err)
 	}

@@ -45,7 +45,7 @@ func (p *deploy) run(ctx context.Context, s *scope) Result {
 	if r.err == nil {
 		return r
 	}
-	// An error is told of and has the deadline of the phase, since the trial holds its pools
+	// An error is told about and has the deadline of the phase, since the trial holds its pools
 	// meanwhile. It is not returned: the controller would wait longer and longer until it tries
 	// again, beyond the deadline.
 	return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "trying again what failed: %s", r.err).Within(RetryPoll)

@@ -142,8 +142,8 @@ func (s *scope) longestRoundTrip() time.Duration {
 	return linkcheck.LongestRoundTrip(s.rendered.pods)
 }
 
-// probesOver is when no agent's probes of the window are under way any more: those that
-// were sent last are given their time, a second at most.
+// probesOver is when no agent's probes of the window are in flight any more: those that were sent
+// last are given their time, a second at most.
 func (s *scope) probesOver() time.Time {
 	settle := time.Second
 	if s.rendered != nil {

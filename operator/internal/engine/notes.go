@@ -9,14 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/analysis/validity"
 )
 
-// MostFaultNotes is how many actions of faults of one trial are told of: a partition that flaps
+// MostFaultNotes is how many actions of faults of one trial are told about: a partition that flaps
 // comes and goes thousands of times. All are in its results.
 const MostFaultNotes = 200
 
-// noteFaults tells of every action of a fault as soon as it is known what became of it: which pod,
+// noteFaults reports every action of a fault as soon as it is known what became of it: which pod,
 // what, when, and whether it was seen to hold. over: nothing more will be known, so that an action
-// whose time has come and of which nothing is known is told of as failed. What was told is kept in
-// memory only: a manager that takes over tells of it again rather than never.
+// whose time has come and of which nothing is known is told about as failed. What was told is kept
+// in memory only: a manager that takes over reports it again rather than never.
 func (s *scope) noteFaults(ctx context.Context, to Experiment, over bool) {
 	if s.rendered == nil || s.trial.Status.ZeroUnixNanos == 0 {
 		return

@@ -53,15 +53,15 @@ type Remains struct {
 	Gone string
 }
 
-// Record keeps what is known of a trial, so that another process can carry it on. Whoever writes
+// Record keeps what is known of a trial, so that another process can carry it on. Anyone who writes
 // does so under the version that was read: what another process wrote is never overwritten.
 type Record interface {
 	// System is the trial's System as it was when the experiment was accepted. A LostError ends the
 	// trial.
 	System(ctx context.Context, trial *v1alpha1.Trial) (*v1alpha1.SystemSpec, error)
-	// Save writes the status of a trial that was read as before, and then tells of events. The
-	// error is ErrConflict if the trial has changed since. Where only messages changed, it may
-	// write nothing and say after how long to save again.
+	// Save writes the status of a trial that was read as before, and then reports events. The error
+	// is ErrConflict if the trial has changed since. Where only messages changed, it may write
+	// nothing and say after how long to save again.
 	Save(ctx context.Context, before, trial *v1alpha1.Trial, events []Event) (hold time.Duration, err error)
 	// Release is what CreateRelease has written, with the incarnations of the last
 	// SaveIncarnations. The error is a LostError if there is none.
@@ -129,7 +129,7 @@ type Experiment interface {
 	// Progress publishes the clients' progress. conflict: the trial has changed since it was read,
 	// and nothing is published. Else both get their new version.
 	Progress(ctx context.Context, before, trial *v1alpha1.Trial, p protocol.TrialProgress) (conflict bool, err error)
-	// Faults tells of faults in the order in which they are given: of all of them, or of none.
+	// Faults reports faults in the order in which they are given: of all of them, or of none.
 	Faults(ctx context.Context, trial *v1alpha1.Trial, notes []FaultNote) error
 }
 

@@ -13,7 +13,7 @@ import (
 // phase does one part of a trial's life. It reads what was observed, and writes no condition: that
 // is left to the engine.
 type phase interface {
-	// condition is the one that tells of the phase.
+	// condition is the one that reports the phase.
 	condition() string
 	run(ctx context.Context, s *scope) Result
 }

@@ -43,8 +43,8 @@ func (p *run) run(ctx context.Context, s *scope) Result {
 	}
 	soon, err := s.injection.Due(ctx)
 	if err != nil {
-		// It is tried again until the trial is judged, which is then for want of what the records
-		// would say.
+		// It is tried again until the trial is judged, which is then without what the records would
+		// say.
 		logr.FromContextOrDiscard(ctx).Info("What Chaos Mesh has done cannot be read or written down", "err", err.Error())
 		soon = injectionPoll
 	}

@@ -15,8 +15,8 @@ import (
 
 // giveUpInterrupted says of the trials that an earlier process began and did not end that they do
 // not count: their pods ended with it, or are removed now. Only this process knows why. The engine
-// would find their pods gone, blame the environment, and count the hours in which nothing ran. What
-// is left of them to do, the engine does.
+// would find their pods gone, blame the environment, and count the hours in which nothing ran. The
+// engine does what is left of them to do.
 func giveUpInterrupted(objects *folder.Store, now time.Time) error {
 	all, _ := objects.List(folder.Trials, folder.Namespace, nil)
 	for _, object := range all {

@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A trial that was cut was judged by its pods, which were gone: it counted as disturbed by the
-// environment for as long as nobody started the command again, and used up disturbances.retryFor.
+// A trial that was cut was judged by its pods, which were gone. It counted as disturbed by the
+// environment until the user started the command again, and used up disturbances.retryFor.
 func TestATrialThatWasCutIsGivenUpAsInterrupted(t *testing.T) {
 	began := metav1.NewMicroTime(time.Now().Add(-12 * time.Hour))
 	for name, tc := range map[string]struct {

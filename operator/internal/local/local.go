@@ -1,12 +1,12 @@
-// Package local carries experiments out on one machine, without a cluster: the controllers and the
-// coordinator that a manager has run in this process, over objects in a folder (package folder),
-// and pods run on this machine (package node).
+// Package local carries experiments out on one machine, without a cluster. The controllers and the
+// coordinator of a manager run in this process, over objects in a folder (package folder). Pods run
+// on this machine (package node).
 //
 //	Experiment, System -> folder <- experiment, admission, trial controllers -> StatefulSets, Jobs -> node -> containers
 //	                                       coordinator <------- agents, in the pods' network -------------------'
 //
-// Nothing of a trial is decided here. What one machine cannot do is refused before anything runs:
-// see Refusals.
+// Nothing of a trial is decided here. Experiments that one machine cannot carry out are refused
+// before anything runs: see Refusals.
 package local
 
 import (
@@ -41,8 +41,8 @@ type Running struct {
 	ended chan error
 }
 
-// Stop ends it, and returns when nothing of it is left. What is not complete goes on when it is
-// started again.
+// Stop ends it, and returns when nothing of it is left. An experiment that is not complete goes on
+// when it is started again.
 func (r *Running) Stop() error {
 	r.stop()
 	return <-r.ended

@@ -111,8 +111,8 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 func (o Options) datasetBytes() string { return filepath.Join(o.Cache, "datasets", "bytes") }
 
 // shareDatasets has the store keep data sets where they outlive the experiment, and makes the claim
-// that the owner of a cluster makes. A set whose bytes somebody deleted is forgotten, and is
-// prepared again.
+// that the owner of a cluster makes. A set whose bytes were deleted is forgotten, and is prepared
+// again.
 func (o Options) shareDatasets(objects *folder.Store) error {
 	bytes := o.datasetBytes()
 	if err := os.MkdirAll(bytes, 0o750); err != nil {
@@ -174,7 +174,7 @@ func (o Options) manager(ctx context.Context, cfg *rest.Config, machine *node.Ma
 	}
 	experiments := &experiment.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Checks: admit.Checks,
-		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) }, Environment: o.environment(), //nolint:forbidigo // the seed of an experiment that names none is nobody's to repeat
+		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) }, Environment: o.environment(), //nolint:forbidigo // the seed of an experiment that names none need not be repeated
 	}
 	return mgr, experiments.SetupWithManager(mgr)
 }

@@ -60,8 +60,8 @@ func TestHistogramPercentilesOfMerged(t *testing.T) {
 	}
 }
 
-// The p-th percentile is exceeded by no more than 100-p percent. The library rounds to the nearest
-// rank below, too: the 99th percentile of 556 durations was the 550th, where it is the 551st.
+// The p-th percentile is exceeded by at most 100-p percent. The library rounds to the nearest rank
+// below, too: the 99th percentile of 556 durations was the 550th, where it is the 551st.
 func TestPercentileIsOfTheNearestRank(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 99, 100, 101, 160, 556, 999, 1000, 1001, 12345} {
 		h := NewHistogram()

@@ -13,8 +13,8 @@ import (
 //	contended = late x others / (busy - interrupts)
 //
 // While a canary waits, another thread has the processor: one of the trial's own, in a system that
-// has more to do than its machine can, or somebody else's. The kernel does not say whose, so
-// waiting is put down to both by the processor time that they had.
+// has more to do than its machine can, or another's. The kernel does not say whose, so waiting is
+// put down to both by the processor time that they had.
 type MachineUse struct {
 	// Machine is the ID of the boot, or the node's name where that is not known. Nodes are those of
 	// its nodes that had pods of the trial.

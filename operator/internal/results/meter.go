@@ -198,9 +198,9 @@ func (m *Meter) Resources() *Resources {
 	return r
 }
 
-// togetherMax is the most that all containers used in one second: not more than the sum of what
-// each used most, which were other seconds perhaps. Where bins are wider than a second only that
-// sum is known.
+// togetherMax is the most that all containers used in one second: at most the sum of what each used
+// most, which were other seconds perhaps. Where bins are wider than a second only that sum is
+// known.
 func (m *Meter) togetherMax(sum float64) float64 {
 	if m.interval != time.Second {
 		return sum

@@ -15,7 +15,7 @@ type WindowCheck struct {
 
 // Transient is whether a window has one level, and what is at its start that is unlike the rest.
 type Transient struct {
-	// Steady: leaving it out changes the mean by no more than is tolerated, or than noise does.
+	// Steady: leaving it out moves the mean by less than is tolerated, or less than noise does.
 	Steady bool `json:"steady"`
 	// Millis that it lasts, at most half of the window.
 	Millis float64 `json:"millis"`

@@ -23,7 +23,7 @@ const (
 )
 
 // LeaveOut remembers with the trial that an object found no room in the cluster while the store did
-// not take it, so that whoever reads the results is told.
+// not take it, so that anyone who reads the results is told.
 func (c *Cluster) LeaveOut(ctx context.Context, o Object) error {
 	name := o.Key
 	if m := inTrial.FindStringSubmatch(o.Key); m != nil {

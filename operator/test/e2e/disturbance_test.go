@@ -116,7 +116,7 @@ func (e *env) leader(t *testing.T) string {
 	return pod
 }
 
-// Whoever deletes an experiment gets the cluster back, and keeps what was measured until then.
+// Anyone who deletes an experiment gets the cluster back, and keeps what was measured until then.
 func TestDeleteMidTrial(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)

@@ -31,9 +31,9 @@ func (e *env) enforce(t *testing.T, profile string) {
 }
 
 // The evaluation that the README promises, where pods may do nothing: each kill is carried out,
-// told of, and said to have been without silence. Where the profile does not admit pods that shape,
-// that is said when the experiment is applied. The nodes pull the images first, by pods that such a
-// namespace admits, too.
+// told about, and said to have been without silence. Where the profile does not admit pods that
+// shape, that is said when the experiment is applied. The nodes pull the images first, by pods that
+// such a namespace admits, too.
 func TestRestricted(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)

@@ -426,7 +426,7 @@ func TestCatalogueFollowsFromFiles(t *testing.T) {
 	}
 }
 
-// Whoever looks for a figure runs it at two sizes: smoke on a laptop, testbed on machines.
+// Anyone who looks for a figure runs it at two sizes: smoke on a laptop, testbed on machines.
 func TestExperimentsHaveTheProfiles(t *testing.T) {
 	for _, file := range experimentFiles(t) {
 		exp := readExperiment(t, file)

@@ -69,7 +69,7 @@ func TestAHealthyClusterIsLeftAlone(t *testing.T) {
 
 // In the middle of an experiment the release is upgraded to another version whose certificates live
 // for seconds, these and their authority are renewed, and all is rolled back. Each trial runs once;
-// no call to a webhook is refused for want of a manager or of trust.
+// no call to a webhook is refused without a manager or of trust.
 func TestUpgradeAndRollback(t *testing.T) {
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })

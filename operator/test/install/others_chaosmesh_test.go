@@ -279,8 +279,8 @@ func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (l
 	return leader, inForce
 }
 
-// confirmed reports whether a manager has written down that it saw the fault in force, for whoever
-// follows it.
+// confirmed reports whether a manager has written down that it saw the fault in force, for anyone
+// who follows it.
 func (o *owner) confirmed(ctx context.Context, u *unstructured.Unstructured) bool {
 	list := &corev1.ConfigMapList{}
 	err := o.List(ctx, list, client.InNamespace(u.GetNamespace()), client.MatchingLabels{v1alpha1.LabelTrial: u.GetLabels()[v1alpha1.LabelTrial]})
@@ -320,8 +320,8 @@ func (o *owner) checkTakeover(t *testing.T, r results.Trial, killed string) {
 	}
 }
 
-// A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and says
-// so; it does not wait for what cannot be, and what Chaos Mesh would not let go of is let go of.
+// A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and reports
+// it; it does not wait for what cannot be, and what Chaos Mesh would not let go of is let go of.
 func TestChaosMeshDelay(t *testing.T) {
 	o := withChaosMesh(t)
 	lacking := o.lacksNetem(t)

@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Whoever tries to get beyond his namespace is refused, and told at which field and why.
+// Anyone who tries to get beyond his namespace is refused, and told at which field and why.
 func TestAttemptsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

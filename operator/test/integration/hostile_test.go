@@ -39,9 +39,9 @@ func filled(template string) func(*v1alpha1.SystemSpec) {
 	}
 }
 
-// Whoever may write a System could have all managers killed one after the other, for want of
-// memory, or kept busy for hours: each template was bounded, and all of them together were not. A
-// user of another namespace must not notice.
+// Anyone who may write a System could have all managers killed one after the other, without memory,
+// or kept busy for hours: each template was bounded, and all of them together were not. A user of
+// another namespace must not notice.
 func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 	env := testenv.Get(t)
 	binary := filepath.Join(t.TempDir(), "manager")

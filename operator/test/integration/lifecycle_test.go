@@ -23,7 +23,7 @@ func apply(t testing.TB, env *testenv.Env, obj client.Object) error {
 	return client.WithFieldValidation(env.Client, metav1.FieldValidationStrict).Create(t.Context(), obj)
 }
 
-// An Experiment may come before its System: the user is warned, and told of every mistake that
+// An Experiment may come before its System: the user is warned, and told about every mistake that
 // shows without it.
 func TestExperimentBeforeItsSystem(t *testing.T) {
 	env := testenv.Get(t)
@@ -48,8 +48,8 @@ func TestExperimentBeforeItsSystem(t *testing.T) {
 	}
 }
 
-// What the clients of a System never report cannot decide a claim: whoever applies the Experiment
-// is warned of each such claim.
+// What the clients of a System never report cannot decide a claim: anyone who applies the
+// Experiment is warned of each such claim.
 func TestClaimsThatReportsNeverDecide(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -14,7 +14,7 @@ import (
 // edit puts a value at a path.
 type edit struct{ path, value string }
 
-// Whoever applies a specification that cannot work is told so at once, and how to repair it.
+// Anyone who applies a specification that cannot work is told so at once, and how to repair it.
 func TestWrongExperimentsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -232,7 +232,7 @@ func (a *agent) powerOn() {
 			return
 		}
 		a.boot()
-		// The kubelet tells of the restarts when its turn comes.
+		// The kubelet reports the restarts when its turn comes.
 		a.after(a.between(200*time.Millisecond, 10*time.Second), func() { a.count(true, true) })
 	})
 }
@@ -255,7 +255,7 @@ func (a *agent) restartContainers() {
 	a.later(a.between(10*time.Millisecond, 3*time.Second), func() { a.count(false, true) })
 }
 
-// count tells of restarts in the pod's status.
+// count reports restarts in the pod's status.
 func (a *agent) count(agent, containers bool) {
 	pod, _ := a.find("Pod", a.key).(*corev1.Pod)
 	if pod == nil || pod.UID != a.uid || a.over || !a.node.reachable() {

@@ -37,7 +37,7 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// server is the API server: objects under versions, and who is told of their changes. An object
+// server is the API server: objects under versions, and who is told about their changes. An object
 // that is in it is never changed, but replaced.
 type server struct {
 	*scheduler
@@ -45,7 +45,7 @@ type server struct {
 	objects map[string]map[types.NamespacedName]client.Object // by kind
 	version int64
 	uids    int
-	// changed are told of every change, old or now being nil where there is none.
+	// changed are told about every change, old or now being nil where there is none.
 	changed []func(kind string, old, now client.Object)
 	// denies says why a policy of the cluster's owner denies an object; nil: it does not.
 	denies func(o client.Object) error
@@ -100,7 +100,7 @@ func inOrder(all map[types.NamespacedName]client.Object) []client.Object {
 	return out
 }
 
-// put replaces an object, or takes it away, and tells of it.
+// put replaces an object, or takes it away, and reports it.
 func (a *server) put(kind string, key types.NamespacedName, old, now client.Object) {
 	a.version++
 	if a.objects[kind] == nil {

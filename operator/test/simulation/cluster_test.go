@@ -285,7 +285,7 @@ func (c *cluster) abandon(n *node) {
 	}
 }
 
-// evict deletes a pod for the cluster's sake, and says so before.
+// evict deletes a pod for the cluster's sake, and reports it before.
 func (c *cluster) evict(a *agent, reason, message string) {
 	p, _ := c.find("Pod", a.key).(*corev1.Pod)
 	if p == nil || p.UID != a.uid || p.DeletionTimestamp != nil {

@@ -94,7 +94,7 @@ func (w *world) pools() {
 	}
 }
 
-// startedProcess is told of every start: nobody else's process may run there.
+// startedProcess is told about every start: nobody else's process may run there.
 func (w *world) startedProcess(a *agent) {
 	f := w.factsOf(a.of)
 	if a.part == v1alpha1.PodTypeClient {
@@ -109,7 +109,7 @@ func (w *world) startedProcess(a *agent) {
 	}
 }
 
-// processDied is told of every end of a process that runs.
+// processDied is told about every end of a process that runs.
 func (w *world) processDied(a *agent) {
 	f := w.factsOf(a.of)
 	f.unplanned = append(f.unplanned, unplanned{a.key.Name, w.now})

@@ -171,7 +171,7 @@ func (p *process) kill() {
 	p.s.running = before
 }
 
-// wait has whoever runs wait, unless it is the world itself.
+// wait has anyone who runs wait, unless it is the world itself.
 func (s *scheduler) wait(d time.Duration) {
 	p := s.running
 	if p == nil {

@@ -134,7 +134,7 @@ func (w *world) elect() {
 	w.leader.elected()
 }
 
-// ended is told of a manager's end. Its host starts another process.
+// ended is told about a manager's end. Its host starts another process.
 func (w *world) ended(m *manager, released bool) {
 	w.managers = slices.DeleteFunc(w.managers, func(o *manager) bool { return o == m })
 	on := host(m.name)

@@ -35,8 +35,8 @@ func pausing(rng *rand.Rand, n int) []float64 {
 	return xs
 }
 
-// recoveries: what claims make of dips that no fault made, and of one that a fault made: half of
-// the throughput for 3 s, 8 s after the start of a window of 20 s.
+// recoveries says what claims make of dips that no fault made, and of one that a fault made. That
+// one takes half of the throughput for 3 s, 8 s after the start of a window of 20 s.
 func recoveries(scale float64) (rates []rate) {
 	for _, world := range []struct {
 		name         string

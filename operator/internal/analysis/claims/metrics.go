@@ -48,7 +48,7 @@ func (m metric) signed() bool { return m.name == measurement || m.name == goodpu
 // sample is the number that one trial gives.
 type sample struct {
 	value float64
-	// low and high bound what the trial can tell of it: both are value where it is known.
+	// low and high bound what the trial can say about it: both are value where it is known.
 	low, high float64
 	// remark is what a reader of the number must know.
 	remark string

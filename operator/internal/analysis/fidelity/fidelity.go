@@ -1,7 +1,7 @@
 // Package fidelity says what a verdict may say: what ran, relative to what the source of an
 // experiment measured, and the word that follows from it. It is pure.
 //
-// Nobody asserts what ran. It follows from three things that are written down anyway:
+// No author asserts what ran. It follows from three things that are written down anyway:
 //
 //	System      program: which program the images hold, and which it re-implements
 //	Experiment  source.systems: which programs the source measured
@@ -44,7 +44,7 @@ const (
 // distances order the classes.
 var distances = map[string]int{"": 0, Original: 1, Reimplementation: 2, StandIn: 3}
 
-// Of derives what an experiment runs from its spec as it is written and from its Systems, by name.
+// It derives what an experiment runs from its spec as it is written and from its Systems, by name.
 // A System that is not among them is a stand-in.
 func Of(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
 	f := &results.Fidelity{Size: Full}
@@ -140,8 +140,8 @@ type Facts struct {
 	Rewritten bool
 }
 
-// Word is the verdict of a claim, from what the trials say of it and from what ran. outcome is in
-// whatever words: only whether it supports or refutes the claim counts. Inconclusive and
+// Word is the verdict of a claim, from what the trials say of it and from what ran. The outcome may
+// be in any words: only whether it supports or refutes the claim counts. Inconclusive and
 // NotEvaluated stay.
 func Word(outcome v1alpha1.Verdict, f Facts) v1alpha1.Verdict {
 	supported, refuted := v1alpha1.VerdictConsistent, v1alpha1.VerdictContradicted

@@ -41,7 +41,7 @@ func values(texts ...string) []v1alpha1.Value {
 	return all
 }
 
-// What ran follows from the program of each System and from the programs that the source measured.
+// The program of each System, and the programs that the source measured, decide what ran.
 func TestWhatRan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		systems  []string

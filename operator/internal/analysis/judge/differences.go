@@ -17,7 +17,7 @@ const (
 	// experiment.
 	ofTrials use = iota
 	// ofRun fields decide how many trials there are, where and when they run, and which are valid.
-	// What was run stays; the difference is said.
+	// The run's own stays; the difference is said.
 	ofRun
 	// ofVerdicts fields are what trials are judged by. Those of today are used; the difference is
 	// said.
@@ -27,7 +27,7 @@ const (
 )
 
 // uses of the fields of a spec, by their names in JSON. A field that is not here is ofTrials, so
-// that a new one is refused until somebody has thought of it.
+// that a new one is refused until its author has thought of it.
 var uses = map[string]use{
 	"source": ofVerdicts, "claims": ofVerdicts, "reported": ofVerdicts, "figures": ofVerdicts, "measurements": ofVerdicts,
 	"repetitions": ofRun, "retries": ofRun, "order": ofRun, "placement": ofRun, "prePull": ofRun,

@@ -16,7 +16,7 @@ import (
 )
 
 // Elsewhere judges results that were measured elsewhere by today's claims, and returns them with
-// their trials. What was not read, and points without a result, are in LeftOut.
+// their trials. LeftOut has what was not read, and points without a result.
 func Elsewhere(set *imported.Set, today Today, systems map[string]v1alpha1.SystemSpec, now time.Time) (results.Experiment, []results.Trial, error) {
 	exp := today.Experiment
 	p, errs := plan.Expand(exp, known(exp.Spec, systems))
@@ -39,7 +39,7 @@ func Elsewhere(set *imported.Set, today Today, systems map[string]v1alpha1.Syste
 	}
 	e := report.Build(exp, systems, p.Axes, lines, now)
 	done := now.UTC()
-	e.Planned, e.Completed = len(lines), &done // nobody will add to them
+	e.Planned, e.Completed = len(lines), &done // no author will add to them
 	e.LeftOut = slices.Concat(e.LeftOut, set.Skipped, notes)
 	e.Judged = &results.Judged{At: now.UTC(), By: buildinfo.Version(), File: today.File, SpecSHA256: e.SpecSHA256}
 	return e, trials, nil
@@ -63,7 +63,7 @@ func checkClaims(p *plan.Plan) error {
 }
 
 // known adds Systems that no file has, as far as the spec tells what they are: results that were
-// measured elsewhere need none, and points need no more than names of parameters.
+// measured elsewhere need none, and points need only names of parameters.
 func known(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) map[string]v1alpha1.SystemSpec {
 	spec = plan.ApplyProfile(spec)
 	all := map[string]v1alpha1.SystemSpec{}

@@ -239,7 +239,8 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 }
 
 // measurements of a trial are those that today's spec asks for: as they were measured, or read off
-// the counters of the trial's clients. What Prometheus was not asked in the run stays unknown.
+// the counters of the trial's clients. A number that Prometheus was not asked for in the run stays
+// unknown.
 func measurements(ran, today v1alpha1.ExperimentSpec, measured []results.Measurement, driver map[string]float64) []results.Measurement {
 	var out []results.Measurement
 	for _, m := range plan.ApplyProfile(today).Measurements {

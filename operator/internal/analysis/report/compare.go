@@ -342,8 +342,8 @@ func differentNetworks(a, b results.Experiment) []DifferentOrigin {
 	return all
 }
 
-// roundTrips are the least and the greatest that were measured, in milliseconds, by the regions and
-// what was asked between them.
+// roundTrips are the minimum and the maximum that were measured, in milliseconds, by the regions
+// and what was asked between them.
 func roundTrips(e results.Experiment) map[string][2]float64 {
 	m := map[string][2]float64{}
 	for _, n := range e.Networks {

@@ -269,7 +269,7 @@ func askedText(l results.LinkAsked) string {
 
 func short(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }
 
-// span writes the least and the greatest of some round trips.
+// span writes the minimum and the maximum of some round trips.
 func span(least, greatest float64) string {
 	a, b := stats.Fixed(least, 2), stats.Fixed(greatest, 2)
 	switch {

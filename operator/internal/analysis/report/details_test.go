@@ -121,7 +121,7 @@ func TestAnExperimentWithoutNetworksSaysNothingOfThem(t *testing.T) {
 	}
 }
 
-// A kill that peers are told of is another fault than one that they are not, and the report says
+// A kill that peers are told about is another fault than one that they are not, and the report says
 // so.
 func TestKillsWithoutSilenceAreCalledThat(t *testing.T) {
 	var d report.Details

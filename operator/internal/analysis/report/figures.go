@@ -86,8 +86,8 @@ type FigureCurve struct {
 	Points []FigurePoint
 }
 
-// FigurePoint is a mean, with its 95% interval where Interval says so; over time, with the least
-// and the greatest of its trials.
+// FigurePoint is a mean, with its 95% interval where Interval says so; over time, with the minimum
+// and the maximum of its trials.
 type FigurePoint struct {
 	X, Y        float64
 	XLow, XHigh float64

@@ -107,7 +107,7 @@ func levelOf(ms, low, high float64) int {
 	return min(heatLevels-1, int(heatLevels*math.Log(ms/low)/math.Log(high/low)))
 }
 
-// latencySpan is the least and the greatest latency of any bin in which something was committed.
+// latencySpan is the minimum and the maximum latency of any bin in which something was committed.
 func latencySpan(rows []results.TrialSeries) (low, high float64) {
 	low = math.Inf(1)
 	for _, t := range rows {

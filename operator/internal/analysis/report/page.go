@@ -261,7 +261,7 @@ func notANumber(s string) bool {
 }
 
 // meanCell writes what trials come to, as the artifacts of ELECT and DMTree do: one its value, two
-// to four the mean with the least and the greatest, five and more the mean with the half-width of
+// to four the mean with the minimum and the maximum, five and more the mean with the half-width of
 // its interval. The decimals are those that the half-width, or half of the span, supports.
 func meanCell(a results.Aggregate, scale float64) string {
 	if a.N == 0 {
@@ -279,8 +279,8 @@ func meanCell(a results.Aggregate, scale float64) string {
 	return stats.Fixed(mean, decimals) + " ± " + stats.Fixed(half, decimals)
 }
 
-// spread is what stands beside a mean in tables: the least and the greatest of two to
-// four trials, the 95% interval of more. Both are the mean for one.
+// spread is what stands beside a mean in tables: the minimum and the maximum of two to four trials,
+// the 95% interval of more. Both are the mean for one.
 func spread(a results.Aggregate) (low, high float64) {
 	if stats.Few(a.N) {
 		return a.Min, a.Max

@@ -294,7 +294,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// Bars meant the least and the greatest of up to four trials, and the interval from five on, so
+// Bars meant the minimum and the maximum of up to four trials, and the interval from five on, so
 // that a point with fewer trials looked more precise. They are the interval, and trials are dots.
 func TestPlotsShowIntervalAndTrials(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 5, 8} {

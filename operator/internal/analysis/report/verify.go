@@ -372,8 +372,7 @@ func same64(a, b *float64) bool {
 	return near(*a, *b, 1e-4, rounding)
 }
 
-// near reports whether two numbers differ by no more than a share of the greater one, or by so
-// much.
+// near reports whether two numbers differ by at most a share of the greater one, or by so much.
 func near(a, b, relative, absolute float64) bool {
 	return math.Abs(a-b) <= max(absolute, relative*max(math.Abs(a), math.Abs(b)))
 }

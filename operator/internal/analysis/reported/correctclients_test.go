@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/reported"
 )
 
-// What Basil's client failures are reported in is a series of an Experiment.
+// A series of an Experiment reports Basil's client failures.
 func TestThroughputPerCorrectClientIsASeries(t *testing.T) {
 	const name = "basil-client-failures.yaml"
 	b, err := os.ReadFile("../../../../experiments/reported/" + name)

@@ -2,8 +2,8 @@
 // and tables as data. It maps them onto the reported series of an Experiment.
 //
 // It is pure but for Load, which reads the file system that it is given. The files are strict: an
-// unknown field, a column of another length than its axis, a number that is none are errors with
-// the file and the curve. docs/reference/reported.md describes the format.
+// unknown field, a column of another length than its axis, and a text in the place of a number are
+// errors. They name the file and the curve. The format is in docs/reference/reported.md.
 package reported
 
 import (

@@ -36,9 +36,9 @@ func TestEveryFileOfTheProject(t *testing.T) {
 	// Counted in the sources by hand: columns of each table times its rows of numbers.
 	want := map[string]size{
 		// 8 systems, 3 workloads each. Columns: Pesto 10 8 9, unreplicated 8 8 9, Peloton 8 8 8,
-		// with signatures 5 7 7, HS 7 8 9, Smart 6 9 9, Postgres 9 9 9, PB 9 9 9: 197, two rows
-		// each, less one latency of Smart's Seats. Marks: Pesto 3 2 2, unreplicated 1 each, Peloton
-		// 1 each, HS 2, Smart 2, PB 1 each.
+		// with signatures 5 7 7. HS 7 8 9, Smart 6 9 9, Postgres 9 9 9, PB 9 9 9. That is 197, two
+		// rows each, less one latency of Smart's Seats. Marks: Pesto 3 2 2, unreplicated 1 each,
+		// Peloton 1 each, HS 2, Smart 2, PB 1 each.
 		"pesto-workloads": {Curves: 24, Points: 2*197 - 1, Marks: 20},
 		"pesto-sharding":  {Curves: 3, Points: 7},
 		// 3 rows of 6.
@@ -58,8 +58,8 @@ func TestEveryFileOfTheProject(t *testing.T) {
 		"hotstuff-library": {Curves: 1, Points: 3*6 + 2*2},
 		// The line's 11 columns without the two of threads.
 		"eiger-port": {Curves: 3, Points: 9},
-		// 4 schemes each: Exp#1 3 rows of 4, Exp#2 1 of 4, Exp#4 3 of 2, Exp#5 1 of 2, Exp#6 2 of
-		// 8, Exp#7 3 of 4, Exp#9 3 of 2.
+		// There are 4 schemes each. Exp#1 has 3 rows of 4, Exp#2 1 of 4, Exp#4 3 of 2, Exp#5 1 of
+		// 2. Exp#6 has 2 of 8, Exp#7 3 of 4, Exp#9 3 of 2.
 		"hats": {Curves: 28, Points: 4 * (12 + 4 + 6 + 2 + 16 + 12 + 6)},
 		// 4 lines of 7 numbers; the examples: write 3 and 9 numbers, storage 3, breakdown 6,
 		// recovery 3 and 1, resources 4.
@@ -77,7 +77,7 @@ func TestLittlesLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the sources print and does not fit; each file has a note of it.
+	// Some numbers that the sources print do not fit; each file has a note of it.
 	odd := map[string]bool{"peloton-sigs-auctionmark at 50": true, "peloton-smart-tpcc at 50": true, "peloton-hs-auctionmark at 60": true}
 	found := map[string]bool{}
 	checked := 0

@@ -32,8 +32,8 @@ var units = map[string]struct {
 }
 
 // Series maps the curve onto reported series of an Experiment, one for each metric that an
-// Experiment knows. at fixes the Experiment's other axes. other are the metrics that it does not
-// know, which stay here.
+// Experiment knows. The argument at fixes the Experiment's other axes. The result other has the
+// metrics that the Experiment does not know.
 func (c Curve) Series(at map[string]v1alpha1.Value) (series []v1alpha1.ReportedSeries, other []string) {
 	for _, column := range c.Values {
 		u, known := units[column.Metric]

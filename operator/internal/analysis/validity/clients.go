@@ -109,8 +109,8 @@ func exitText(code int) string {
 	return fmt.Sprintf("exit code %d", code)
 }
 
-// silence judges whether a client told of no request while others did: its share of the load is
-// missing, or is not known. That nobody told of any is an outcome of its own.
+// silence judges whether a client told about no request while others did: its share of the load is
+// missing, or is not known. That nobody told about any is an outcome of its own.
 func silence(o *Observation) Failure {
 	silent, told := -1, false
 	for i, c := range o.Clients {

@@ -93,7 +93,7 @@ func (p *Pod) describe() results.Pod {
 	return out
 }
 
-// describePredecessors tells of the pods that had a pod's name before it, what their agents said
+// describePredecessors reports the pods that had a pod's name before it, what their agents said
 // last under their UIDs, and what their processes printed last.
 func (p *Pod) describePredecessors(pod *results.Pod, logs map[string]string) {
 	line := p.Incarnations

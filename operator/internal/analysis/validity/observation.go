@@ -30,7 +30,7 @@ type Observation struct {
 	// of the trial's status names those that were deployed.
 	Replaces   bool
 	PodsDigest string
-	// ProbesOver is when no agent's probes of the window are under way any more.
+	// ProbesOver is when no agent's probes of the window are in flight any more.
 	ProbesOver time.Time
 	// Pairs are the links between any two pods. Empty unless links are judged, and until every pod
 	// has an address.

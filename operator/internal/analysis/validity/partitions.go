@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// partitionMargin at both ends of a partition is left to packets that are under way, and to the
+	// partitionMargin at both ends of a partition is left to packets in flight, and to the
 	// second that Chaos Mesh takes to begin and to end.
 	partitionMargin = time.Second
 	// canaryEvery is how often each pod probes each other one in the window.

@@ -27,8 +27,8 @@ func (p *Pod) Read(pod *corev1.Pod) {
 // node's sake.
 var evictions = map[string]bool{"Evicted": true, "Preempting": true, "NodeShutdown": true, "Terminated": true}
 
-// evicted says why the cluster ends a pod, or nothing. Whoever evicts, preempts or gives up a pod
-// writes the condition DisruptionTarget before (KEP-3329). Faults that delete pods do not.
+// evicted says why the cluster ends a pod, or nothing. Anyone who evicts, preempts or gives up a
+// pod writes the condition DisruptionTarget before (KEP-3329). Faults that delete pods do not.
 func evicted(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

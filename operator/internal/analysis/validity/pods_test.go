@@ -175,7 +175,7 @@ func TestEvictionsAreKnown(t *testing.T) {
 	}
 }
 
-// The agent of a pod whose node was restarted tells of a lost process before the kubelet counts the
+// The agent of a pod whose node was restarted reports a lost process before the kubelet counts the
 // restart. It was called an exit of the system.
 func TestALostProcessIsNotTheSystemsFault(t *testing.T) {
 	o := &Observation{Trial: &v1alpha1.Trial{}, Pods: []Pod{{Name: "r-0", Report: &protocol.Report{

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// early is how much shorter than asked a packet may be under way: backends round, and clocks tick.
+// early is how much shorter than asked a packet may be in flight: backends round, and clocks tick.
 const early = 50 * time.Microsecond
 
 // CheckLinks compares every measurement of both ends with what was asked, and says what is wrong.

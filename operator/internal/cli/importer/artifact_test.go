@@ -106,7 +106,8 @@ func TestEveryConfigurationOfAClone(t *testing.T) {
 			continue
 		}
 		if c["replication_protocol"] == nil || c["client_total"] == nil {
-			// What only overrides settings of another file. The artifact's scripts refuse it, too.
+			// These files only override settings of another file. The artifact's scripts refuse it,
+			// too.
 			if _, _, err := run(t, PequinOptions{File: file}); err == nil {
 				t.Errorf("%s lacks the protocol or the clients, and is imported", file)
 			}

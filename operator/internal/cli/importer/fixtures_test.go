@@ -245,8 +245,8 @@ var (
 )
 
 // configurations by file name. They have the shapes of the artifact's: one point and many, one
-// region and six, shards that share machines, more clients than machines have room for, tables and
-// keys, with and without an emulated WAN, and one as it is saved beside results.
+// region and six, shards that share machines. Some have more clients than machines have room for,
+// tables and keys, with and without an emulated WAN. One is as it is saved beside results.
 var configurations = map[string]configuration{
 	"tapir-bank.json": {testpequin.Config{Protocol: "tapir", Client: "txn-l", Benchmark: "smallbank", F: 1, Shards: 12, Servers: testpequin.Names(3, "north", "south", "east"),
 		Clients: []int{66}, Processes: []int{8}, Threads: []int{2}, Length: 25, RampUp: 4, RampDown: 6, Runs: 1}, tapirTable, smallbankTable},

@@ -39,7 +39,7 @@ type planned struct {
 //
 // The instructions write max where the comment writes min. It is min: they call client_total "the
 // upper limit", and the artifact's own results say so. A folder of them ran with client_total 12 to
-// 45 on 6 servers with 8 processes for each, 48; at client_total 12 it has 1308 tx/s at 9.45 ms,
+// 45 on 6 servers with 8 processes for each, 48. At client_total 12 it has 1308 tx/s at 9.45 ms,
 // which are 12.4 clients and not 48.
 //
 // num_servers is the number of server_names. Trials are points times num_experiment_runs, the
@@ -184,7 +184,7 @@ func TestImportSaysWhy(t *testing.T) {
 	}
 }
 
-// Values arrive as they are written, whatever YAML takes them for.
+// Values arrive as they are written, whatever type YAML gives them.
 func TestValuesArriveAsWritten(t *testing.T) {
 	const rest = `"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "server_names": ["a-0"], "client_total": 1, "client_experiment_length": 30, `
 	values := map[string]string{`"1e5"`: "1e5", `1e5`: "1e5", `0.10`: "0.10", `"007"`: "007", `"yes"`: "yes", `"null"`: "null", `""`: "", `" a "`: " a ", `"a\nb: c"`: "a\nb: c",

@@ -49,8 +49,8 @@ func fits(t *testing.T, o PequinOptions) (p *planner.Plan, text, said string) {
 	return p, text, said
 }
 
-// What each of these is, is said in the artifact's own scripts: the number of replicas by protocol,
-// the machine of each replica, defaults of settings.
+// The artifact's own scripts say what each of these is: the number of replicas by protocol, the
+// machine of each replica, defaults of settings.
 func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
 	tests := map[string]struct {
 		change                 func(c keys)
@@ -63,7 +63,7 @@ func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
 	}{
 		"as it is": {change: func(keys) {}},
 		"PBFT":     {change: func(c keys) { c["replication_protocol"], c["client_protocol_mode"] = []any{"pbft"}, []any{"pbft"} }, replicas: 4, regions: "north 3, south 1"},
-		// Of protocols without a rule of their own the scripts take 2f+1.
+		// For protocols without a rule of their own the scripts take 2f+1.
 		"Morty":              {change: func(c keys) { c["replication_protocol"] = []any{"morty"} }, replicas: 3},
 		"no protocol known":  {change: func(c keys) { c["replication_protocol"] = []any{"janus"} }, replicas: 3, said: `replication_protocol "janus" has no number of replicas of its own in the artifact's scripts; as there, a shard has 2*f+1 = 3`},
 		"its shards are not": {change: func(c keys) { c["replication_protocol"], c["num_groups"] = []any{"janus"}, []any{24} }, replicas: 3, shards: 24},

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// What was imported can be reported: both verbs together.
+// Imported results can be reported: both verbs together.
 func TestImportedResultsAreReported(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"lat-tput.csv": "1310.5,11.7\r\n1605.4,12.8\r\n", "tput-clients.csv": "15,1310.5\r\n20,1605.4\r\n"} {

@@ -35,9 +35,8 @@ const mostComparisons = 32
 //	fsync=on,off                      two values of a parameter of the System
 //	assay/basil=basil:v1,basil:v2     two images in the place of one of the System's
 //
-// A claim for each point and metric says whether the two differ, and by how much. Of the
-// Experiment's own claims those stay that name the version; others read one point where there are
-// two.
+// A claim for each point and metric says whether the two differ, and by how much. The Experiment's
+// own claims stay if they name the version; others read one point where there are two.
 func (s *Set) Compare(ctx context.Context, what string) error {
 	name, pair, named := strings.Cut(what, "=")
 	if !named {

@@ -52,10 +52,10 @@ type Set struct {
 
 // Read reads files of YAML documents. Each path is a file, a folder with files (.yaml, .yml, .json;
 // not those in folders below it), an http or https URL, or - for stdin. Systems that the Experiment
-// names and these do not hold are looked for in the folder "systems" beside the Experiment's file,
-// then in the one beside that file's folder: experiments/PAPER/FIGURE.yaml finds
-// experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml. Documents
-// in folders that are not Assay's are skipped.
+// names and these do not hold are looked for in the folder "systems" beside the Experiment's file.
+// Then they are looked for in the one beside that file's folder: experiments/PAPER/FIGURE.yaml
+// finds experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml.
+// Documents in folders that are not Assay's are skipped.
 //
 // The error has all problems of the text of the files, and wraps ErrNoExperiment if that is the
 // only one. Those of the objects are found by Plan and Lint.
@@ -110,8 +110,8 @@ func newSet() *Set {
 func (s *Set) empty() bool { return s.experiment == nil && len(s.systems) == 0 && len(s.others) == 0 }
 
 // readFolder adds the Systems of a folder that the Experiment names and that are missing so far.
-// What is wrong with other files there counts only if a System is missing in the end, since other
-// experiments' Systems are none of ours.
+// Errors in other files there count only if a System is missing in the end, since other
+// experiments' Systems are not ours.
 func (s *Set) readFolder(ctx context.Context, folder string) error {
 	if len(s.Missing()) == 0 {
 		return nil
@@ -224,8 +224,8 @@ func (s *Set) Adapt(name, profile string, assignments []string) error {
 	return s.decode(assignments)
 }
 
-// decode reads the Experiment again after it was changed as an object. What else is wrong with it
-// is left to Plan, which finds all of it.
+// decode reads the Experiment again after it was changed as an object. Plan finds everything else
+// that is wrong with it.
 func (s *Set) decode(assignments []string) error {
 	text, err := yaml.Marshal(s.experiment.Object.Object)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *Set) decode(assignments []string) error {
 		if !assigned(wrong.Path, assignments) {
 			changed, err = decodeExperiment(s.experiment)
 		} else {
-			err = fmt.Errorf("read Experiment: %s: %s", wrong.Path, wrong.Problem) // the line is of a text that nobody has seen
+			err = fmt.Errorf("read Experiment: %s: %s", wrong.Path, wrong.Problem) // the line is of a text that the user has not seen
 		}
 	}
 	if err != nil && len(assignments) > 0 {
@@ -304,7 +304,7 @@ func (s *Set) add(ctx context.Context, data []byte, path string, inFolder bool) 
 	}
 }
 
-// foreign says what a document is that is none of Assay's.
+// foreign says what a document is that is not Assay's.
 func foreign(d *admit.Document) string {
 	if d.Object.GetKind() == "" || d.Object.GetAPIVersion() == "" {
 		return "no object: it has no apiVersion and kind"

@@ -154,7 +154,7 @@ func parseNodes(texts []string) ([]node, error) {
 }
 
 // clusterNodes reads what the nodes have free: what is allocatable less what the pods there ask
-// for. Who may not list all pods gets what is allocatable, and a note.
+// for. A user who may not list all pods gets what is allocatable, and a note.
 func clusterNodes(ctx context.Context, s *session.Session) (nodes []node, note string, err error) {
 	cluster, err := s.Connect()
 	if err != nil {

@@ -167,7 +167,7 @@ func TestFitsCluster(t *testing.T) {
 	}
 }
 
-// What admission would refuse is refused here, all of it at once.
+// An object that admission would refuse is refused here, with all its errors at once.
 func TestRefuses(t *testing.T) {
 	text, err := os.ReadFile(file)
 	if err != nil {

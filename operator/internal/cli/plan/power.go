@@ -10,8 +10,8 @@ import (
 	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// What power is computed with by default: the deviation of the trials of a point by their mean, and
-// by how much what a claim compares differs where the paper does not say it.
+// Power is computed with these by default. One is the deviation of the trials of a point by their
+// mean. The other is by how much what a claim compares differs where the paper does not say it.
 const (
 	assumedDeviation = "3%"
 	assumedEffect    = "10%"

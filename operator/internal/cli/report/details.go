@@ -19,10 +19,10 @@ import (
 // trialPage is how many trials' results are read at a time: each may take a megabyte.
 const trialPage = 20
 
-// addDetails reads the results of the experiment's valid trials for what only they say: how the
-// network was measured, when faults were confirmed, what went on over time, how latencies are
-// distributed; and, where there was no room for the lines of trials, what these were. A report
-// without that is better than none, so that what cannot be read is named in it.
+// addDetails reads the results of the experiment's valid trials for what only they say. That is how
+// the network was measured, when faults were confirmed, what went on over time, and how latencies
+// are distributed. Where there was no room for the lines of trials, it is also what these were. A
+// report without that is better than none, so that what cannot be read is named in it.
 func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *results.Experiment, each func(results.Trial)) {
 	wanted := map[string]bool{}
 	for _, l := range e.Trials {

@@ -38,7 +38,7 @@ func load(ctx context.Context, s *session.Session, from string, each func(result
 }
 
 // Stored reads the results of an experiment of the cluster as Load does, and never a file. It is
-// for names that somebody else has written: the address of a page, above all.
+// for names that others have written: the address of a page, above all.
 func Stored(ctx context.Context, s *session.Session, name string) (results.Experiment, error) {
 	return stored(ctx, s, name, func(results.Trial) {})
 }

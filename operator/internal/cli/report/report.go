@@ -181,7 +181,7 @@ func Show(s *session.Session, e results.Experiment, trials []results.Trial, o Op
 // extensions of files, and the forms that they mean.
 var extensions = map[string]string{".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json", ".yaml": "yaml", ".tex": "latex", ".parquet": "parquet"}
 
-// CheckOutput refuses an output that Run would refuse, so that nobody waits for an experiment to
+// CheckOutput refuses an output that Run would refuse, so that no user waits for an experiment to
 // learn of it.
 func CheckOutput(output string) error {
 	_, _, err := writer(&session.Session{}, output)

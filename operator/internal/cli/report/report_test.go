@@ -102,7 +102,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What only the trials' own results say is read from them; what cannot be read is named.
+// The command reads from the trials' own results what only they say; it names what cannot be read.
 func TestDetails(t *testing.T) {
 	trial := func(name, network string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{
@@ -262,7 +262,7 @@ func TestFolderWithoutPlots(t *testing.T) {
 	}
 }
 
-// What -o json wrote can be read again without a cluster.
+// The command reads what -o json wrote, without a cluster.
 func TestFile(t *testing.T) {
 	s, out := newSession(t, experiment("cm"), stored(t, "cm", 77, time.Time{}))
 	if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "json"}); err != nil {

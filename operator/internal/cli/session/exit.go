@@ -25,9 +25,9 @@ const (
 	ExitUndecided = 4
 	// ExitUntrusted: some repetition has no valid trial, and its retries are used up.
 	ExitUntrusted = 5
-	// ExitTimeout: the wait was longer than --timeout. What was waited for goes on.
+	// ExitTimeout: the wait was longer than --timeout. The experiment or trial goes on.
 	ExitTimeout = 6
-	// ExitInterrupted: Ctrl-C or SIGTERM, as shells count it. What was waited for goes on.
+	// ExitInterrupted: Ctrl-C or SIGTERM, as shells count it. The experiment or trial goes on.
 	ExitInterrupted = 130
 )
 

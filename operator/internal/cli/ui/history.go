@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// history is what running trials told of their progress since the page is served.
+// history is what running trials told about their progress since the page is served.
 type history struct {
 	mu     sync.Mutex
 	trials map[string]*samples // by UID

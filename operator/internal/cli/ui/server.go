@@ -71,7 +71,7 @@ func AddStatic(mux *http.ServeMux) {
 	})
 }
 
-// Handler serves the pages to whoever asks: the caller checks who that is.
+// Handler serves the pages to anyone who asks: the caller checks who that is.
 func (s *Page) Handler() http.Handler {
 	mux := http.NewServeMux()
 	AddStatic(mux)
@@ -148,7 +148,7 @@ func guard(key string, next http.Handler) http.Handler {
 // maker makes a page as it is now. Nothing of the name: false.
 type maker func(r *http.Request) (view, bool, error)
 
-// page serves a page, and to whoever accepts a stream its changes.
+// page serves a page, and to anyone who accepts a stream its changes.
 func (s *Page) page(makes maker) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, found, err := makes(r)

@@ -3,7 +3,7 @@
 //
 // The browser gets whole pages and then, by server-sent events, the parts of them that changed:
 // server and page need no model of each other. Plots are drawn by package report, as in the report
-// itself. What is shown comes from informers, so that open pages cost the API server nothing but
+// itself. The page shows what informers know, so that open pages cost the API server nothing but
 // what changes.
 package ui
 

@@ -343,8 +343,8 @@ type drawn struct {
 // mostDrawn experiments' curves are kept.
 const mostDrawn = 50
 
-// of draws what the experiment's results have so far. What cannot be read leaves all as it was: the
-// next look may read it.
+// of draws what the experiment's results have so far. A result that cannot be read leaves all as it
+// was: the next look may read it.
 func (c *curves) of(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) drawn {
 	c.mu.Lock()
 	defer c.mu.Unlock()

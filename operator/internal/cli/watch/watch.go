@@ -1,7 +1,7 @@
 // Package watch is "kubectl assay watch": how far an experiment is, until it is over.
 //
-// It asks the API server every two seconds instead of watching: the only client that it serves is a
-// person, asking again survives every kind of broken connection alike, and a trial takes minutes.
+// It asks the API server every two seconds instead of watching. The only client that it serves is a
+// person, and a trial takes minutes. Asking again survives every kind of broken connection alike.
 package watch
 
 import (
@@ -27,8 +27,8 @@ import (
 const (
 	// interval between two looks.
 	interval = 2 * time.Second
-	// patience with what may settle by itself: an experiment that is not accepted (a System may
-	// arrive after it), and results that are not stored, be it in the cluster or in the
+	// patience is for what may settle by itself. An experiment may not be accepted yet, since a
+	// System may arrive after it. Results may not be stored yet, in the cluster or in the
 	// experiment's store.
 	patience = 30 * time.Second
 )
@@ -67,8 +67,8 @@ func Command(s *session.Session) *cobra.Command {
 }
 
 // Until shows progress until the experiment is complete and its results are in the cluster, and
-// returns it as it is then. A store is waited for a while, and what it lacks after that is told:
-// verdicts and report come from the cluster alone, and a store may be down for days.
+// returns it as it is then. The command waits for a store for a while, and then says what it lacks.
+// Verdicts and report come from the cluster alone, and a store may be down for days.
 func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) (*v1alpha1.Experiment, error) {
 	start := s.Now()
 	display := &display{out: s.Out, terminal: s.Terminal, width: s.Width}

@@ -403,7 +403,7 @@ func TestIgnoresStaleConditions(t *testing.T) {
 	}
 }
 
-// Of trials that were not valid before the first look, the last ones are named and the others
+// The last of the trials that were not valid before the first look are named, and the others
 // counted.
 func TestNamesUnusableTrialsOfBefore(t *testing.T) {
 	s := newScene(t)

@@ -1,6 +1,6 @@
-// Package startup says which pods of a trial may run their processes yet, and what the trial waits
-// for until its load can begin: replicas that are not ready, and steps that are not done. It is
-// pure; package trial reads the agents' reports, and keeps the deadlines.
+// Package startup says which pods of a trial may run their processes yet. It also says what the
+// trial waits for until its load can begin: replicas that are not ready, and steps that are not
+// done. It is pure; package trial reads the agents' reports, and keeps the deadlines.
 package startup
 
 import (
@@ -65,7 +65,7 @@ func (o Order) Limit() (limit time.Duration) {
 	return limit
 }
 
-// Started are the pods of all groups that shall run now. waiting says which of them is not ready;
+// Started are the pods of all groups that must run now. waiting says which of them is not ready;
 // empty: all pods are.
 func (o Order) Started(reports Reports) (started map[string]bool, waiting string) {
 	started = map[string]bool{}
@@ -94,7 +94,7 @@ func StopGrace(system *v1alpha1.SystemSpec) (grace time.Duration) {
 	return grace
 }
 
-// Started are the pods of the group that shall run now. waiting says which of them is not ready;
+// Started are the pods of the group that must run now. waiting says which of them is not ready;
 // empty: all pods of the group are.
 func (g Group) Started(reports Reports) (started map[string]bool, waiting string) {
 	started = map[string]bool{}
@@ -123,7 +123,7 @@ func unready(pod string, rep *protocol.Report) string {
 }
 
 // Step looks at one step of the System in the pods that run it. waiting says where it is not done
-// yet, failed where it failed; both are empty when it is done in all of them.
+// yet, failed where it failed. Both are empty when it is done in all of them.
 func Step(step v1alpha1.Step, pods []string, reports Reports) (waiting, failed string) {
 	for _, pod := range pods {
 		result := reports(pod).Command(step.Name)

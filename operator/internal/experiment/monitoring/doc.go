@@ -7,7 +7,7 @@
 //	                     PromQL, one       of the window, asks once,       once for each trial
 //	                     namespace         says why there is no number
 //
-// Whoever writes an experiment reads metrics with the manager's rights, hence only those of the
+// Anyone who writes an experiment reads metrics with the manager's rights, hence only those of the
 // experiment's own namespace: every selector of a query gets a matcher for the namespace's label
 // (query.go). A number that cannot be had is a reason, never 0.
 package monitoring

@@ -21,7 +21,7 @@ const (
 	// requestTimeout bounds one request.
 	requestTimeout = 15 * time.Second
 	// maxAnswer bounds what is read of an answer: the numbers of one series are a few kilobytes,
-	// and whoever writes a query must not be able to fill our memory.
+	// and anyone who writes a query must not be able to fill our memory.
 	maxAnswer = 1 << 20
 )
 

@@ -353,7 +353,7 @@ func TestTokenAndCertificate(t *testing.T) {
 	}
 }
 
-// The desk asks once for a trial, beside whoever waits, and forgets.
+// The desk asks once for a trial, beside anyone who waits, and forgets.
 func TestDesk(t *testing.T) {
 	asked, answer := make(chan struct{}, 10), make(chan struct{})
 	var ended atomic.Int32

@@ -87,8 +87,8 @@ func TestFaultsOfChaosMesh(t *testing.T) {
 	}
 }
 
-// Whether Chaos Mesh is there is asked once for each kind, and told of the first fault that needs
-// it.
+// Whether Chaos Mesh is there is asked once for each kind, and told about the first fault that
+// needs it.
 func TestChaosMeshMustBeInstalled(t *testing.T) {
 	exp := builders.Experiment("exp").System("echo").Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Faults = []v1alpha1.Fault{

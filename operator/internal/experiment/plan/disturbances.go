@@ -146,7 +146,7 @@ func manner(t *v1alpha1.Trial) string {
 
 // givenUp names the budget that keeps a repetition without a valid trial from being tried again, or
 // nothing. What the latest attempt came to decides which budget pays. Both are sums over trials
-// that are over, never an instant: whoever asks again, whenever, gets the same answer.
+// that are over, never an instant: anyone who asks again, whenever, gets the same answer.
 func (o observation) givenUp(p *Plan, s Slot) string {
 	switch last := o.latest[s]; {
 	case o.alike != nil:

@@ -79,7 +79,7 @@ func unreported(system *v1alpha1.SystemSpec, function string, nodes int32) strin
 	return ""
 }
 
-// notInHistograms says what a log of histograms does not tell of failures.
+// notInHistograms says what a log of histograms does not report failures.
 func notInHistograms(h *v1alpha1.ClientHistograms, function string) string {
 	switch {
 	case function == "abort_rate":

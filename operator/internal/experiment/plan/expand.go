@@ -37,8 +37,8 @@ type Plan struct {
 	// Warnings name what is allowed and probably not meant.
 	Warnings []string
 	// Open names the claims that further rounds may decide after so many rounds, from 1. It is for
-	// repetitions that go on until claims are decided, and for whoever has trials to set; nil: all
-	// claims are open.
+	// repetitions that go on until claims are decided, and for anyone who has trials to set; nil:
+	// all claims are open.
 	Open func(rounds int) []string
 
 	unused field.ErrorList // see Checks.UnusedParameters

@@ -35,7 +35,7 @@ func Reopen(spec v1alpha1.ExperimentSpec, trials []v1alpha1.Trial, wanted func(S
 	return dropped
 }
 
-// givenUpSlots are the repetitions that have neither a valid trial, nor one under way, nor a budget
+// givenUpSlots are the repetitions that have neither a valid trial, nor one running, nor a budget
 // for another, in order.
 func givenUpSlots(p *Plan, trials []v1alpha1.Trial) []Slot {
 	o := observe(trials)

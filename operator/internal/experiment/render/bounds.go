@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What one rendering may take of the manager's memory and time: whoever may write a System may
+// What one rendering may take of the manager's memory and time: anyone who may write a System may
 // write any template.
 const (
 	// maxRendered bounds what one template may produce, and what one of its functions may return.

@@ -122,7 +122,8 @@ func TestBoundedFunctionsAreGos(t *testing.T) {
 	}
 }
 
-// FuzzText: whatever a template says, it is rendered or refused, and takes no more than it may.
+// FuzzText: whatever a template says, it is rendered or refused, and takes only as much memory and
+// time as it may.
 func FuzzText(f *testing.F) {
 	for _, text := range []string{
 		`{{$x := "a"}}{{$x = print $x $x}}{{$x}}`, `{{range $i, $r := .Replicas}}{{if $i}},{{end}}{{$r.Host}}:{{$r.Ports.peer}}{{else}}none{{end}}`,

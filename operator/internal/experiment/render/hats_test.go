@@ -44,8 +44,8 @@ func TestServersOfHATSKnowTheRingAndGetOtherSeeds(t *testing.T) {
 					if len(tokens) != len(hosts) || tokens[i] != node.InitialToken {
 						t.Errorf("server %d has the token %s of %s", i, node.InitialToken, node.TokenRanges)
 					}
-					// The script rounds 2^64/n*i - 2^63 in floating point. A ring needs no
-					// more than that.
+					// The script rounds 2^64/n*i - 2^63 in floating point. A ring needs at most
+					// that.
 					want := new(big.Int).Lsh(big.NewInt(int64(i)), 64)
 					want.Div(want, big.NewInt(int64(len(hosts)))).Sub(want, new(big.Int).Lsh(big.NewInt(1), 63))
 					got, ok := new(big.Int).SetString(node.InitialToken, 10)

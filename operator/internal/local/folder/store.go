@@ -1,13 +1,13 @@
-// Package folder is the API of a cluster over a folder: objects are files, and whoever reads or
-// writes them does so as with an API server, by client-go, but in the same process.
+// Package folder is the API of a cluster over a folder: objects are files. Its users read and write
+// them as with an API server, by client-go, but in the same process.
 //
 //	DIR/NAME/experiments/NAME.json, DIR/NAME/trials/NAME-000.json, DIR/NAME/configmaps/...
 //
-// It keeps what Assay's controllers and verbs rely on: an object changes only under the version
-// that was read; watches see every change in order; an object with finalizers stays until they are
-// gone; what an object owns goes with it; a status has an endpoint of its own; Assay's own kinds
-// have the defaults and bounds of their schemas (package admit). It has no users, no rights, no
-// webhooks and no managed fields: who applies an object replaces what it says as a whole.
+// It keeps what Assay's controllers and verbs rely on. An object changes only under the version
+// that was read, and watches see every change in order. An object with finalizers stays until they
+// are gone, and what an object owns goes with it. A status has an endpoint of its own. Assay's own
+// kinds have the defaults and bounds of their schemas (package admit). It has no users, no rights,
+// no webhooks and no managed fields: who applies an object replaces what it says as a whole.
 //
 // A file is replaced by renaming, so that a process that is killed leaves the old or the new one.
 // Nothing is forced onto the disk: a machine that loses its power may lose the last seconds.
@@ -133,8 +133,8 @@ func (s *Store) Share(dir string, valid func(name string) bool) error {
 // rereadAfter is how soon a folder is looked at again that another process may write to.
 const rereadAfter = 300 * time.Millisecond
 
-// Read reads the folders of all experiments, of which nothing can be changed. What another process
-// changes there is seen later.
+// Read reads the folders of all experiments, of which nothing can be changed. It sees changes of
+// another process there later.
 func Read(dir string, clk clock.PassiveClock) (*Store, error) {
 	s := newStore(clk)
 	s.root, s.files = dir, map[string]file{}
@@ -340,8 +340,8 @@ func (s *Store) Create(k *Kind, object *unstructured.Unstructured) (*unstructure
 }
 
 // Change replaces an object by what becomes of it, unless it has another version than version;
-// empty: whatever version it has. change gets a copy. status: only the status changes; else all
-// else does, for kinds that have a status of their own.
+// empty: whatever version it has. change gets a copy. status: only the status changes. Otherwise
+// all else does, for kinds that have a status of their own.
 func (s *Store) Change(k *Kind, namespace, name, version string, status bool, change func(*unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.WriteHeader(http.StatusOK)
 		_ = out.Close()
 	}()
-	// The end of the request ends a watch, also while somebody reads it.
+	// The end of the request ends a watch, also while its reader reads.
 	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(io.ErrUnexpectedEOF) })
 	<-w.began
 	return &http.Response{

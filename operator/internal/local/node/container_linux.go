@@ -121,7 +121,7 @@ func (c *container) wait() {
 	defer close(c.ended)
 	state, err := c.process.Wait()
 	if err != nil {
-		c.exit.code = 255 // it was not our child any more, which nobody but the kernel's owner does
+		c.exit.code = 255 // it was not our child any more, and only the kernel's owner takes it away
 		return
 	}
 	c.exit.code = state.ExitCode()
@@ -216,7 +216,7 @@ var (
 	readOnlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// spec is what the runtime is told of a container.
+// spec is what the runtime is told about a container.
 func (r *runtimeOCI) spec(c *corev1.Container, img *image, p *pod, id string, mounts []specs.Mount) (*specs.Spec, error) {
 	args := command(c, img)
 	if len(args) == 0 {

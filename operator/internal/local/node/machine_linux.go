@@ -1,15 +1,15 @@
-// Package node is the one node of an installation without a cluster: it makes the pods of
+// Package node is the one node of an installation without a cluster. It makes the pods of
 // StatefulSets and Jobs, and runs their containers on this machine by an OCI runtime.
 //
 //	StatefulSet, Job -> Pod -> network namespace, volumes -> containers: an overlay over an unpacked image, a control group, runc
 //
 // Pods are real: each has a network namespace on a bridge, an address and names of its own. A pod
-// has the statuses that a kubelet would give it, so that whoever reads them need not know where it
-// runs. It has no probes, and no volumes but emptyDir, the agent's identity, and claims that are
+// has the statuses that a kubelet would give it, so that anyone who reads them need not know where
+// it runs. It has no probes, and no volumes but emptyDir, the agent's identity, and claims that are
 // folders of this machine: trials need no others on one machine.
 //
-// One process at a time uses the machine. What an earlier one left that was killed is removed
-// before anything else: it is all in one folder and in one control group.
+// One process at a time uses the machine. Remains of an earlier one that was killed are removed
+// before anything else: all is in one folder and in one control group.
 package node
 
 import (

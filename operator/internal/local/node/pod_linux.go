@@ -45,8 +45,9 @@ type pod struct {
 const (
 	// restartPause is how long a container stays down that has ended more than once.
 	restartPause = 10 * time.Second
-	// imageRetry is how soon an image is looked for again at first, imageRetryMost in the end: a
-	// file that is just being written is there soon, a registry that does not answer later.
+	// imageRetry is how soon an image is looked for again at first, imageRetryMost in the end. A
+	// file that is just being written is there soon; a registry that does not answer is there
+	// later.
 	imageRetry, imageRetryMost = time.Second, 16 * time.Second
 	// stopTimeout is how long a container may take that ends after its pod's grace.
 	stopTimeout = 5 * time.Second

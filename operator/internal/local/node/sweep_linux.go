@@ -31,7 +31,7 @@ func sweep(ctx context.Context, program, dir string) error {
 		return fmt.Errorf("look for what was left: %w", err)
 	}
 	for _, c := range containers {
-		// What was left half made the runtime does not know; its files go with the folder.
+		// The runtime does not know what was left half made; its files go with the folder.
 		_ = exec.CommandContext(ctx, program, "--root", state, "delete", "--force", c.Name()).Run() // #nosec G204 -- the runtime that the user chose
 	}
 	if err := unmountBelow(dir); err != nil {
@@ -110,7 +110,7 @@ func removeGroups(id string) error {
 		if id != "" && filepath.Base(g) != id {
 			continue
 		}
-		// The kernel counts a process to its group for a moment after it has told of its end.
+		// The kernel counts a process to its group for a moment after it has told about its end.
 		err := unix.Rmdir(g)
 		for tries := 0; errors.Is(err, unix.EBUSY) && tries < 100; tries++ {
 			time.Sleep(time.Millisecond)

@@ -1,10 +1,10 @@
 // Package cacheopts says what the manager keeps in memory.
 //
-// The API server's bookkeeping of who set which field (managedFields) is as large as many objects
-// and is read by nobody here, so it is dropped before an object is kept. Of the cluster's pods and
-// their owners only those of trials are kept. Objects with bulky contents that are read seldom
-// (ConfigMaps, Secrets, ControllerRevisions) are not cached at all: controllers read them with the
-// manager's API reader.
+// The API server's bookkeeping of who set which field (managedFields) is as large as many objects.
+// No program here reads it, so it is dropped before an object is kept. The cache keeps only those
+// of the cluster's pods, and of their owners, that belong to trials. Objects with bulky contents
+// that are read seldom (ConfigMaps, Secrets, ControllerRevisions) are not cached at all:
+// controllers read them with the manager's API reader.
 //
 // A manager that was installed for some namespaces only has no right to look into the others, and
 // does not try: see Reader, too.

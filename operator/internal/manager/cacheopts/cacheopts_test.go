@@ -39,8 +39,7 @@ func decoded(t *testing.T, number int) *v1alpha1.Trial {
 	return out
 }
 
-// What is cached says what the API server said, less managedFields, in strings that all Trials
-// share.
+// The cache says what the API server said, less managedFields, in strings that all Trials share.
 func TestTrialsShareStrings(t *testing.T) {
 	// A collection between the two trials may forget a string that only its copies hold.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

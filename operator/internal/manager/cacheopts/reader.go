@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Reader reads past the cache, in the namespaces of a manager that was installed for some: to list
+// Reader reads past the cache, in the namespaces of a manager that was installed for some. To list
 // what all namespaces have is to list one after the other, since the API server refuses the
 // question about the whole cluster. Without namespaces it is the reader that it was given.
 func Reader(reader client.Reader, namespaces ...string) client.Reader {

@@ -13,7 +13,7 @@ import (
 // Package unique forgets a string at the next collection of garbage, so that Trials share what was
 // cached since the last one.
 //
-// The object is not in the cache yet and nobody else has it, so it may be changed in place.
+// The object is not in the cache yet and no other goroutine has it, so it may be changed in place.
 func shareStrings(obj any) (any, error) {
 	t, ok := obj.(*v1alpha1.Trial)
 	if !ok {

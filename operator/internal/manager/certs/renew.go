@@ -111,7 +111,7 @@ func read(data map[string][]byte, names []string, now time.Time) (*state, error)
 	return s, nil
 }
 
-// served is the part of the Secret that servers and their clients need, whoever makes it.
+// served is the part of the Secret that servers and their clients need, no matter who makes it.
 func served(data map[string][]byte) (*tls.Certificate, []*x509.Certificate, error) {
 	for _, key := range []string{keyCert, keyKey, keyTrusted} {
 		if len(data[key]) == 0 {

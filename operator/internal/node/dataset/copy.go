@@ -133,8 +133,8 @@ func unfold(ctx context.Context, tree, to string, entries []entry) (method strin
 	return done.method(), nil
 }
 
-// untouched fails when a kept file has been changed by whoever: its size or its time are not those
-// of the manifest.
+// untouched fails when any program has changed a kept file: its size or its time are not those of
+// the manifest.
 func untouched(name string, e *entry) error {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -45,8 +45,8 @@ func request(t *testing.T, root, digest string) Request {
 	return Request{Root: root, Key: "rows-1", To: t.TempDir(), Done: filepath.Join(t.TempDir(), "done"), Digest: digest, Content: true}
 }
 
-// What a pod gets is what the recipe made, byte by byte, with its modes, times and links; and what
-// a pod does to its copy is in no other.
+// A pod gets what the recipe made, byte by byte, with its modes, times and links. Its changes to
+// the copy are in no other.
 func TestEveryCopyIsWhatTheRecipeMade(t *testing.T) {
 	from, root := made(t), t.TempDir()
 	kept := keep(t, from, root)
@@ -123,7 +123,7 @@ func TestTheDigestIsOfTheBytes(t *testing.T) {
 	}
 }
 
-// What is not as prepared is given to no trial.
+// A set that is not as prepared is given to no trial.
 func TestAWrongSetIsNotGiven(t *testing.T) {
 	for name, tc := range map[string]struct {
 		damage func(set string) error
@@ -160,7 +160,7 @@ func TestAWrongSetIsNotGiven(t *testing.T) {
 	root := t.TempDir()
 	keep(t, made(t), root)
 	refused(t, request(t, root, "sha256:other"), "was prepared")
-	// What may be otherwise the next time is no refusal.
+	// An error that may be otherwise the next time is no refusal.
 	wanted := request(t, root, "sha256:other")
 	wanted.Key = "rows-2"
 	must(t, os.MkdirAll(manifestOf(filepath.Join(root, "rows-2")), 0o755))
@@ -176,7 +176,7 @@ func refused(t *testing.T, r Request, want string) {
 	}
 }
 
-// What a recipe made and nobody can keep is refused, with the reason, and leaves nothing.
+// A recipe's output that cannot be kept is refused, with the reason, and leaves nothing.
 func TestWhatIsNotKept(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(dir string) error

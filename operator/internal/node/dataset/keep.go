@@ -115,7 +115,7 @@ func fill(ctx context.Context, from, staging string, entries []entry) (method st
 			return fmt.Errorf("keep %s: %w", e.Path, err)
 		}
 		done.add(cloned)
-		// Of the copy: what is hashed is what is kept.
+		// It hashes the copy: the hash is of what is kept.
 		if e.Hash, err = hash(to); err != nil {
 			return fmt.Errorf("read %s: %w", e.Path, err)
 		}
@@ -158,7 +158,7 @@ func Remove(root, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	// Out of its place first: nobody must find half of it.
+	// It goes out of its place first: no program must find half of it.
 	leaving := filepath.Join(root, "."+key+"-leaving")
 	if err := os.RemoveAll(leaving); err != nil {
 		return err

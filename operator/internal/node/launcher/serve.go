@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// connection is one agent. Answers are written by whoever has them; states by one goroutine, the
+// connection is one agent. Answers are written by anyone who has them; states by one goroutine, the
 // latest only, so that an agent that does not read cannot hold up the launcher.
 type connection struct {
 	conn    net.Conn

@@ -7,8 +7,8 @@ type Driver interface {
 	Session(client int32) (Session, error)
 	// Err says why the driver cannot go on; nil while it can. Requests then fail as errors.
 	Err() error
-	// Close makes all requests under way, and all later ones, return at once as errors; then it
-	// ends the driver and returns its own counters. Its error says why the run cannot be trusted.
+	// Close makes all requests running, and all later ones, return at once as errors; then it ends
+	// the driver and returns its own counters. Its error says why the run cannot be trusted.
 	Close() (map[string]int64, error)
 }
 

@@ -138,7 +138,7 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// A client that thinks sends no more than one request in each think time, and its thinking is no
+// A client that thinks sends at most one request in each think time, and its thinking is no
 // latency.
 func TestThinkTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -71,7 +71,7 @@ func (s SetUp) Run() error {
 	return nil
 }
 
-// known is a file of /etc with one more line at its beginning, where whoever looks a number up
+// known is a file of /etc with one more line at its beginning, where anyone who looks a number up
 // finds it first. The image's own line of the same name is left out.
 func (s SetUp) known(file, line, name string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(s.Root, "etc", file))

@@ -19,7 +19,7 @@ type Event struct {
 	// Kind is session, refused, script, deadline, start (the machine came up) or boot (its boot
 	// command).
 	Kind string `json:"kind"`
-	// ID joins the line that tells of a beginning with the one that tells of the end.
+	// ID joins the line that reports a beginning with the one that reports the end.
 	ID int64 `json:"id,omitempty"`
 	// Machine that wrote the line.
 	Machine string `json:"machine"`

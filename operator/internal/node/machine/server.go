@@ -28,7 +28,7 @@ type ServerOptions struct {
 	// Env of commands, NAME=value. HOME, USER, LOGNAME, SHELL and the variables of SSH itself are
 	// added.
 	Env []string
-	// Recorder is told of every session, and Record is the file that it writes to, which other
+	// Recorder is told about every session, and Record is the file that it writes to, which other
 	// machines may ask for. Empty: they may not.
 	Recorder *Recorder
 	Record   string

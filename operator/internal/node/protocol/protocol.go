@@ -443,7 +443,7 @@ type ActionRecord struct {
 	Reaped time.Duration `json:"reaped,omitempty"`
 	// Error says why the action failed; it is then not confirmed.
 	Error string `json:"error,omitempty"`
-	// Skipped: the action was for whoever has a role, and this replica did not have it.
+	// Skipped: the action was for anyone who has a role, and this replica did not have it.
 	Skipped bool `json:"skipped,omitempty"`
 	// Unanswered says of an action that was skipped why it was not known in time whether the
 	// replica had the role. Empty: it did not have it.

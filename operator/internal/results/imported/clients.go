@@ -13,8 +13,8 @@ const client = "client"
 // mergeClients makes one result of those that differ in their client alone: {client} in the names
 // of files. Rates and counts are added up, and a mean is that of all operations. Percentiles of
 // several clients cannot be put together, so that they are named and left out. A run is as long as
-// its longest client. What some clients say and others do not is an error, since the sum would be
-// too small.
+// its longest client. A number that some clients report and others do not is an error, since the
+// sum would be too small.
 func (s *Set) mergeClients() error {
 	var merged []Result
 	runs := map[string][]Result{}

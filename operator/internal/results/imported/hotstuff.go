@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// FormatHotStuffBench is what the benchmark scripts of HotStuff and Narwhal, and of what came of
-// them, write for a setting: a block for each run, with its configuration and its results.
+// FormatHotStuffBench is what the benchmark scripts of HotStuff and Narwhal, and their descendants,
+// write for a setting. It is a block for each run, with its configuration and its results.
 //
 //	SUMMARY:
 //	+ CONFIG:

@@ -4,8 +4,8 @@
 //
 //	files --parsers--> rows --numbers.go--> results with labels --points.go--> trials of points
 //
-// A file that cannot be read as a whole is an error. What is in a file and not in the trials is
-// named (Set.Skipped): files that the pattern does not match, lines, columns, failed runs.
+// A file that cannot be read as a whole is an error. The set names what is in a file and not in the
+// trials (Set.Skipped): files that the pattern does not match, lines, columns, failed runs.
 package imported
 
 import (

@@ -41,8 +41,8 @@ func (p *Proposal) Points() int {
 }
 
 // Propose looks at a file that a script has left. Columns that name a throughput, a latency or a
-// count are numbers. Columns with words, and those before the first number, tell rows apart. What
-// it proposes has read the file.
+// count are numbers. Columns with words, and those before the first number, tell rows apart. The
+// results that it proposes have read the file.
 func Propose(path, text string) (*Proposal, error) {
 	for _, format := range knownFormats {
 		of := v1alpha1.ScriptResults{Path: path, Format: format}

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What a script has left says mostly itself how to read it.
+// A file that a script has left says mostly itself how to read it.
 func TestProposalsFromAFileOfResults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string

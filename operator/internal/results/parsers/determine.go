@@ -124,7 +124,7 @@ func (d *determination) numbers() (committed, throughput, seconds float64, err e
 }
 
 // fromRate is how many transactions committed, where the rate of these and the count of all
-// attempts are said: all, if they differ by no more than rounding explains.
+// attempts are said: all, if rounding explains their difference.
 func (d *determination) fromRate(seconds float64, ended quantity) float64 {
 	rate, run := d.said[results.NumberThroughput], d.said[results.NumberRunTime]
 	committed := math.Round(rate.value * seconds)

@@ -133,7 +133,7 @@ func newHdrRange(digits int32, lowest, highest int64) hdrRange {
 	return r
 }
 
-// values are the least and the greatest value that the count at a place is of.
+// values are the minimum and the maximum value that the count at a place is of.
 func (r hdrRange) values(at int) (from, to int64) {
 	doubling, within := at>>r.half-1, at&(1<<r.half-1)+1<<r.half
 	if doubling < 0 {

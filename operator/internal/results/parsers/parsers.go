@@ -139,8 +139,8 @@ type Options struct {
 	// Arrivals says when each part of the report came, as launchers keep it. For records whose
 	// instants are those of arrival.
 	Arrivals io.Reader
-	// Seen is told of the operations of the report, whether they lie in the window or not, if it is
-	// not nil.
+	// Seen is told about the operations of the report, whether they lie in the window or not, if it
+	// is not nil.
 	Seen *Seen
 	// Other is called with each line that no pattern matches, if it is not nil.
 	Other func(line []byte)

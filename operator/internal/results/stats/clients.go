@@ -15,7 +15,7 @@ import (
 //	share = known + min(timeouts T / (N W), max(0, 1 - known))
 //
 // A driver may give up sooner than the timeout, or have begun before the window. So timeouts took
-// no more than what the rest leaves of the clients' time.
+// at most what the rest leaves of the clients' time.
 //
 // It is 1 but for what hangs over the edges of the window. Less: clients were in transactions that
 // are left out (they never ended, or ended as errors or aborts), did what latencies leave out

@@ -45,7 +45,7 @@ var FurtherExperiments = map[string]Wrong{
 	"complete clients that a fault spoils": {[]Edit{set("systems", "[{name: kv-complete}]"), fault("clientBehavior: {share: 50%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior", "", "has clients without a driver process"},
 	"as many replicas as a parameter says": {[]Edit{set("systems", "[{name: kv-sized}]"), set("parameters", "{batchSize: 1000}")}, "spec.topology.f", ": 2:", "gives 1004 replicas for f = 2"},
 	"parameter without a value":            {[]Edit{set("systems", "[{name: kv-needs}]")}, "spec.parameters[batchSize]", "Required value", `System "kv-needs" has no default for it`},
-	// What nobody may leave out whose system has clients, and repetitions until claims are decided.
+	// A System with clients may not leave these out, and repetitions until claims are decided.
 	"no loop":                            {[]Edit{set("clients.loop", "")}, "spec.clients.loop", "Required value", "say how clients offer load"},
 	"no length of a trial":               {[]Edit{set("schedule.measure", "")}, "spec.schedule.measure", "Required value", "say how long a trial is measured"},
 	"until of nothing":                   {[]Edit{set("repetitions", "{min: 5, max: 9, until: {of: [Throughput]}}")}, "spec.repetitions.until", "Required value", "says nothing"},
@@ -53,7 +53,7 @@ var FurtherExperiments = map[string]Wrong{
 	"until decided, one point at a time": {[]Edit{claimC, set("order", "Sequential"), set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "needs rounds of all points"},
 	"until no claim is decided":          {[]Edit{set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "there is no claim to decide"},
 	"until a crossover is decided":       {[]Edit{set("sweep.-", "{axis: clients, values: [10, 20, 40]}"), set("claims", "[{name: c, statement: s, expr: \"crossover(axis='clients', throughput(variant='ideal'), throughput(variant='blink')) < 30\"}]"), set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "is about a crossover"},
-	// What a schema lets through.
+	// A schema lets these through.
 	"value of nothing":                {[]Edit{set("sweep.-", "{axis: distribution, values: ['']}")}, "spec.sweep[1].values[0]", `""`, "must be 1 to 128 characters"},
 	"search from beyond the most":     {[]Edit{set("sweep.-", "{axis: clients, search: {from: 200000, to: 300000, objective: {p99Latency: 5ms}}}")}, "spec.sweep[1].search.from", ": 200000:", "must be from 1 to 100000"},
 	"more than all clients misbehave": {[]Edit{fault("clientBehavior: {share: 150%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior.share", `"150%"`, "must be more than 0% and less than 100%"},
@@ -169,7 +169,7 @@ type Table struct {
 	Words bool
 }
 
-// Tables are all cases that somebody has written.
+// Tables are all cases that are written by hand.
 var Tables = []Table{
 	{"Experiment", "experiment-faults.yaml", WrongExperiments, false},
 	{"Experiment", "experiment-faults.yaml", FurtherExperiments, true},

@@ -1,6 +1,6 @@
-// Package refusals holds objects that a cluster refuses: one for each bound of the kinds' schemas,
-// made from the schemas; one for each rule in CEL; and those of the webhooks, written by hand. Two
-// tests feed them to package admit and to a real API server, which must agree.
+// Package refusals holds objects that a cluster refuses. There is one for each bound of the kinds'
+// schemas, made from the schemas, and one for each rule in CEL. Those of the webhooks are written
+// by hand. Two tests feed them to package admit and to a real API server, which must agree.
 //
 //	bounds      a violation of each required, enum, pattern, minimum, ... at each place (bounds.go)
 //	rules       a value that breaks each rule, put at each place that has the rule (rules.go)
@@ -32,7 +32,7 @@ type Case struct {
 	Says string
 }
 
-// Generate makes the cases of a kind's schema. The status is left out: nobody can create one, and
+// Generate makes the cases of a kind's schema. The status is left out: no user can create one, and
 // the manager writes it.
 func Generate(kind string, schema *apiextensionsv1.JSONSchemaProps) ([]Case, error) {
 	g := &generator{kind: kind}

@@ -43,8 +43,8 @@ func ParseMisbehavior(s string) (Misbehavior, error) {
 	return m, nil
 }
 
-// misbehavior is what the transaction's own client does with it; whoever
-// recovers it does what is right.
+// misbehavior is what the transaction's own client does with it; anyone who recovers it does what
+// is right.
 func (t *txn) misbehavior() Misbehavior {
 	if t.owner == nil {
 		return Behave

@@ -68,7 +68,7 @@ func (r *Replica) onWriteback(m *wire.Writeback) {
 
 func (r *Replica) decide(rec *record, cert *wire.Cert) {
 	rec.cert = cert
-	// Whoever asks from now on gets the certificate.
+	// Anyone who asks from now on gets the certificate.
 	rec.interested, rec.elections, rec.conflict = nil, nil, nil
 	if cert.Decision == wire.Commit {
 		r.Counters.Committed++

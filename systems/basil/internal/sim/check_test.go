@@ -188,11 +188,10 @@ func acyclic(committed []*wire.Tx) error {
 	return nil
 }
 
-// everywhere asks every correct replica for every acknowledged transaction of
-// its shard: all of them know the commit, or none of them. None is possible
-// when the writeback reached only replicas that failed since; then somebody
-// finishes the transaction when it matters, so it must have been read-only or
-// overwritten by now.
+// everywhere asks every correct replica for every acknowledged transaction of its shard: all of
+// them know the commit, or none of them. None is possible when the writeback reached only replicas
+// that failed since. Then another client finishes the transaction when it matters, so it must have
+// been read-only or overwritten by now.
 func (h *history) everywhere(s *scenario, committed []*wire.Tx) error {
 	if s.retain < time.Second {
 		return nil // forgotten by design; the last client has read the rows

@@ -2,8 +2,8 @@
 // thread, virtual time, and a network whose delays, losses and outages come
 // from a seed. It has no code of its own outside tests.
 //
-// What is checked after each run is in check_test.go; that the checks can fail
-// is shown by TestMutations, which breaks the protocol on purpose.
+// check_test.go checks each run; that the checks can fail is shown by TestMutations, which breaks
+// the protocol on purpose.
 //
 //	go test ./systems/basil/internal/sim -run TestSeeds -seed 1234 -v
 //

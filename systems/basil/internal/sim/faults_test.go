@@ -66,9 +66,9 @@ func (l *liar) inventVersions(old *wire.ReadReply) wire.Message {
 		switch l.rng.IntN(4) {
 		case 0: // forgets everything
 			row = wire.Row{}
-		case 1: // a settled version that nobody wrote
+		case 1: // a settled version that no client wrote
 			row = wire.Row{Kind: wire.Settled, Version: wire.Timestamp{Time: epoch + 1, Client: 9}, Value: []byte("lie")}
-		case 2: // a prepared version that nobody wrote
+		case 2: // a prepared version that no client wrote
 			row.Prepared = &wire.PreparedRow{Version: wire.Timestamp{Time: l.Now() - 1, Client: 9}, Value: []byte("lie")}
 		}
 		x.Rows = append(x.Rows, row)
@@ -97,9 +97,9 @@ func (s *staller) Send(to node.ID, m wire.Message) {
 	}
 }
 
-// equivocator is the Env of a Byzantine client: where the votes allow both
-// decisions, it asks half of the logging shard to log one and half the other,
-// and never finishes (equiv-real in the evaluation).
+// equivocator is the Env of a Byzantine client. Where the votes allow both decisions, it asks half
+// of the logging shard to log one and half the other, and never finishes (equiv-real in the
+// evaluation).
 type equivocator struct {
 	*simNode
 	c     *quorum.Checker

@@ -10,8 +10,8 @@ import (
 	"github.com/cometbft/cometbft/types"
 )
 
-// Every block after the first one seen is told of once and in order, though streams break, overlap
-// and skip.
+// Every block after the first one seen is told about once and in order, though streams break,
+// overlap and skip.
 func TestChain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		steps []int64 // blocks seen; a negative one is reached by fetching

@@ -1,7 +1,7 @@
 // Package driver is the clients of a group of CometBFT nodes, as the load generator drives them. A
 // transaction sets a key of the application kvstore. Its client gives it to f+1 nodes, of which one
-// is correct, and is done when f+1 have told of a block that holds it. All clients share one stream
-// of blocks from each node:
+// is correct, and is done when f+1 have told about a block that holds it. All clients share one
+// stream of blocks from each node:
 //
 //	client --broadcast_tx_sync--> f+1 nodes ~~consensus~~> all nodes --NewBlock--> client
 package driver
@@ -84,7 +84,7 @@ func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	return nil
 }
 
-// committed counts a node that has told of transactions in a block. It calls each transaction's
+// committed counts a node that has told about transactions in a block. It calls each transaction's
 // client when there are enough.
 func (d *Driver) committed(txs []types.Tx) {
 	d.mu.Lock()

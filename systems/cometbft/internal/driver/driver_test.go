@@ -118,7 +118,7 @@ func TestSession(t *testing.T) {
 	}
 
 	g.kill(t, dead)
-	// The block under way may still be the dead node's.
+	// The block in progress may still be the dead node's.
 	from := height(t, g.addresses[survivor]) + 2
 	transact(t, s, 10, 30, "commit")
 	// In eight blocks each of the four has had two turns.

@@ -27,7 +27,7 @@ const (
 	pause = 500 * time.Millisecond
 )
 
-// node is one that takes transactions and tells of blocks.
+// node is one that takes transactions and reports blocks.
 type node struct {
 	address string
 	client  *http.Client
@@ -221,7 +221,7 @@ type chain struct {
 	height    int64 // of the last block; 0: none yet
 }
 
-// saw is told of a block.
+// saw is told about a block.
 func (c *chain) saw(ctx context.Context, height int64, txs []types.Tx) error {
 	if height <= c.height {
 		return nil

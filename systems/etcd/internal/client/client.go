@@ -1,4 +1,4 @@
-// Package client is one client of an etcd cluster: it stays with one member, and moves on to the
+// Package client is one client of an etcd cluster. It stays with one member, and moves on to the
 // next when that one gives no answer in time, breaks the connection, or says that it cannot serve
 // now.
 //
@@ -34,7 +34,7 @@ type Counters struct {
 	Exhausted atomic.Int64 // rounds over all members in vain
 }
 
-// Client has one operation under way at a time, and one connection: its methods must not be called
+// Client has one operation running at a time, and one connection: its methods must not be called
 // from several goroutines at once.
 type Client struct {
 	addresses []string
@@ -73,9 +73,9 @@ func New(o Options) (*Client, error) {
 	return c, c.open()
 }
 
-// Do carries an operation out at some member. It returns nil as soon as one attempt succeeded; the
-// error of an attempt that was refused for good; and, when the context ends, the context's error
-// with that of the last attempt.
+// Do carries an operation out at some member. It returns nil as soon as one attempt succeeded, and
+// the error of an attempt that was refused for good. When the context ends, it returns the
+// context's error with that of the last attempt.
 func (c *Client) Do(ctx context.Context, operation func(context.Context, *member.Member) error) error {
 	for tried := 1; ; tried++ {
 		err := c.once(ctx, operation)
@@ -106,7 +106,7 @@ func (c *Client) once(ctx context.Context, operation func(context.Context, *memb
 		<-limited.Done() // the member, which has been told the deadline, may notice first
 	}
 	switch {
-	case err == nil || errors.Is(ctx.Err(), context.Canceled): // somebody else ended it
+	case err == nil || errors.Is(ctx.Err(), context.Canceled): // another goroutine ended it
 	case limited.Err() != nil:
 		c.counters.TimedOut.Add(1)
 	default:
@@ -121,7 +121,7 @@ func (c *Client) moveOn() error {
 	return c.open()
 }
 
-// open makes the member of addresses[at] the client's. Each time it is a new connection: one to a
+// open makes the member of addresses[at] the client's. Each time it is a new connection. One to a
 // machine that was silent for a while would go on only when TCP tries again, which it does ever
 // more rarely.
 func (c *Client) open() (err error) {

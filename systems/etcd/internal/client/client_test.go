@@ -20,8 +20,8 @@ func says(code codes.Code) fakekv.Answer {
 	return func(context.Context, bool) error { return status.Error(code, "etcdserver: no") }
 }
 
-// start serves members that behave in one way each; nil is one where nobody listens. What a real
-// etcd does is tested with the program.
+// start serves members that behave in one way each; nil is one where no server listens. A test with
+// the program shows what a real etcd does.
 func start(t *testing.T, members []fakekv.Answer) []string {
 	t.Helper()
 	var addresses []string
@@ -90,8 +90,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// While nobody answers, all members are asked again and again, with pauses, until the operation's
-// own time is up.
+// While no member answers, all are asked again and again, with pauses, until the operation's own
+// time is up.
 func TestDoUntilTheEnd(t *testing.T) {
 	var counters client.Counters
 	c, err := client.New(client.Options{Members: start(t, []fakekv.Answer{nil, nil}), Attempt: time.Minute, Counters: &counters})

@@ -78,7 +78,8 @@ func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	return nil
 }
 
-// Transact is one transaction. What is not known to have been undone may have taken effect.
+// Transact is one transaction. A transaction that is not known to have been undone may have taken
+// effect.
 func (d *Driver) Transact(ctx context.Context, a protocol.Attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Attempt)
 	defer cancel()
@@ -119,7 +120,7 @@ func (c *client) drop() {
 	if c.conn != nil {
 		gone, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = c.conn.Close(gone) // it has failed, or nobody needs it any more
+		_ = c.conn.Close(gone) // it has failed, or its user is gone
 		c.conn = nil
 	}
 }

@@ -21,8 +21,8 @@ import (
 
 const programs = "/usr/lib/postgresql/15/bin"
 
-// nobody is who runs PostgreSQL, which refuses root.
-const nobody = 65534
+// unprivileged is the user who runs PostgreSQL, which refuses root.
+const unprivileged = 65534
 
 const (
 	// failover is long enough for a primary on a busy machine: a standby that is promoted too early
@@ -55,8 +55,8 @@ func deploy(t *testing.T, n int) (replicas []string, status []int, nodes []*exec
 	}
 	process := &syscall.SysProcAttr{Setpgid: true}
 	if os.Getuid() == 0 {
-		process.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-		if err := os.Chown(dir, nobody, nobody); err != nil {
+		process.Credential = &syscall.Credential{Uid: unprivileged, Gid: unprivileged}
+		if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +138,7 @@ func smallbank(t *testing.T) workload.Workload {
 	return w
 }
 
-// What was acknowledged survives the primary, and the audit finds what has been taken away.
+// A write that was acknowledged survives the primary, and the audit finds what has been taken away.
 func TestPrimaryDies(t *testing.T) {
 	replicas, status, nodes := pair(t)
 	w := smallbank(t)
@@ -219,7 +219,7 @@ func spoil(t *testing.T, d *Driver, replicas []string) {
 // to the new primary.
 func TestSilentReplicaIsPassedOver(t *testing.T) {
 	replicas, _, _ := deploy(t, 1)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // no server accepts
 	if err != nil {
 		t.Fatal(err)
 	}

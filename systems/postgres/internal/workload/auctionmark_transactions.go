@@ -70,7 +70,7 @@ func (a auction) place(buyer, most int64) (price int64, leads bool) {
 }
 
 // newBid bids up to twice the present price. It is refused when the auction is over, or when the
-// leader offers no more than before.
+// leader offers only what it had before.
 func (d deal) newBid(s steps) (int64, error) {
 	var a auction
 	var last int64

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sale is one transaction of TPC-C under way. Amounts of money are numerics of the database, and
+// sale is one transaction of TPC-C running. Amounts of money are numerics of the database, and
 // whole cents here.
 type sale struct {
 	steps

@@ -1,4 +1,4 @@
-// Package archive writes and reads bundles: an experiment's results as a compressed tar file whose
+// Package archive writes and reads bundles: an experiment's results as a compressed tar file. Its
 // last entry, SHA256SUMS, has the checksums of all others, in the form that sha256sum -c reads. The
 // same files with the same time give the same bytes. It knows nothing of what is in the files.
 package archive
@@ -21,8 +21,8 @@ import (
 // Sums is the name of the entry with the checksums.
 const Sums = "SHA256SUMS"
 
-// The most that Read takes, so that a file that somebody sent cannot fill the memory or keep it
-// busy: one entry, all of them, and their number.
+// Read takes at most one entry of this size, all of them together, and this number. So a file of a
+// stranger cannot fill the memory or keep it busy.
 const (
 	maxEntry   = 64 << 20
 	maxTotal   = 16 << 30
@@ -79,7 +79,7 @@ func (w *Writer) write(name string, data []byte) error {
 	return nil
 }
 
-// Close writes the checksums and ends the bundle. What it is written to stays open.
+// Close writes the checksums and ends the bundle. The writer stays open.
 func (w *Writer) Close() error {
 	slices.SortFunc(w.sums, func(a, b string) int { return strings.Compare(a[sha256.Size*2:], b[sha256.Size*2:]) })
 	if err := w.write(Sums, []byte(strings.Join(append(w.sums, ""), "\n"))); err != nil {
@@ -95,8 +95,9 @@ func (w *Writer) Close() error {
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
 // Read gives each wanted file to visit, in the order of the bundle, by its name within the bundle's
-// folder. It fails when the bundle is damaged or larger than it may be, when a file is not as its
-// checksum says or has none, and when visit does; what was visited before is worth nothing then.
+// folder. It fails when the bundle is damaged or larger than it may be. It also fails when a file
+// is not as its checksum says or has none, and when visit does. Everything that was visited before
+// is worth nothing then.
 func Read(r io.Reader, wanted func(name string) bool, visit func(name string, data []byte) error) error {
 	gz, err := gzip.NewReader(r)
 	if err != nil {

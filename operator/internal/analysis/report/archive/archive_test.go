@@ -74,7 +74,7 @@ func TestRefusesNames(t *testing.T) {
 	}
 }
 
-// packed is a tar file by somebody else.
+// packed is a tar file by another program.
 func packed(t *testing.T, entries ...[2]string) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -35,8 +35,8 @@ type gate struct {
 	asked    bool      // somebody is asking, which takes long with a store that hangs
 }
 
-// closed says how long to wait before the store may be asked; 0: now. Whoever is let through keeps
-// the others out until it has told how it went.
+// closed says how long to wait before the store may be asked; 0: now. Anyone who is let through
+// keeps the others out until it has told how it went.
 func (g *Gates) closed(name string) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

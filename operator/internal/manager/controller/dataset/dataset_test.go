@@ -231,8 +231,8 @@ func TestPreparedOncePerNode(t *testing.T) {
 	}
 }
 
-// A recipe that fails is told of with its last lines, on the node where it failed, and not tried on
-// the others; nothing is tried again before somebody acts.
+// A recipe that fails is told about with its last lines, on the node where it failed, and not tried
+// on the others; nothing is tried again before somebody acts.
 func TestAFailedRecipeIsReported(t *testing.T) {
 	s := newStage(t, 2).claim()
 	s.ask()
@@ -269,7 +269,7 @@ func TestAFailedRecipeIsReported(t *testing.T) {
 	}
 }
 
-// What ends a preparation is told of in words that say what to do.
+// What ends a preparation is told about in words that say what to do.
 func TestWhyPreparationsFail(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status corev1.PodStatus

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Who deleted a valid trial had it run again, and nothing told of it: a verdict could be chosen.
+// Who deleted a valid trial had it run again, and nothing told about it: a verdict could be chosen.
 func TestDeletedTrialsAreTold(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())

@@ -25,7 +25,7 @@ type everywhere struct{}
 
 func (everywhere) HasPodMonitors() (bool, error) { return true, nil }
 
-// The PodMonitor that trials have made is there until the last of them is over, and somebody else's
+// The PodMonitor that trials have made is there until the last of them is over, and another's
 // stays.
 func TestPodMonitorGoesWithTheLastTrial(t *testing.T) {
 	s := newStage(t)

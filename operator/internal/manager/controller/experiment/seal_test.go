@@ -60,7 +60,7 @@ func TestClaimsAreSealed(t *testing.T) {
 	}
 }
 
-// Who runs an experiment again with other claims until one is decided is told of.
+// Who runs an experiment again with other claims until one is decided is told about.
 func TestEarlierRunsAreCounted(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj())

@@ -22,8 +22,8 @@ import (
 const maxMessage = 2048
 
 // updateStatus derives the status from what was observed and decided and writes it if it changed.
-// Events and metrics follow the write: what could not be written has not happened, and is told of
-// when it has.
+// Events and metrics follow the write: what could not be written has not happened, and is told
+// about when it has.
 func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	status := &s.exp.Status
 	status.ObservedGeneration = s.exp.Generation

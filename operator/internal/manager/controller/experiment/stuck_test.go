@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Why the next trial cannot start is shown on the experiment, told of once, and gone when it has
+// Why the next trial cannot start is shown on the experiment, told about once, and gone when it has
 // started. That it waits for its turn is nothing to tell.
 func TestATrialThatCannotStartIsShown(t *testing.T) {
 	s := newStage(t)

@@ -194,7 +194,7 @@ func TestASuspendedExperimentStartsNoTrial(t *testing.T) {
 	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend")
 }
 
-// A quota that is too small is told of before anything is made.
+// A quota that is too small is told about before anything is made.
 func TestQuotaIsAskedFirst(t *testing.T) {
 	p := newPlay(t, nil)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "small"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}}}
@@ -256,7 +256,7 @@ func TestAStricterNamespaceEndsTheTrial(t *testing.T) {
 	}
 }
 
-// Every fault that is carried out is told of on the Experiment.
+// Every fault that is carried out is told about on the Experiment.
 func TestFaultsAreAudited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.ExperimentSpec)

@@ -199,7 +199,7 @@ func isTrue(t *v1alpha1.Trial, condition string) bool {
 	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
 }
 
-// SetupWithManager registers the controller. changed tells of agents' reports.
+// SetupWithManager registers the controller. changed reports agents' reports.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
 	toTrial := handler.EnqueueRequestsFromMapFunc(objects.TrialOf)
 	return ctrl.NewControllerManagedBy(mgr).

@@ -177,8 +177,8 @@ func (c addressless) Create(ctx context.Context, o client.Object, options ...cli
 	return c.Client.Create(ctx, o, options...)
 }
 
-// Of a trial that failed the results are written before it is cleaned up; nothing told of it when
-// they could not be.
+// Of a trial that failed the results are written before it is cleaned up; nothing told about it
+// when they could not be.
 func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 	p := newPlay(t, nil)
 	full := true

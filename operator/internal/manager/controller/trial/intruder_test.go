@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Whoever may create pods in the namespace can give them the labels of a trial's client. The agent
-// of such a pod does not speak for the trial, and the Job's pod stays the client.
+// Anyone who may create pods in the namespace can give them the labels of a trial's client. The
+// agent of such a pod does not speak for the trial, and the Job's pod stays the client.
 func TestAPodThatTheTrialHasNotMadeTakesNoPart(t *testing.T) {
 	yes := true
 	for name, owners := range map[string][]metav1.OwnerReference{

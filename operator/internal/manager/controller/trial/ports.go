@@ -93,7 +93,7 @@ func (e experiment) Progress(ctx context.Context, before, trial *v1alpha1.Trial,
 	return e.r.objects().PublishProgress(ctx, before, trial, p)
 }
 
-// Reasons of the events that tell of faults.
+// Reasons of the events that report faults.
 const (
 	faultCarriedOut = "FaultCarriedOut"
 	faultFailed     = "FaultFailed"

@@ -285,7 +285,8 @@ func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	}
 }
 
-// What no fault plans, or not yet, or not so often, ends the trial, whoever takes the pod's place.
+// What no fault plans, or not yet, or not so often, ends the trial, no matter who takes the pod's
+// place.
 func TestPodsThatNoFaultReplaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		faults  []v1alpha1.Fault

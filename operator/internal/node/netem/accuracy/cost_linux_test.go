@@ -27,7 +27,7 @@ const (
 func destination(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(i >> 8), byte(i)}) }
 
 // TestTheCostDoesNotDependOnTheNumberOfPeers counts instructions: time passes by nothing else while
-// the machine is busy. What a packet costs includes that it is sent on after its delay.
+// the machine is busy. The costs of a packet include that it is sent on after its delay.
 func TestTheCostDoesNotDependOnTheNumberOfPeers(t *testing.T) {
 	inVirtualTime(t)
 	a, _ := nettest.Pair(t, 1)
@@ -100,8 +100,8 @@ func addSink() error {
 	return netlink.LinkSetUp(link)
 }
 
-// send sends rounds of packets, past Go's scheduler, which gives the processor away for some
-// milliseconds when a system call seems to take long, and returns how long the quickest took.
+// send sends rounds of packets, past Go's scheduler, and returns how long the quickest took. The
+// scheduler gives the processor away for some milliseconds when a system call seems to take long.
 func send(peers int) (time.Duration, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

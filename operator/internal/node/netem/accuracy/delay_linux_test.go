@@ -23,9 +23,9 @@ const (
 var limits = map[shaping.Backend]time.Duration{shaping.EDT: ms / 2, shaping.Netem: ms / 2, shaping.NFQueue: ms}
 
 // TestDelaysAreExact sends messages one way and compares when they arrive with the delay that was
-// asked for, and with how long they take without any (the median of which is subtracted). Messages
-// are so far apart that TCP has at most eight on their way: its initial window, ten segments, would
-// otherwise make it wait for acknowledgements, under any way of delaying.
+// asked for. It subtracts the median of how long they take without any. Messages are so far apart
+// that TCP has at most eight on their way. Its initial window, ten segments, would otherwise make
+// it wait for acknowledgements, under any way of delaying.
 func TestDelaysAreExact(t *testing.T) {
 	inVirtualTime(t)
 	t.Log("| backend, protocol | delay | error p50 | error p99 |")

@@ -10,14 +10,14 @@ import (
 	"assay.dev/assay/operator/internal/node/netem/nettest"
 )
 
-// What of a bulk transfer is measured: the last two seconds of four, after slow start.
+// The last two seconds of four of a bulk transfer are measured, after slow start.
 const (
 	startUp  = 2 * time.Second
 	measured = 2 * time.Second
 )
 
 // TestTCPIsNotStalled compares a bulk transfer under each backend with netem's, which is known not
-// to hold back TCP's small queues: a shaper that keeps packets which still belong to the sender's
+// to hold back TCP's small queues. A shaper that keeps packets which still belong to the sender's
 // socket would get a hundredth of it.
 func TestTCPIsNotStalled(t *testing.T) {
 	inVirtualTime(t)

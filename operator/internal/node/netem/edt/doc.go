@@ -42,10 +42,10 @@
 //
 // The package touches the one device that it is opened for: its root qdisc, its clsact qdisc with
 // one filter, and its gso_max_segs. A device that has a root qdisc that is not the kernel's default
-// (its handle is not 0), or a clsact or ingress qdisc, is somebody else's and refused. The qdisc of
-// ours is known by its handle, the filter by its name, which also keeps the original gso_max_segs
-// for a process that comes after. Nothing is pinned: program and maps live as long as the filter,
-// and a new process replaces the filter, in one step, by its own; its counters begin at zero.
+// (its handle is not 0), or a clsact or ingress qdisc, is another's and refused. The qdisc of ours
+// is known by its handle, the filter by its name, which also keeps the original gso_max_segs for a
+// process that comes after. Nothing is pinned: program and maps live as long as the filter, and a
+// new process replaces the filter, in one step, by its own; its counters begin at zero.
 //
 // # Capabilities
 //

@@ -202,7 +202,7 @@ func (c countersValue) plus(d countersValue) countersValue {
 	return countersValue{c.Packets + d.Packets, c.Bytes + d.Bytes, c.Lost + d.Lost, c.Overlimit + d.Overlimit, c.Failed + d.Failed}
 }
 
-// valueOf returns what the program is told of a link, without index and generation.
+// valueOf returns what the program is told about a link, without index and generation.
 func valueOf(l shaping.Link) linkValue {
 	return linkValue{
 		Delay: uint64(l.Delay), Jitter: uint64(l.Jitter), Loss: uint64(math.Round(l.Loss * (1 << 32))), Rate: l.RateOrDefault(),

@@ -79,7 +79,7 @@ func TestABulkTransferIsNotHeldBack(t *testing.T) {
 	p.healthy(s)
 }
 
-// A loss that the local TCP is told of would be mended before anybody sees it.
+// A loss that the local TCP is told about would be mended before anybody sees it.
 func TestALossIsALossForTCP(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()

@@ -22,9 +22,9 @@
 // In the machine of hack/vm (4 ns for an instruction) it adds 20 us to a packet, with one peer and
 // with a thousand: see package accuracy. That is u32 and not an eBPF classifier, which would not be
 // cheaper: agents without the capability for eBPF are why this backend is there (with it, and with
-// fq, EDT is chosen), and the keys can be read and changed by whoever comes after the process that
-// set them; a map, without CAP_SYS_ADMIN, cannot. Everything is in the kernel: shaping goes on when
-// the process dies.
+// fq, EDT is chosen), and the keys can be read and changed by anyone who comes after the process
+// that set them; a map, without CAP_SYS_ADMIN, cannot. Everything is in the kernel: shaping goes on
+// when the process dies.
 //
 // It changes one interface of the network namespace, by netlink: its root qdisc and gso_max_segs.
 // It needs CAP_NET_ADMIN and the kernel's modules sch_htb, sch_netem, cls_u32, act_gact and, for

@@ -21,7 +21,7 @@ const (
 	checkProbes = 20
 	// checkTolerance is for a busy machine: the best of the probes counts.
 	checkTolerance = 10 * time.Millisecond
-	// checkWait is how long a probe may be under way, and checkLate how many may be longer: the
+	// checkWait is how long a probe may be in flight, and checkLate how many may be longer: the
 	// process may get no processor for a second where many pods start at once.
 	checkWait, checkLate = 2 * time.Second, 4
 )

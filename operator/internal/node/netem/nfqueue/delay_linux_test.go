@@ -405,7 +405,7 @@ func tcpIsNotStalled(t *testing.T) error {
 
 func TestNoPacketIsLostInAFlood(t *testing.T) {
 	// The socket holds what comes in 400 ms: a shaper without a processor for longer loses some,
-	// and says so.
+	// and reports it.
 	punctual(t, flood)
 }
 

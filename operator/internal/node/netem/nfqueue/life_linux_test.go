@@ -57,7 +57,7 @@ func exact() {
 // usual takes it back.
 func usual() { _ = everyThread(&unix.SchedAttr{Size: unix.SizeofSchedAttr}) }
 
-// foreign makes a table that is somebody else's.
+// foreign makes a table that is another's.
 func foreign(t testing.TB, p *nettest.Pod) *nftables.Table {
 	t.Helper()
 	table := &nftables.Table{Name: "somebody", Family: nftables.TableFamilyIPv4}

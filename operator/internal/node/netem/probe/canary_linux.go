@@ -91,8 +91,8 @@ func Watch(ctx context.Context, config Config, peers []netip.Addr, options Canar
 	return c, nil
 }
 
-// Disturb tells of faults, best before they begin: probes that are over by then have been counted
-// as steady.
+// Disturb reports faults, best before they begin: probes that are over by then have been counted as
+// steady.
 func (c *Canary) Disturb(disturbances ...Disturbance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +102,8 @@ func (c *Canary) Disturb(disturbances ...Disturbance) {
 	}
 }
 
-// Watched returns what was seen so far, in the order of the peers. Probes that are under way are
-// not counted.
+// Watched returns what was seen so far, in the order of the peers. Probes in flight are not
+// counted.
 func (c *Canary) Watched() []Watched {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *Canary) run(ctx context.Context) {
 			return
 		}
 		due := int((launcher.Monotonic()-begin)/step) + 1
-		// A canary that was kept from running catches up, but with no more than one turn.
+		// A canary that was kept from running catches up, but with at most one turn.
 		for next = max(next, due-len(c.peers)); next < due; next++ {
 			c.expire(next % len(c.peers))
 			c.send(next%len(c.peers), uint64(next))
@@ -197,7 +197,7 @@ func (c *Canary) take(peer int, sequence uint64, t trip, back int64) {
 	w.pending = slices.Delete(w.pending, i, i+1)
 }
 
-// recordOf is where a probe counts that was under way from one instant until another.
+// recordOf is where a probe counts that was in flight from one instant until another.
 func (c *Canary) recordOf(peer int, from, until int64) *record {
 	address := c.peers[peer].Unmap()
 	for _, d := range c.disturbances {

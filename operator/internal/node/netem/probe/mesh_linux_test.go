@@ -536,7 +536,7 @@ func TestTheCanarySeesWhatHappensDuringATrial(t *testing.T) {
 		name := map[bool]string{true: "announced", false: "not announced"}[announced]
 		t.Run(name, func(t *testing.T) {
 			n := m.nodes[0]
-			// Some 40 probes to each peer are under way at any instant. A shorter deadline gives
+			// Some 40 probes to each peer are in flight at any instant. A shorter deadline gives
 			// all of them up when the machine stands still for so long: more than are answered.
 			var c *Canary
 			if err := n.run(func() (err error) {

@@ -32,7 +32,7 @@ const (
 	Stuck = 5 * time.Second
 	// Forced is how long Chaos Mesh may take to let go when told to.
 	Forced = 10 * time.Second
-	// letGo is the reason of the event that tells of either.
+	// letGo is the reason of the event that reports either.
 	letGo = "ChaosMeshForced"
 )
 

@@ -131,7 +131,7 @@ func (m Children) deleteSecret(ctx context.Context, key types.NamespacedName) (b
 		return false, client.IgnoreNotFound(err)
 	}
 	if secret.Labels[v1alpha1.LabelTrial] != key.Name {
-		return false, nil // somebody else's
+		return false, nil // another's
 	}
 	return true, client.IgnoreNotFound(m.Client.Delete(ctx, secret))
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // Pods returns the pods of the trial, also those that are being deleted, by their names in the
-// layout. Of two pods with one client's number only the Job's is the client: anybody who may create
-// pods can give them the labels.
+// layout. If two pods have one client's number, only the Job's is the client: anybody who may
+// create pods can give them the labels.
 func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := m.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}); err != nil {

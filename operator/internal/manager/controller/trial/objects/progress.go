@@ -14,16 +14,16 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// PublishProgress writes the clients' progress to an annotation of the trial. before is the trial
-// as read, trial what becomes of it; both get the new resource version. conflict: the trial has
-// changed since it was read, and nothing is written.
+// PublishProgress writes the clients' progress to an annotation of the trial. The argument before
+// is the trial as read, trial what becomes of it; both get the new resource version. The result
+// conflict says that the trial has changed since it was read. Nothing is written then.
 func (m Children) PublishProgress(ctx context.Context, before, trial *v1alpha1.Trial, sum protocol.TrialProgress) (conflict bool, err error) {
 	value, err := json.Marshal(sum)
 	if err != nil {
 		return false, fmt.Errorf("encode the progress: %w", err)
 	}
 	// Without the resource version, a manager that has lost the lead would get the trial's newest
-	// one here and overwrite, with what it read long ago, what its successor has decided.
+	// one here. It would overwrite, with what it read long ago, what its successor has decided.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": before.ResourceVersion, "annotations": map[string]string{v1alpha1.AnnotationProgress: string(value)},
 	}})

@@ -38,8 +38,7 @@ func (m Children) CheckPodSecurity(ctx context.Context, namespace string, o *ren
 }
 
 // RefusedPods says why the API server refuses pods that the owners, StatefulSets and Jobs by their
-// names, are to make; or nothing. StatefulSets and Jobs try for ever, and tell of it in events
-// only.
+// names, are to make; or nothing. StatefulSets and Jobs try for ever, and report it in events only.
 func (m Children) RefusedPods(ctx context.Context, namespace string, owners []string) (string, error) {
 	for _, owner := range owners {
 		list := &corev1.EventList{}

@@ -35,7 +35,7 @@ func (m Children) Gone(ctx context.Context, key types.NamespacedName) (string, e
 }
 
 // Stranded are those of a trial's pods that are being deleted on nodes that do not answer, for
-// longer than DeadNodeGrace: the kubelet there deletes them when it is back, and nobody else may,
+// longer than DeadNodeGrace. The kubelet there deletes them when it is back. No other program may,
 // since their processes may still run. A trial does not hold its pools for them; nothing is
 // scheduled on such a node, and it runs none of another trial.
 func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, error) {

@@ -2,9 +2,9 @@
 // the experiment whose step would be the same.
 //
 // A trial's output lies in a Secret of the trial, wherever it came from: who needs it looks there
-// only. What is handed on lies in another Secret, one for each System of an experiment: it holds
-// what the first of the experiment's trials has made. The experiment controller deletes it after
-// the last trial.
+// only. Files that are handed on lie in another Secret, one for each System of an experiment: it
+// holds what the first of the experiment's trials has made. The experiment controller deletes it
+// after the last trial.
 package prepared
 
 import (
@@ -64,7 +64,7 @@ func (d Cache) Reuse(ctx context.Context, o *render.Objects) error {
 	return nil
 }
 
-// Read the trial's output; nil: it is not there yet. What the trial's own step has made is kept for
+// Read the trial's output; nil: it is not there yet. The files of the trial's own step are kept for
 // later trials, if its System wants that.
 func (d Cache) Read(ctx context.Context) (packed []byte, err error) {
 	secret := &corev1.Secret{}
@@ -79,8 +79,8 @@ func (d Cache) Read(ctx context.Context) (packed []byte, err error) {
 	return secret.Data[placement.PreparedKey], nil
 }
 
-// keep the output, if none is kept yet. Of trials that run beside each other the first one keeps
-// its own.
+// keep the output, if none is kept yet. If trials run beside each other, the first one keeps its
+// own.
 func (d Cache) keep(ctx context.Context, data map[string][]byte) error {
 	owner, digest := d.shared()
 	if digest == "" {
@@ -99,7 +99,7 @@ func (d Cache) keep(ctx context.Context, data map[string][]byte) error {
 }
 
 // shared returns the experiment whose trials share outputs, and the digest of this trial's step;
-// "": nothing is shared. A step that cannot be rendered is told of when it is to run.
+// "": nothing is shared. A step that cannot be rendered is told about when it is to run.
 func (d Cache) shared() (experiment *metav1.OwnerReference, digest string) {
 	experiment = metav1.GetControllerOf(d.Trial)
 	if experiment == nil || d.System.Prepare == nil || d.System.Prepare.Reuse != v1alpha1.PrepareReuseWithinExperiment {
@@ -127,7 +127,7 @@ func (d Cache) get(ctx context.Context, name string, obj client.Object) (found b
 }
 
 // controlledBy says whether the Secret belongs to this experiment, not to one of its name that was
-// deleted, nor to somebody else.
+// deleted, nor to another owner.
 func controlledBy(s *corev1.Secret, experiment *metav1.OwnerReference) bool {
 	owner := metav1.GetControllerOf(s)
 	return owner != nil && owner.UID == experiment.UID && s.DeletionTimestamp.IsZero()

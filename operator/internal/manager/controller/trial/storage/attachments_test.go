@@ -7,8 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What has no room beside the results is left out, which they say; what is smaller is kept all the
-// same.
+// Results without room are left out, which they say; smaller ones are kept all the same.
 func TestFilesWithoutRoomAreLeftOut(t *testing.T) {
 	noise := make([]byte, 20<<10)
 	for i := range noise { // does not compress to nothing

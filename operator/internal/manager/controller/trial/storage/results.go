@@ -89,9 +89,9 @@ func (r Results) packed(ctx context.Context, trial *v1alpha1.Trial, layout *plac
 }
 
 // keepWhole keeps a trial's results as they were before something was left out for a ConfigMap's
-// size, until they are in its store. Where nothing was left out, it deletes what was
-// kept of earlier results of the trial: a reader would take them for the last ones. digest is that
-// of what is to be in the store.
+// size, until they are in its store. Where nothing was left out, it deletes what was kept of
+// earlier results of the trial: a reader would believe that they are the last ones. The digest is
+// that of what is to be in the store.
 func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole results.Trial, fitted []byte) (digest string, err error) {
 	o := store.Describe("", fitted)
 	if trial.Spec.ResultsStore == "" {
@@ -181,8 +181,8 @@ func (r Results) putAgain(ctx context.Context, trial *v1alpha1.Trial, judged boo
 	return r.Client.Update(ctx, cm)
 }
 
-// replaced says how the trials ended whose results are replaced by those of a trial: the ones of
-// before, and the one that was stored last, unless it is the same.
+// replaced says how the trials ended whose results are replaced by those of a trial. These are the
+// ones of before, and the one that was stored last, unless it is the same.
 func replaced(stored *corev1.ConfigMap, by types.UID) string {
 	all := stored.Annotations[v1alpha1.AnnotationReplaced]
 	if uid := stored.Annotations[v1alpha1.AnnotationTrialUID]; uid == "" || uid == string(by) {

@@ -1,5 +1,5 @@
 // Package storage keeps what agents send of a trial, and what the trial comes to, in objects of the
-// cluster: until it is merged, until its store has it, or for good.
+// cluster. It keeps them until they are merged, until the store has them, or for good.
 package storage
 
 import (
@@ -33,7 +33,7 @@ type Store struct {
 
 var _ coordinator.Store = (*Store)(nil)
 
-// StorePrepared keeps the prepare step's output in a Secret, since it may hold keys. What
+// StorePrepared keeps the prepare step's output in a Secret, since it may hold keys. A file that
 // cannot be unpacked is rejected now, while its agent can still say so.
 func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed []byte) error {
 	if _, err := render.UnpackOutput("/", packed); err != nil {
@@ -43,8 +43,8 @@ func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed 
 	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{placement.PreparedKey: packed}})
 }
 
-// StoreResults keeps one client's results until they are merged. What cannot be read then is
-// rejected now, while its agent can still say so.
+// StoreResults keeps one client's results until they are merged. A report that cannot be read then
+// is rejected now, while its agent can still say so.
 func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed []byte) error {
 	trial := &v1alpha1.Trial{}
 	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {

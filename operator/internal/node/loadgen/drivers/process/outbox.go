@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// outbox collects lines and writes them in one goroutine, all that there are with one call. Nobody
-// who sends is held up by a program that does not read.
+// outbox collects lines and writes them in one goroutine, all that there are with one call. A
+// program that does not read holds up no sender.
 type outbox struct {
 	w io.WriteCloser
 

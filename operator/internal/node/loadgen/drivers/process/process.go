@@ -1,6 +1,6 @@
-// Package process is a driver that starts a program and speaks the driver protocol with it, on the
-// program's standard input and output: lines of JSON. docs/reference/driver-protocol.md describes
-// it for the authors of such programs.
+// Package process is a driver that starts a program and speaks the driver protocol with it: lines
+// of JSON on the program's standard input and output. The protocol is in
+// docs/reference/driver-protocol.md, for the authors of such programs.
 //
 // All clients share the two pipes. Requests are put in a buffer that one goroutine writes, as many
 // at once as there are; another goroutine reads the answers and wakes the clients. The id of a

@@ -14,7 +14,7 @@ type session struct {
 	next    int64 // id of the next request
 	timeout time.Duration
 	timer   *time.Timer // made with the first request
-	// waiting is the id of the request under way; whoever sets it to 0 ends the request.
+	// waiting is the id of the request in progress; anyone who sets it to 0 ends the request.
 	waiting atomic.Int64
 	result  chan loadgen.Result
 }

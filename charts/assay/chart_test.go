@@ -121,7 +121,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// What changes for users when the chart is edited must be seen in a review.
+// A change for users when the chart is edited must be seen in a review.
 func TestDefaultIsAsReviewed(t *testing.T) {
 	// The kinds are as generated: TestGeneratedFilesAreCurrent. Helm 3 and 4 print objects in
 	// different orders.

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Nobody's disks are written to unless the owner asks for it.
+// No node's disks are written to unless the owner asks for it.
 func TestDatasetsAreOffByDefault(t *testing.T) {
 	r := render(t)
 	for name := range r.objects {

@@ -14,7 +14,7 @@ import (
 
 const page = "assay-live-page"
 
-// Nobody serves a page that the owner did not ask for.
+// The chart serves no page that the owner did not ask for.
 func TestLivePageIsOffByDefault(t *testing.T) {
 	if r := render(t); strings.Contains(r.text, "live-page") {
 		t.Error("the default has a live page")
@@ -51,7 +51,7 @@ func TestLivePageIsRestricted(t *testing.T) {
 	}
 }
 
-// What the page's account may do is listed, and is the same for the whole cluster and for some
+// The rights of the page's account are listed, and are the same for the whole cluster and for some
 // namespaces.
 func TestRightsOfTheLivePageAreListed(t *testing.T) {
 	some := render(t, "--set=livePage.enabled=true,namespaces={papers,lab}")

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// notes is what helm says after an installation. helm template leaves it out, and Helm 3 wants a
-// cluster even for a dry run: so a copy of the chart has it as an object.
+// notes is what helm says after an installation. The verb helm template leaves it out, and Helm 3
+// wants a cluster even for a dry run. So a copy of the chart has it as an object.
 func notes(t *testing.T, flags ...string) string {
 	t.Helper()
 	chart := t.TempDir()

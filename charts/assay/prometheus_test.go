@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// What the owner says of the cluster's Prometheus reaches managers; what is secret stays in its
-// Secret.
+// Values about the cluster's Prometheus reach managers; secrets stay in their Secret.
 func TestPrometheus(t *testing.T) {
 	args := render(t).manager.Spec.Template.Spec.Containers[0].Args
 	if argument(args, "--prometheus-url") != "" || argument(args, "--pod-monitors") != "true" {

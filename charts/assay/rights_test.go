@@ -23,7 +23,7 @@ const (
 	inChaosMesh   = "experiments, with Chaos Mesh"
 )
 
-// What the manager may do is in a list that owners of clusters read. It does not grow, and does not
+// The manager's rights are in a list that owners of clusters read. It does not grow, and does not
 // shrink, without the list.
 func TestRightsAreListed(t *testing.T) {
 	whole := render(t, "--set=crds.install=false")
@@ -127,8 +127,8 @@ func listed(t *testing.T, where string) []string {
 	return rows
 }
 
-// What belongs to no namespace cannot be granted in one: such a rule would grant nothing, and
-// nobody would notice.
+// A right to what belongs to no namespace cannot be granted in one: such a rule would grant
+// nothing, and no user would notice.
 func TestRightsFitTheirPlace(t *testing.T) {
 	namespaced := sets.New("configmaps", "secrets", "persistentvolumeclaims", "pods", "services", "events", "controllerrevisions", "statefulsets", "jobs",
 		"experiments", "experiments/finalizers", "experiments/status", "systems", "trials", "trials/finalizers", "trials/status", "datasets", "datasets/finalizers", "datasets/status", "leases",

@@ -182,7 +182,7 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// What a policy calls a port, the managers' pods have.
+// A port that a policy names, the managers' pods have.
 func TestPoliciesNamePorts(t *testing.T) {
 	r := render(t, everything...)
 	ports := sets.New[string]()
@@ -205,8 +205,8 @@ func TestPoliciesNamePorts(t *testing.T) {
 	}
 }
 
-// Pods of trials that are fenced in are talked to by each other and by whom the values name, a
-// Prometheus say, and by nobody else.
+// Pods of trials that are fenced in are talked to by each other and by the peers that the values
+// name, a Prometheus say, and by no others.
 func TestWhoTalksToTrials(t *testing.T) {
 	trial := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "assay.dev/trial", Operator: metav1.LabelSelectorOpExists}}}}

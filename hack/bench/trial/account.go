@@ -28,7 +28,8 @@ var rows = []string{
 // counter is a usage that only rises, as it was first and last seen.
 type counter struct{ first, last time.Duration }
 
-// account of a time: what was seen of each cgroup and launcher. What appears later began from zero.
+// account of a time: what was seen of each cgroup and launcher. A cgroup that appears later began
+// from zero.
 type account struct {
 	begun     bool
 	cgroups   map[string]*counter

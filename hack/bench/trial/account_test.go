@@ -32,7 +32,7 @@ func TestBreakdown(t *testing.T) {
 	})
 	want := map[string]time.Duration{
 		rowRuntime: 6 * s, rowKubelet: 2 * s, rowAPIServer: 4 * s, rowSystem: 3 * s / 2, rowLaunchers: s / 2,
-		rowSandboxes: 2 * s, // one of the sandbox, one that nobody saw
+		rowSandboxes: 2 * s, // one of the sandbox, one that was not seen
 		rowNodes:     4 * s,
 	}
 	got := a.breakdown(rowOf)
@@ -44,8 +44,8 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
-// With cgroup v1 systemd gives its services no cgroup that is accounted for: the runtime is what
-// nobody else used.
+// With cgroup v1 systemd gives its services no cgroup that is accounted for: the runtime is what no
+// other part used.
 func TestBreakdownWithoutCgroupsOfServices(t *testing.T) {
 	const s = time.Second
 	a := newAccount()

@@ -34,8 +34,8 @@ type localRun struct {
 	system time.Duration
 }
 
-// measureLocal measures what a trial costs on this machine: the difference of a run of one trial
-// and of a run of some more, since a command's own start is no part of a trial.
+// measureLocal measures what a trial costs on this machine. It takes the difference of a run of one
+// trial and of a run of some more, since a command's own start is no part of a trial.
 func measureLocal(ctx context.Context, program string, trials int) error {
 	fmt.Printf("load average %s; a run of 1 trial, and one of %d\n", loadAverage(), trials+1)
 	one, err := runLocal(ctx, program, 1)

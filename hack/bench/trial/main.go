@@ -2,8 +2,8 @@
 // processor-seconds by who used them, and wall time beyond its schedule. Beside it, in the same
 // run, it measures what Kubernetes itself needs to bring as many pods up and down, and what the
 // cluster uses when it is idle. The nodes must be containers of the docker here, as those of kind
-// are: their cgroups say what each part of a node used, also what processes used that ended
-// meanwhile. Threads of the kernel belong to nobody, and are shown for the whole machine.
+// are. Their cgroups say what each part of a node used, also what processes used that ended
+// meanwhile. Threads of the kernel belong to no node, and are shown for the whole machine.
 //
 //	bench-trial [-kubeconfig PATH] [-trials 3] [-idle 10s] [-keep]
 //	bench-trial -local PROGRAM [-trials 3]                           on this machine, without a cluster

@@ -118,8 +118,8 @@ func launchers(proc, dir string) (map[int]time.Duration, error) {
 }
 
 // services is the processor time of a node's long-lived programs, by row and process ID, where
-// systemd gives them no cgroup that is accounted for, as with cgroup v1. What the kubelet waited
-// for, mounts above all, counts as the kubelet's. The container runtime is what is left: its
+// systemd gives them no cgroup that is accounted for, as with cgroup v1. Processes that the kubelet
+// waited for, mounts above all, count as the kubelet's. The container runtime is what is left: its
 // programs are short-lived.
 func services(proc, node string) (map[string]map[int]time.Duration, error) {
 	all, err := processes(proc, node)
@@ -138,8 +138,8 @@ func services(proc, node string) (map[string]map[int]time.Duration, error) {
 	return found, nil
 }
 
-// processes of a cgroup, without those of the cgroups below it, by process ID. Of one that is gone
-// there are none.
+// processes of a cgroup, without those of the cgroups below it, by process ID. A process that is
+// gone has no children.
 func processes(proc, dir string) (map[int]process, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -65,7 +65,7 @@ func (o *owners) note(p *corev1.Pod) {
 	}
 }
 
-// of a container, or nothing if it is none of a pod's that was seen.
+// of a container, or nothing if it belongs to no pod that was seen.
 func (o *owners) of(id string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

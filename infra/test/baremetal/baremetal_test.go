@@ -1,6 +1,6 @@
 // Package baremetal applies infra/bare-metal for real: to containers that stand for the machines of
-// a rack, over SSH alone, with Terraform and its real providers. What is left behind is looked at
-// from outside, by docker.
+// a rack, over SSH alone, with Terraform and its real providers. The remains are looked at from
+// outside, by docker.
 package baremetal
 
 import (
@@ -67,8 +67,8 @@ func newSite(t *testing.T) *site {
 		"pod_network":          s.podNetwork(t),
 		"preparation": map[string]any{
 			"software": "present",
-			// Of a container these can only be asked for: the kernel, its clock and its processors
-			// are its host's.
+			// A container can only be asked for these: the kernel, its clock and its processors are
+			// its host's.
 			"governor":       "performance",
 			"time_sync":      "unchanged",
 			"swap":           "unchanged",
@@ -280,7 +280,8 @@ func (s *site) switchedOffInTheMiddle(t *testing.T) {
 // The machine is back, half joined. Only what is missing is done.
 func (s *site) continued(t *testing.T) {
 	s.powerOn(t, "c1")
-	// What a join leaves that was cut short: how far it came before the power went is chance.
+	// These are the remains of a join that was cut short: how far it came before the power went is
+	// chance.
 	s.on(t, "c1", `mkdir -p /var/lib/assay /etc/kubernetes/pki; printf 'pods `+podCIDR+`\n' >/var/lib/assay/cluster
 		echo 'half' >/etc/kubernetes/bootstrap-kubelet.conf; rm -f /etc/kubernetes/kubelet.conf`)
 	nodes := s.nodes(t)

@@ -35,9 +35,9 @@ func (s *site) destroyed(t *testing.T, before map[string][]string) {
 	s.nothingLeaks(t, "what Terraform printed, from the first apply to destroy", s.printed.String())
 }
 
-// The control plane is dead, too, so that Assay cannot be uninstalled. What modules/assay says to
-// do gives the others back. This is done with the state from before the destroy above: to make a
-// cluster once more takes minutes. What is on the machines is what tells that somebody was there.
+// The control plane is dead, too, so that Assay cannot be uninstalled. The steps that modules/assay
+// names give the others back. This is done with the state from before the destroy above: to make a
+// cluster once more takes minutes. Files on the machines tell that a cluster was there.
 func (s *site) destroyedWithoutControlPlane(t *testing.T, before map[string][]string) {
 	// Two dead machines are asked four times, one after the other: half as long will do.
 	patience, less := []byte(`"SSH_DEAD": "30"`), []byte(`"SSH_DEAD": "15"`)

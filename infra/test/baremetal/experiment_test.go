@@ -17,7 +17,7 @@ import (
 const namespace = "evaluation"
 
 // One trial of the evaluation that the README promises, at smoke size: replicas and clients each on
-// the pool that is theirs. What it measures is for the end-to-end tests.
+// the pool that is theirs. Its measurements are for the end-to-end tests.
 func (s *site) experiment(t *testing.T) {
 	text := oneTrial(t)
 	s.kubectl(t, "create", "namespace", namespace)

@@ -59,7 +59,7 @@ func (r *rack) script(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// on runs a script on a machine, as somebody at its console would.
+// on runs a script on a machine, as a user at its console would.
 func (r *rack) on(t *testing.T, machine, script string) string {
 	t.Helper()
 	return command(t, 3*time.Minute, "docker", "exec", r.name+"-"+machine, "bash", "-c", script)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// No token is left in the cluster; and none, no key, and nothing of the kubeconfig is in the state,
+// No token is left in the cluster. No token, no key, and nothing of the kubeconfig is in the state,
 // in what Terraform printed (outputs among it), or in the logs and files of the machines.
 func (s *site) noSecrets(t *testing.T) {
 	if got := strings.TrimSpace(s.kubectl(t, "-n", "kube-system", "get", "secrets", "--field-selector=type=bootstrap.kubernetes.io/token", "-o", "name")); got != "" {
@@ -85,8 +85,8 @@ func (s *site) readSecrets(t *testing.T) {
 	}
 }
 
-// private is a line of a key in PEM that no public key has: the last whole one. What comes first is
-// public in some formats.
+// private is a line of a key in PEM that no public key has: the last whole one. The part that comes
+// first is public in some formats.
 func private(t *testing.T, pem string) string {
 	t.Helper()
 	lines := strings.Fields(regexp.MustCompile(`-----[A-Z ]+-----`).ReplaceAllString(pem, ""))
@@ -118,8 +118,8 @@ func leaks(text string, secrets map[string]string) []string {
 		}
 	}
 	for _, m := range regexp.MustCompile(`\b[a-z0-9]{6}\.([a-z0-9]{16})\b`).FindAllStringSubmatch(text, -1) {
-		// Of 16 random letters and digits, 1 in 190 has only letters, as two words with a dot
-		// between them have, and hardly any is a hexadecimal number, as the names of events end:
+		// One in 190 texts of 16 random letters and digits has only letters, as two words with a
+		// dot between them have. Hardly any is a hexadecimal number, as the names of events end:
 		// worker.18ea3789415a21ce.
 		if strings.ContainsAny(m[1], "0123456789") && strings.ContainsAny(m[1], "ghijklmnopqrstuvwxyz") {
 			found = append(found, "the join token "+m[0])
@@ -128,7 +128,7 @@ func leaks(text string, secrets map[string]string) []string {
 	return found
 }
 
-// The search for secrets finds them: otherwise nobody would know what its silence is worth.
+// The search for secrets finds them: otherwise its silence would be worth nothing.
 func TestLeaks(t *testing.T) {
 	secrets := map[string]string{"the SSH key": "b3BlbnNzaC1rZXktdjEAAAAABG5vbmU"}
 	for name, tc := range map[string]struct {

@@ -17,8 +17,8 @@ import (
 
 const datasetUsage = "usage: agent dataset keep|copy|remove|directories [flags]"
 
-// runDataset does one thing about data sets. It speaks to nobody: the manager reads what it writes
-// into its termination message.
+// runDataset does one thing about data sets. It speaks to no other program: the manager reads what
+// it writes into its termination message.
 func runDataset(args []string) error {
 	if len(args) == 0 {
 		return errors.New(datasetUsage)
@@ -84,8 +84,8 @@ func report(file string, done any) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// directories makes a folder for each namespace, which its group may write to and nobody else may
-// look into, and stays until it is told to end: a DaemonSet runs it on every node.
+// directories makes a folder for each namespace, which its group may write to and no other user may
+// look into. It stays until it is told to end: a DaemonSet runs it on every node.
 func directories(ctx context.Context, root string, namespaces []string) error {
 	for _, n := range namespaces {
 		dir := filepath.Join(root, n)

@@ -19,13 +19,13 @@ import (
 
 // runMachine is the life of a pod that resets its node.
 //
-// What it calls at the end is reboot(2) with RESTART: the machine starts again at once, nothing is
-// ended in order and nothing is synced. In the PID namespace of a container the kernel does not
-// reset anything, but ends that namespace's first process, and all others with it: on kind the node
-// is such a container, and its runtime starts it again. Without hostPID it would be this pod's own
-// container, which is refused; outside of a pod it would be whatever machine somebody tries this
-// on, which is refused, too. That the node allows it, and that nobody else's pods run there, the
-// manager has seen: it gives the directive, over a connection that proves who it is.
+// At the end it calls reboot(2) with RESTART: the machine starts again at once, nothing is ended in
+// order and nothing is synced. In the PID namespace of a container the kernel does not reset
+// anything, but ends that namespace's first process, and all others with it. On kind the node is
+// such a container, and its runtime starts it again. Without hostPID it would be this pod's own
+// container, which is refused. Outside of a pod it would be the machine on which a user tries this,
+// which is refused, too. The manager has seen that the node allows it, and that no other pods run
+// there. It gives the directive over a connection that proves who it is.
 func runMachine(args []string) error {
 	flags := flag.NewFlagSet("machine", flag.ContinueOnError)
 	config := agent.Config{Durable: true, Wall: time.Now, Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
@@ -51,7 +51,7 @@ func runMachine(args []string) error {
 }
 
 // mayReset refuses to go on anywhere but in a pod, on the node that is meant, that sees the node's
-// processes. here is what the kubelet says the node is called.
+// processes. The argument here is what the kubelet says the node is called.
 func mayReset(meant, here, cluster string, pid int) error {
 	switch {
 	case cluster == "" || here == "":

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What resets machines must refuse everything but the one place where it is meant.
+// A program that resets machines must refuse everything but the one place where it is meant.
 func TestWhereAMachineMayBeReset(t *testing.T) {
 	for name, tc := range map[string]struct {
 		meant, here, cluster string

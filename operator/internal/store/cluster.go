@@ -28,8 +28,8 @@ const (
 	trialLimit     = 48 << 20
 	namespaceLimit = 192 << 20
 	// PauseLimit is what waits of a namespace when no further trial of it is begun whose results
-	// would wait, too; resultsLimit is as much as results may take, so that those of trials running
-	// have room and nothing fills the cluster's etcd, which holds 2 GiB where nobody changed that.
+	// would wait, too. The bound resultsLimit is as much as results may take. So those of running
+	// trials have room, and nothing fills the cluster's etcd, which holds 2 GiB by default.
 	PauseLimit   = 512 << 20
 	resultsLimit = 1 << 30
 

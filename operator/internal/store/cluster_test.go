@@ -162,7 +162,7 @@ func TestNoRoomInTheCluster(t *testing.T) {
 	wantProblem(t, "more of a namespace", of("e-6").PutPart(t.Context(), big, 0, part), v1alpha1.ReasonStoreFull)
 }
 
-// With the store down and a namespace full of logs, the results of a trial found no room: it held
+// With the store down and a namespace full of logs, the results of a trial found no room. It held
 // its pools until the store answered, or lost a client and was repeated.
 func TestResultsFindRoomWhereLogsDoNot(t *testing.T) {
 	of, _ := newCluster(t)
@@ -184,7 +184,7 @@ func TestResultsFindRoomWhereLogsDoNot(t *testing.T) {
 			}
 		}
 	}
-	// What only looks like a result is none.
+	// An object that only looks like a result is not kept.
 	for _, key := range []string{"pods/p/trial.json.gz", "pods/p/not-result.json.gz", "pods/p/q/result.json.gz", "x/trial.json", "pods/p/../../trial.json"} {
 		wantProblem(t, key, keep("e-9", key, 1<<20), v1alpha1.ReasonStoreFull)
 	}
@@ -207,7 +207,7 @@ func TestWhatWaitsIsCounted(t *testing.T) {
 	}
 }
 
-// What found no room is remembered with the trial, in a few words however much it is.
+// A result that found no room is remembered with the trial, in a few words however much it is.
 func TestLeftOut(t *testing.T) {
 	of, c := newCluster(t)
 	s := of("e-0")

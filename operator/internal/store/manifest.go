@@ -37,7 +37,7 @@ type Manifest struct {
 	// Missing are the pods of a trial of which nothing was handed over.
 	Missing []string `json:"missing,omitempty"`
 	// LeftOut are files of a trial's pods, as POD/FILE, that the store did not take and for which
-	// the cluster had no room; AndMore ends a list that is not complete.
+	// the cluster had no room. AndMore ends a list that is not complete.
 	LeftOut []string `json:"leftOut,omitempty"`
 }
 

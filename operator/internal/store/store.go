@@ -49,8 +49,8 @@ func DescribeStream(key string, content io.Reader) (Object, error) {
 
 // Store keeps objects. Errors that say something about the store itself are Problems.
 type Store interface {
-	// Put returns when the object is stored and its checksum has been confirmed. What is there
-	// already under the key is replaced.
+	// Put returns when the object is stored and its checksum has been confirmed. An object that is
+	// there already under the key is replaced.
 	Put(ctx context.Context, o Object, content io.ReadSeeker) error
 	// Get opens an object. Reading it fails, at its end at the latest, when the content is not what
 	// its checksum says. ErrNotFound: there is none.

@@ -25,7 +25,7 @@ const (
 )
 
 // How near to its source a line of the catalogue runs, from the nearest. These follow from
-// System.program, and nobody asserts them.
+// System.program, and no author asserts them.
 const (
 	original = iota
 	reimplementation
@@ -279,9 +279,9 @@ func readSystems(dir string) (map[string]v1alpha1.SystemSpec, error) {
 // count is a row of the table by class of item.
 type count struct{ items, lines, here, ran, further int }
 
-// counts of items by class, and of their lines: all, those whose nearest file needs no image from
-// elsewhere, those that ran as their files define them, and
-// those that ran only as something further from the source.
+// counts of items by class, and of their lines. They are all, those whose nearest file needs no
+// image from elsewhere, and those that ran as their files define them. The last are those that ran
+// only as something further from the source.
 func (c *catalogue) counts() map[string]count {
 	all := map[string]count{}
 	for _, it := range c.items {
@@ -370,8 +370,8 @@ func TestCatalogueHasAllFiles(t *testing.T) {
 	}
 }
 
-// What the catalogue says follows from the files: a System that holds another program, and a file
-// that is gone, change it.
+// The catalogue follows from the files: a System that holds another program, and a file that is
+// gone, change it.
 func TestCatalogueFollowsFromFiles(t *testing.T) {
 	before, err := readCatalogue(experimentsDir)
 	if err != nil {

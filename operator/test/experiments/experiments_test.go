@@ -1,6 +1,6 @@
 // Package experiments checks the files under experiments/ and the objects of the end-to-end tests
-// as admission would, without a cluster: every profile of every experiment is expanded, its claims
-// are parsed and its templates rendered.
+// as admission would, without a cluster. It expands every profile of every experiment, parses its
+// claims and renders its templates.
 package experiments
 
 import (

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// What the review of verdicts found in files and pages stays mended: docs/design says which finding
-// each part is of.
+// Sentences that the review of verdicts found in files and pages stay mended: docs/design says
+// which finding each part is of.
 func TestOverClaims(t *testing.T) {
 	judged := func(file, profile, claim string) v1alpha1.Claim {
 		exp := readExperiment(t, file)

@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis/reported"
 )
 
-// Nobody may put a number into a source's mouth. What a claim calls reported follows from numbers
-// under experiments/reported, and reportedIn ends with which:
+// No author may put a number into a source's mouth. What a claim calls reported follows from
+// numbers under experiments/reported, and reportedIn ends with which:
 //
 //	Failure, tables U-FP and U-Ideal; pesto-failure u-fp/Throughput/max / u-ideal/Throughput/max
 //
@@ -251,7 +251,7 @@ func rowsOf(f reported.File) []numbersRow {
 }
 
 // has reports whether each value of s is one of the row, in its order, and at the same x where both
-// have that x. drawn are the places of these values.
+// have that x. The result drawn has the places of these values.
 func (r numbersRow) has(s v1alpha1.ReportedSeries) (drawn []place, all bool) {
 	if r.metric != s.Metric && s.Metric != "Measurement" && (r.metric != "TimePerRun" || s.Metric != "MeanLatency") {
 		return nil, false

@@ -16,8 +16,8 @@ import (
 )
 
 // TestNumbersOfAClone: what is read of each folder of results is what the artifact's own CSV files
-// say, to all digits, and so are the points that have a stats.json, without the CSV files. It reads
-// a clone that the user names: make artifact SOURCE=CLONE.
+// say, to all digits. So are the points that have a stats.json, without the CSV files. It reads a
+// clone that the user names: make artifact SOURCE=CLONE.
 func TestNumbersOfAClone(t *testing.T) {
 	clone := testpequin.Clone(t, "sample-output")
 	var folders []string

@@ -141,8 +141,8 @@ func (i *importer) axisName() string {
 }
 
 // assign gives each parameter its place: the protocol's under the system, the workload's under the
-// workload, all others, and what does not fit there, under spec. What an Experiment has no room for
-// is the default of the System's parameter, which comes to the same for a trial.
+// workload, all others, and what does not fit there, under spec. Settings for which an Experiment
+// has no room are defaults of the System's parameters, which comes to the same for a trial.
 func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	varying, ofWorkloads := 0, 0
 	for k := range i.out.parameters {

@@ -1,6 +1,6 @@
-// Package pequin reads what the Pequin artifact (Pesto, Basil and their baselines) has: the
-// configurations of its experiments, which become an Experiment and a System (Import), and the
-// folders of its results, which become results like ours (ReadFolder).
+// Package pequin reads what the Pequin artifact (Pesto, Basil and their baselines) has. The
+// configurations of its experiments become an Experiment and a System (Import), and the folders of
+// its results become results like ours (ReadFolder).
 //
 // It knows that artifact's names and rules and nothing of a cluster. It is pure but for ReadFolder,
 // which reads the file system that it is given.

@@ -22,10 +22,10 @@ const (
 	maxEntries    = 200_000
 )
 
-// ReadFolder reads a folder of the artifact's results, in which each point of a sweep has a folder
-// of its own with a stats.json, and lat-tput.csv and tput-clients.csv list all points. It gives
-// results like those of an Experiment of one axis, the number of clients; name is theirs, now is
-// when they were put together.
+// ReadFolder reads a folder of the artifact's results. Each point of a sweep has a folder of its
+// own with a stats.json, and lat-tput.csv and tput-clients.csv list all points. It gives results
+// like those of an Experiment of one axis, the number of clients; name is theirs, now is when they
+// were put together.
 //
 // Throughput and mean latency are the artifact's own, to all digits: those that its plots and its
 // instructions take from stats.json. A point that only the CSV files have gets these two and no
@@ -178,7 +178,7 @@ func (r *folderReader) readStats(name string) error {
 }
 
 // keepRuns leaves out the runs that have no numbers, as one is in which nothing was committed, and
-// says whether there are others: 0 tx/s at 0 ms was not measured.
+// says whether there are others. A rate of 0 tx/s at 0 ms was not measured.
 func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
 	all := len(s.Runs)
 	s.Runs = slices.DeleteFunc(s.Runs, func(run parsers.PequinRun) bool { return run.Combined.Tput == 0 || run.Combined.Mean == 0 })
@@ -193,7 +193,7 @@ func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
 
 // readCSV reads the two CSV files, whose lines are about the same points in the same order:
 // throughput and mean latency; client_total and throughput. A line is of the point of a stats.json
-// if both numbers are; the throughput alone tells no point from another, since a saturated system
+// if both numbers are. The throughput alone tells no point from another, since a saturated system
 // may give the same at two.
 func (r *folderReader) readCSV() error {
 	if r.files.latencyCSV == "" {
@@ -330,7 +330,7 @@ func (r *folderReader) experiment(name string, now time.Time) results.Experiment
 	if last.IsZero() {
 		last = e.Written
 	}
-	e.Completed = &last // when the last point of which there is a folder began; the end is not recorded
+	e.Completed = &last // when the last point with a folder began; the end is not recorded
 	e.Axes, e.Points, e.Planned = []results.Axis{axis}, stats.Points(e.Trials), len(e.Trials)
 	for i := range e.Points {
 		if csvOnly[e.Points[i].Index] {

@@ -166,8 +166,8 @@ func meanOfOrders(t *testing.T) float64 {
 }
 
 func TestFolderAsAnExperiment(t *testing.T) {
-	// One operation of 2001 latencies, 4 ms to 24 ms in steps of 0.01 ms, in 30 s. Of all that was
-	// tried an eighth was aborted: 2001 / 7.
+	// One operation of 2001 latencies, 4 ms to 24 ms in steps of 0.01 ms, in 30 s. An eighth of all
+	// that was tried was aborted: 2001 / 7.
 	point := testpequin.Orders.Points[0]
 	point.Operations = []testpequin.Operation{{Name: "buy", Count: 2001, First: 4, Step: 0.01}}
 	e, err := ReadFolder(testpequin.Folder(testpequin.Evaluation{Points: []testpequin.Point{point}, Others: testpequin.Orders.Others}), "old", now)

@@ -289,8 +289,9 @@ func TestMorePointSettingsThanAPointHas(t *testing.T) {
 	importText(t, in, Options{Series: 1})
 }
 
-// What a program takes is kept, however many settings there are: as a parameter of the system, the
-// workload or the experiment, or as a default of the System's parameter. What none takes is listed.
+// A setting that a program takes is kept, however many there are. It becomes a parameter of the
+// system, the workload or the experiment, or a default of the System's parameter. A setting that no
+// program takes is listed.
 func TestWhatAProgramTakesIsKept(t *testing.T) {
 	for protocol := range replicasOf {
 		for _, benchmark := range []string{"rw", "rw-sql", "retwis", "tpcc", "tpcc-sql", "smallbank", "seats-sql", "toy"} {

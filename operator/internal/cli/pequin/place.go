@@ -210,8 +210,8 @@ func (p *placement) order(region string) int {
 	return slices.IndexFunc(p.regions, func(r v1alpha1.Region) bool { return r.Name == region })
 }
 
-// regionsOf a shard's replicas. The artifact writes into its shard.config, with n replicas in a
-// shard and x = machines / n: replica i of group g is on machine i*x + g mod x, so that the
+// regionsOf a shard's replicas. The artifact writes this into its shard.config, with n replicas in
+// a shard and x = machines / n. Replica i of group g is on machine i*x + g mod x, so that the
 // machines of a shard are x apart.
 func (p *placement) regionsOf(shard int, of map[string]string) []string {
 	out := make([]string, p.replicas)

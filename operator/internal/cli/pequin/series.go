@@ -12,10 +12,11 @@ import (
 //	[["replication_protocol", ..., "client_total", ...], ["client_total", "client_processes_per_client_node", "client_threads_per_process"]]
 //
 // The variables of one list move together, and each list is a loop inside the one before. A
-// variable is nested as deep as there are lists that name it: client_total[i][j] is that of the
-// i-th round of the outer and the j-th of the inner loop, replication_protocol[i] that of the i-th
-// of the outer one. The artifact calls the rounds of the outer loop series. A configuration that
-// the artifact saved with its results has the outer loop resolved: client_total[j].
+// variable is nested as deep as there are lists that name it. Thus client_total[i][j] is that of
+// the i-th round of the outer and the j-th of the inner loop, and replication_protocol[i] that of
+// the i-th of the outer one. The artifact calls the rounds of the outer loop series. A
+// configuration that the artifact saved with its results has the outer loop resolved:
+// client_total[j].
 
 // base is how deep a variable's own value is nested, for the variables whose values are lists.
 var base = map[string]int{"server_names": 1}

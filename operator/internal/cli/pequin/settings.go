@@ -9,8 +9,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// What becomes of a setting: a field of the Experiment expresses it, it belongs to the artifact's
-// own scripts, a program takes it and it is a parameter, or it reaches nothing and is left out.
+// A setting has one of these fates. A field of the Experiment expresses it, or it belongs to the
+// artifact's own scripts. A program takes it and it is a parameter, or it reaches nothing and is
+// left out.
 
 // mapped settings have a field of their own.
 var mapped = map[string]string{

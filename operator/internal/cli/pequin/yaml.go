@@ -233,7 +233,7 @@ func pruneIn(v any, values bool) {
 
 func staysAsWritten(number string) bool {
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10) == number && n < 1<<53 && n > -1<<53 // readers of YAML and JSON may take it for a float
+		return strconv.FormatInt(n, 10) == number && n < 1<<53 && n > -1<<53 // readers of YAML and JSON may read it as a float
 	}
 	x, err := strconv.ParseFloat(number, 64)
 	return err == nil && strconv.FormatFloat(x, 'g', -1, 64) == number && strings.Contains(number, ".")

@@ -7,22 +7,23 @@
 //
 //	P(trial i of load x meets the objective) = (1-l) Phi((ln(c/x) + d_i + t i) / s)
 //
-// s is by how much the capacity of a trial by itself deviates, 0.03 being 3%. l is the lapse rate:
-// so many trials fail whatever their load (psychometric functions have it: Wichmann and Hill,
-// Percept. Psychophys. 63, 2001). d_i is a deviation that a trial shares with its neighbours: the
-// machines have good hours and bad ones. It is a chain that keeps 0.9 of its deviation from trial
-// to trial. t is by how much the machines grow faster from trial to trial, or slower. With d and t
-// of 0 the capacity is the load that half of the trials carry which do not lapse.
+// The deviation s is by how much the capacity of a trial by itself deviates, 0.03 being 3%. The
+// lapse rate l is the share of trials that fail whatever their load (psychometric functions have
+// it: Wichmann and Hill, Percept. Psychophys. 63, 2001). d_i is a deviation that a trial shares
+// with its neighbours: the machines have good hours and bad ones. It is a chain that keeps 0.9 of
+// its deviation from trial to trial. t is by how much the machines grow faster from trial to trial,
+// or slower. With d and t of 0 the capacity is the load that half of the trials carry which do not
+// lapse.
 //
 // Before the first trial all capacities between the bounds are alike on a logarithmic scale, and
-// the models have the probabilities of models(); three times in ten the capacity lies beyond a
+// the models have the probabilities of models(). Three times in ten the capacity lies beyond a
 // bound. The next load is the median of what is left ("probabilistic bisection", Waeber, Frazier
 // and Henderson, SIAM J. Control Optim. 51(3), 2013), until a trial met the objective and another
 // did not. From then on loads lie below the median and above it in turn, since those at the median
 // say nothing of the deviation. An answer takes eight trials, with both outcomes inside of the
 // interval. Where a trend is more probable than not, there is no one capacity to find, and State
-// says so. make bench-statistics measures how often the interval holds the capacity, at fixed
-// deviations and in worlds that are not as the model says.
+// says so. The command make bench-statistics measures how often the interval holds the capacity. It
+// does so at fixed deviations and in worlds that are not as the model says.
 //
 // Loads are whole numbers, and of them only some are tried (Loads): a ladder whose steps are half
 // of the precision. So every point of a search can be listed beforehand.
@@ -115,8 +116,9 @@ func nearest(loads []int64, load float64) int {
 	return i
 }
 
-// About is how many trials a search takes where trials deviate by 2%: those of a bisection of the
-// ladder, and more since trials deviate, the more so the finer the search. MaxTrials at most.
+// About is how many trials a search takes where trials deviate by 2%. They are those of a bisection
+// of the ladder, and more since trials deviate, the more so the finer the search. MaxTrials at
+// most.
 func (s Search) About() int {
 	return min(s.MaxTrials, 5+int(math.Ceil(0.4/s.Precision))+int(math.Ceil(math.Log2(math.Log(s.High/s.Low)/s.Precision))))
 }

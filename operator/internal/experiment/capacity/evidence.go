@@ -18,7 +18,7 @@ type model struct {
 // shared reports whether trials of the model depend on their neighbours.
 func (m model) shared() bool { return len(m.shifts) > 1 }
 
-// What models there are. The lists are wider than what a good experiment shows: the list of
+// What models there are. The lists are wider than what a good experiment shows. The list of
 // deviations once ended at 0.08, and the interval then held 76% at that deviation, and 53% at 0.15.
 // Without shared deviations it held 73% where trials depend on each other.
 var (
@@ -96,7 +96,7 @@ func chain() (often [states]float64, moves [states][states]float64) {
 }
 
 // evidence has the probability, up to a factor, of each model in each of its states with each point
-// of the grid, with what lies below it and what lies above.
+// of the grid. It also has that of everything below the grid, and above it.
 type evidence struct {
 	low, step float64 // logarithms: point i stands for low + i*step to low + (i+1)*step
 	models    []model
@@ -134,7 +134,7 @@ func (s Search) start() *evidence {
 	return e
 }
 
-// capacity that an element stands for, as a logarithm. What lies beyond the grid stands for one of
+// capacity that an element stands for, as a logarithm. The place beyond the grid stands for one of
 // two deviations further.
 func (e *evidence) capacity(m model, i int) float64 {
 	last := len(e.weights[0][0]) - 1

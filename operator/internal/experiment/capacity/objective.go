@@ -11,8 +11,8 @@ import (
 // others must hold.
 type Objective struct {
 	// Mean, P50, P90, P99 and P999 are the most that the mean and these percentiles of the latency
-	// may be: the mean of committed transactions, of which at least 99% of the requests must be,
-	// and the percentiles of all requests.
+	// may be. The mean is of committed transactions, of which at least 99% of the requests must be.
+	// The percentiles are of all requests.
 	Mean, P50, P90, P99, P999 time.Duration
 	// Goodput is the least share of the offered requests that must commit in the window, from 0 to
 	// 1.
@@ -58,9 +58,9 @@ func (o Objective) latencies(m Measured) []latency {
 	}
 }
 
-// atMost bounds the percentiles of all requests where only those of committed ones are known: of C
-// committed and F failed, the p-th of all is the p (C+F)/C-th of the committed, and so at most the
-// next percentile that is known. 0: none is.
+// atMost bounds the percentiles of all requests where only those of committed ones are known. With
+// C committed and F failed, the p-th of all is the p (C+F)/C-th of the committed, and so at most
+// the next percentile that is known. 0: none is.
 func (m Measured) atMost() Percentiles {
 	known := []struct {
 		slower int64

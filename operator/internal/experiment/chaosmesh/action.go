@@ -49,9 +49,9 @@ func podAction(f *v1alpha1.Fault) string {
 func Replaces(f *v1alpha1.Fault) bool { return podAction(f) == podKill }
 
 // Restarts reports whether containers of the pods that the fault is for end and are started again
-// by the kubelet, in the same pods: those of the whole pod, its agent's included, twice
-// (pod-failure: once when their images are replaced, once when they are put back), or the named
-// ones once (container-kill).
+// by the kubelet, in the same pods. They are those of the whole pod, its agent's included, twice
+// (pod-failure): once when their images are replaced, and once when they are put back. Or they are
+// the named ones, once (container-kill).
 func Restarts(f *v1alpha1.Fault) bool {
 	action := podAction(f)
 	return action == podFailure || action == containerKill

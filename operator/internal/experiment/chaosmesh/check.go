@@ -27,8 +27,8 @@ var ours = map[string]string{
 	"remoteCluster": "a fault is for the trial's own pods, in this cluster",
 }
 
-// Check says what is wrong with a fault of Chaos Mesh as far as the fault itself tells, given the
-// names of the replicas' containers in the order of the System. path leads to the fault.
+// Check says what is wrong with a fault of Chaos Mesh as far as the fault itself tells. It gets the
+// names of the replicas' containers in the order of the System. The path leads to the fault.
 func Check(path *field.Path, f *v1alpha1.Fault, containers []string) field.ErrorList {
 	c, at := f.ChaosMesh, path.Child("chaosMesh")
 	if !slices.Contains(kinds, c.Kind) {
@@ -130,14 +130,14 @@ func Describe(f *v1alpha1.Fault) string {
 
 // BreaksShaping reports whether the object takes the trial's own shaping of links away. Chaos Mesh
 // deletes the root queueing discipline of every interface of a pod for every NetworkChaos, a
-// partition included, when it begins and when it ends; a HTTPChaos leads the pod's packets through
+// partition included, when it begins and when it ends. A HTTPChaos leads the pod's packets through
 // a bridge and a proxy of its own.
 func BreaksShaping(f *v1alpha1.Fault) bool {
 	return f.ChaosMesh != nil && (f.ChaosMesh.Kind == networkChaos || f.ChaosMesh.Kind == httpChaos)
 }
 
 // StopsProcesses reports whether the object does to replicas' processes, or to their launchers,
-// what goes together with no other stop of the same replica: it ends them, or shifts the clock by
+// what goes together with no other stop of the same replica. It ends them, or shifts the clock by
 // which their launchers act.
 func StopsProcesses(f *v1alpha1.Fault) bool {
 	return f.ChaosMesh != nil && (f.ChaosMesh.Kind == podChaos || f.ChaosMesh.Kind == "TimeChaos")

@@ -19,8 +19,8 @@ var GroupVersion = schema.GroupVersion{Group: "chaos-mesh.org", Version: "v1alph
 // margin is how much longer than the fault the object's own duration is. Assay ends a fault by
 // deleting its object; the duration is for the case that no manager is there to do so. Chaos Mesh
 // counts from the object's creation in whole seconds, and by its own clock, so that it may be a
-// second early. What it comes to is up to a quarter of a second over a second late, so that a run
-// that no manager sees for a while is not lost for it.
+// second early. The sum is up to a quarter of a second over a second late. So a run that no manager
+// sees for a while is not lost for it.
 const margin = 1250 * time.Millisecond
 
 // podNameLabel is given to every pod of a StatefulSet by Kubernetes.

@@ -8,7 +8,7 @@ import (
 )
 
 // RestartsAgent reports whether the fault restarts every container of its pods, the agent's
-// included (pod-failure), so that nobody in the pod acts while it lasts.
+// included (pod-failure), so that no agent acts in the pod while it lasts.
 func RestartsAgent(f *v1alpha1.Fault) bool { return podAction(f) == podFailure }
 
 // restartBackOff and maxRestartBackOff are how long the kubelet waits before it starts a container
@@ -19,9 +19,10 @@ const (
 )
 
 // RestartLimit is the most often that one of the pod's containers is restarted by one time of the
-// fault; lasted is how long it has been in force, or was. Container-kill: once. Pod-failure: once
-// when its image is replaced, once when it is put back, and between them each time that the kubelet
-// finds that what the container runs is not in that image: at once, and then after its back-off.
+// fault; lasted is how long it has been in force, or was. Container-kill: once. Pod-failure
+// restarts it once when its image is replaced, and once when it is put back. Between them the
+// kubelet does so each time that it finds that what the container runs is not in that image: at
+// once, and then after its back-off.
 func RestartLimit(f *v1alpha1.Fault, lasted time.Duration) int {
 	switch podAction(f) {
 	case containerKill:

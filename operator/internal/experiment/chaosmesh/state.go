@@ -30,8 +30,8 @@ type State struct {
 	Failure string
 }
 
-// status is the part of an object's status that is read. Of a record, id is "<namespace>/<pod>" or
-// "<namespace>/<pod>/<container>".
+// status is the part of an object's status that is read. The id of a record is "<namespace>/<pod>"
+// or "<namespace>/<pod>/<container>".
 type status struct {
 	Conditions []struct {
 		Type   string `json:"type"`

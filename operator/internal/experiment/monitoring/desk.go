@@ -8,7 +8,7 @@ import (
 )
 
 // Desk asks Prometheus beside the trial controller, which reconciles one trial at a time and must
-// not wait for a network. What it knows can be asked for again. A trial has one question Q, which
+// not wait for a network. Its knowledge can be asked for again. A trial has one question Q, which
 // has one answer A.
 type Desk[Q, A any] struct {
 	// Context ends with the manager.

@@ -1,4 +1,4 @@
-// Package monitoring is how Assay uses the Prometheus that a cluster has: it makes the PodMonitor
+// Package monitoring is how Assay uses the Prometheus that a cluster has. It makes the PodMonitor
 // by which a trial's pods are scraped (podmonitor.go, pure), and asks Prometheus for the
 // measurements of an experiment.
 //
@@ -8,6 +8,6 @@
 //	                     namespace         says why there is no number
 //
 // Anyone who writes an experiment reads metrics with the manager's rights, hence only those of the
-// experiment's own namespace: every selector of a query gets a matcher for the namespace's label
+// experiment's own namespace. So every selector of a query gets a matcher for the namespace's label
 // (query.go). A number that cannot be had is a reason, never 0.
 package monitoring

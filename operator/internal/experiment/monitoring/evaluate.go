@@ -123,11 +123,11 @@ func (s *Server) retry(ctx context.Context, f func(context.Context) (done bool, 
 	}
 }
 
-// awaitSamples waits until every series that the query reads has a sample from after the window, so
-// that the last one of the window is there; samples come in the order of their time. Series that
-// ended before the window (of the prepare step, of another trial) do not count. Those that ended in
-// it (their process was killed) are gone as soon as Prometheus has marked them as stale; where
-// nothing else is left, two intervals are waited.
+// awaitSamples waits until every series that the query reads has a sample from after the window.
+// Then the last one of the window is there, since samples come in the order of their time. Series
+// that ended before the window (of the prepare step, of another trial) do not count. Those that
+// ended in it (their process was killed) are gone as soon as Prometheus has marked them as stale;
+// where nothing else is left, two intervals are waited.
 func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why string) {
 	settled := r.Window.To.Add(2*r.Interval + 2*poll)
 	for _, selector := range q.selectors {
@@ -157,7 +157,7 @@ func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why stri
 }
 
 // beginning refuses a query over a time of which Prometheus knows the end only, since it heard too
-// late of the pods: the number would be of a part of the window, and nothing would show it. A query
+// late of the pods. The number would be of a part of the window, and nothing would show it. A query
 // that is evaluated over the window shows it by itself: see aggregate.
 func (s *Server) beginning(ctx context.Context, q Query, over v1alpha1.MeasurementOver, r Request) (why string) {
 	if over != v1alpha1.OverLast {

@@ -30,9 +30,9 @@ const (
 // nil where the System serves no metrics. more are labels by which the installed Prometheus selects
 // monitors; Assay's own come before them.
 //
-// It is one for all those trials, since it takes a Prometheus of the operator up to four and a half
-// minutes to hear of a new one, but some seconds to hear of new pods of one that it knows. (The
-// kubelet brings the configuration that follows from it within a minute and a half, and the config
+// It is one for all those trials. A Prometheus of the operator takes up to four and a half minutes
+// to hear of a new one. It takes some seconds to hear of new pods of one that it knows. (The
+// kubelet brings the configuration that follows from it within a minute and a half. The config
 // reloader may see that only when it looks next, every three minutes:
 // https://github.com/prometheus-operator/prometheus-operator/pull/7366.) So whatever differs
 // between trials is said by their pods. The name is that of the experiment's snapshot of the

@@ -64,7 +64,7 @@ type Query struct {
 
 const (
 	// maxQuery bounds a rendered query, in bytes, and maxNesting how deep its brackets may be in
-	// each other: the time that it takes to parse and print a query grows with the square of its
+	// each other. The time that it takes to parse and print a query grows with the square of its
 	// depth.
 	maxQuery   = 4 << 10
 	maxNesting = 64
@@ -108,7 +108,7 @@ func NewQuery(m v1alpha1.Measurement, v Values, namespaceLabel string) (Query, e
 	if err := withinBounds(text); err != nil {
 		return Query{}, err
 	}
-	// What is experimental stays off, info() above all: it reads series that no selector of the
+	// Experimental functions stay off, info() above all: it reads series that no selector of the
 	// query names.
 	expr, err := parser.ParseExpr(text)
 	if err != nil {

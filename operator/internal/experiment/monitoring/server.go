@@ -20,7 +20,7 @@ import (
 const (
 	// requestTimeout bounds one request.
 	requestTimeout = 15 * time.Second
-	// maxAnswer bounds what is read of an answer: the numbers of one series are a few kilobytes,
+	// maxAnswer bounds what is read of an answer. The numbers of one series are a few kilobytes,
 	// and anyone who writes a query must not be able to fill our memory.
 	maxAnswer = 1 << 20
 )
@@ -126,7 +126,7 @@ func passing(err error) bool {
 	return false
 }
 
-// told is an error in the words of whoever gave it, without the URL that it was asked at.
+// told is an error in the words of the server that gave it, without the URL that it was asked at.
 func told(err error) string {
 	var e *promv1.Error
 	var u *url.Error

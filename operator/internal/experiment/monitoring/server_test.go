@@ -25,7 +25,7 @@ import (
 )
 
 // startPrometheus starts a real one on loopback that scrapes one target, once a second, as a pod of
-// namespace papers and as one of namespace other. The test is skipped when nobody has fetched it
+// namespace papers and as one of namespace other. The test is skipped when it has not been fetched
 // yet.
 func startPrometheus(t *testing.T, target string) (address string) {
 	t.Helper()
@@ -121,7 +121,7 @@ func TestEvaluate(t *testing.T) {
 		}
 	}
 
-	// What is missed while the machine stands still was no sample.
+	// A sample that is missed while the machine stands still did not exist.
 	appears.Store(math.MaxInt64)
 	if err := evaluate(t, ask, trial.Add(1), func(at time.Time) { appears.Store(at.UnixMilli()) }); err != nil {
 		t.Error(err)
@@ -159,8 +159,8 @@ func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64
 	measure(`level{assay_trial="demo-2"}`, v1alpha1.OverMean, want{reason: "the query gives no series"})
 	measure(`level{a="b",namespace="other"}`, v1alpha1.OverLast, want{reason: "its own namespace only"})
 	measure(`label_replace(level, "a", "$1", "b", "(")`, v1alpha1.OverLast, want{reason: "Prometheus: execution: "})
-	// Of a counter that Prometheus hears of only in the middle of the window, two intervals after
-	// its begin and more, the number would be of a part of it.
+	// If Prometheus hears of a counter only in the middle of the window, two intervals after its
+	// begin and more, the number would be of a part of it.
 	measure(fmt.Sprintf(`sum(increase(late_seconds_total{trial="%d"}[{{.Window}}]))`, trial), v1alpha1.OverLast, want{reason: "no sample from the beginning of the window"})
 	late(from.Add(window/2 + 200*time.Millisecond))
 	got := ask(r)
@@ -264,8 +264,8 @@ func TestAskedLongAfterTheWindow(t *testing.T) {
 	}
 }
 
-// What a server that is not there, is busy, refuses us, or talks too much, does to a trial: a
-// reason, in time.
+// A server that is not there, is busy, refuses us, or talks too much, gives a trial a reason, in
+// time.
 func TestServerTrouble(t *testing.T) {
 	serve := func(status int, body string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

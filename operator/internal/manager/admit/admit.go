@@ -3,8 +3,9 @@
 //	text -> YAML, keys -> known fields -> defaults -> bounds of the schema -> rules in CEL -> package plan's validators
 //
 // The first steps are the API server's own code, with the schemas that clusters get (config/crd)
-// and the same limits of cost. Package webhook calls the last one. What this package accepts, a
-// cluster accepts but for the things named below. A test feeds every refusal to both.
+// and the same limits of cost. Package webhook calls the last one. An object that this package
+// accepts is accepted by a cluster, but for the things named below. A test feeds every refusal to
+// both.
 //
 // It finds more problems at once than a cluster, which asks its webhooks only when the schema is
 // satisfied, and it knows their lines. It cannot know what a cluster alone knows: its namespaces'
@@ -60,7 +61,7 @@ func parse(name, text string) error {
 }
 
 // Experiment checks a document that holds an Experiment, with the Systems that it names. The plan
-// is nil if there are problems. What mostly follows from problems that are known is left out.
+// is nil if there are problems. Problems that mostly follow from known ones are left out.
 func Experiment(ctx context.Context, d *Document, systems map[string]v1alpha1.SystemSpec, known ...*Problem) (*plan.Plan, Problems) {
 	var exp v1alpha1.Experiment
 	read, problems := d.read(ctx, "Experiment", &exp)

@@ -196,7 +196,7 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// What is no text of YAML is told apart.
+// A text that is no YAML is told apart.
 func TestOtherFiles(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"bundle":  {"\x1f\x8b\x08\x00x", "f.yaml: this is a compressed file, not YAML; a bundle is shown by kubectl assay report --file"},

@@ -50,7 +50,7 @@ var (
 )
 
 // FuzzValidators alters samples as a schema would refuse, or not, and asks the validators of
-// package plan without the schema: they must say what is wrong, and not panic or take forever.
+// package plan without the schema. They must say what is wrong, and not panic or take forever.
 func FuzzValidators(f *testing.F) {
 	documents := samples(f)
 	systems := map[string]v1alpha1.SystemSpec{}

@@ -54,7 +54,7 @@ func names(problems admit.Problems, field string) bool {
 	return false
 }
 
-// Every case that somebody wrote, and that needs no cluster, is refused. The problems name its
+// Every case that is written by hand, and that needs no cluster, is refused. The problems name its
 // field and, where the webhooks refuse it, what would be right: a schema's words are others here.
 func TestEveryWrittenCaseIsRefused(t *testing.T) {
 	read := func(file string) map[string]any {

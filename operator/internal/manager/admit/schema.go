@@ -83,10 +83,10 @@ func newSchema(file string) (*Schema, error) {
 	return s, nil
 }
 
-// Prepare does with an object what an API server does before it validates: it removes fields that
-// the schema does not have and nulls, sets defaults, and drops the status, which has an endpoint of
-// its own. Without a namespace it goes to the default one. It returns the paths of the removed
-// fields.
+// Prepare does with an object what an API server does before it validates. It removes fields that
+// the schema does not have and nulls, and sets defaults. It also drops the status, which has an
+// endpoint of its own. Without a namespace it goes to the default one. It returns the paths of the
+// removed fields.
 func (s *Schema) Prepare(object map[string]any) (unknown []string) {
 	delete(object, "status")
 	if u := (&unstructured.Unstructured{Object: object}); u.GetNamespace() == "" {
@@ -102,9 +102,9 @@ func (s *Schema) Prepare(object map[string]any) (unknown []string) {
 	return unknown
 }
 
-// Refusals are the reasons for which an API server refuses to create the prepared object: its
-// metadata, the schema's bounds, keys of lists, and the rules in CEL, with the same limits of cost.
-// Like an API server, it asks no rule of an object whose bounds are violated.
+// Refusals are the reasons for which an API server refuses to create the prepared object. They come
+// from its metadata, the schema's bounds, keys of lists, and the rules in CEL, with the same limits
+// of cost. Like an API server, it asks no rule of an object whose bounds are violated.
 func (s *Schema) Refusals(ctx context.Context, object map[string]any) field.ErrorList {
 	errs := s.bounds(object)
 	if slices.ContainsFunc(errs, blocks) {

@@ -37,7 +37,7 @@ func syntaxError(text []byte, err error) *Problem {
 	return &Problem{Line: line, Column: indent + 1, Detail: mistake(said, written[:indent], written[indent:])}
 }
 
-// firstBad is the line, from 1, after the longest beginning of a text that is YAML by itself: a
+// firstBad is the line, from 1, after the longest beginning of a text that is YAML by itself. A
 // bracket or quote that is never closed is reported where it opens, and a wrong indentation where
 // it is.
 func firstBad(lines [][]byte) int {

@@ -59,8 +59,8 @@ func (s *Schema) unknownField(path string) string {
 	return suggest.Unknown("there is no field", name, known)
 }
 
-// words say what is wrong with a field, and what would be right. What the schema's bounds refuse
-// gets words of ours, with the field's description; rules and validators have their own.
+// words say what is wrong with a field, and what would be right. Values that the schema's bounds
+// refuse get words of ours, with the field's description; rules and validators have their own.
 func (s *Schema) words(err *field.Error, object map[string]any) string {
 	props, value := at(s.Props, err.Field), valueAt(object, err.Field)
 	if err.Field == "metadata.name" {

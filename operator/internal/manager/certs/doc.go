@@ -11,12 +11,12 @@
 //	certificates  |--renewed at 2/3--|--renewed--|--...
 //
 // In between lies a quarter of an authority's lifetime. A trial holds the authorities that were
-// told when it started, so one that is shorter than that quarter (nine months by default) never
+// told when it started. So one that is shorter than that quarter (nine months by default) never
 // meets a certificate that it cannot check.
 //
 // One manager renews: the one that leads. Every manager reads the Secret again and again, serves
 // what it finds there, and repairs the webhooks' CA bundle. Installing a chart may overwrite that.
 // Two writers cannot collide: each writes only the version of the Secret that it read.
 //
-// Where somebody else makes the certificate (cert-manager), the Secret is only read.
+// Where another program makes the certificate (cert-manager), the Secret is only read.
 package certs

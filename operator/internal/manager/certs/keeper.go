@@ -30,7 +30,7 @@ type Options struct {
 	// WebhookConfiguration is the ValidatingWebhookConfiguration that is told whom to trust. Empty:
 	// none.
 	WebhookConfiguration string
-	// External: somebody else makes the certificate, and Names and Lifetimes are not needed.
+	// External: another program makes the certificate, and Names and Lifetimes are not needed.
 	External bool
 	// Names that clients dial.
 	Names     []string
@@ -180,7 +180,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	return err
 }
 
-// current is the Secret's content, renewed if need be. A certificate that nobody could use is
+// current is the Secret's content, renewed if need be. A certificate that no server could use is
 // replaced by any manager: the first one that starts does not lead yet.
 func (k *Keeper) current(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}

@@ -25,7 +25,7 @@ import (
 
 var secretKey = types.NamespacedName{Namespace: "assay-system", Name: "assay-certificates"}
 
-// cluster is what the chart makes: an empty Secret, and webhooks that trust nobody yet.
+// cluster is what the chart makes: an empty Secret, and webhooks that trust no authority yet.
 func cluster(t *testing.T, funcs interceptor.Funcs) client.Client {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(funcs).WithObjects(
@@ -128,10 +128,10 @@ func TestNoCallIsRefused(t *testing.T) {
 	}
 }
 
-// helm rollback to a release whose certificates live for months, while those that are there live
-// for seconds and their authority for minutes: what is there is renewed before it ends, by an
-// authority that was told before. Managers looked once a minute then, and the next authority was to
-// be told for months.
+// This is a helm rollback to a release whose certificates live for months, while those that are
+// there live for seconds and their authority for minutes. The old ones are renewed before they end,
+// by an authority that was told before. Managers looked once a minute then, and the next authority
+// was to be told for months.
 func TestLongerLifetimesAreNotNoticed(t *testing.T) {
 	for _, since := range []time.Duration{5 * time.Second, 67 * time.Second, 139 * time.Second, 211 * time.Second} {
 		c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)

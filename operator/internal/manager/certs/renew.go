@@ -22,8 +22,8 @@ const (
 	keyUpcomingKey = "upcoming.key"
 )
 
-// Lifetimes of what is made. What lives longer than this, since it was made under other settings,
-// is replaced as if it lived this long.
+// Lifetimes of what is made. A certificate that lives longer than this, since it was made under
+// other settings, is replaced as if it lived this long.
 type Lifetimes struct {
 	Authority, Certificate time.Duration
 }
@@ -62,7 +62,7 @@ func age(c *x509.Certificate, now time.Time, lifetime time.Duration) float64 {
 }
 
 // toldFor is the part of an authority's lifetime for which its successor is told before it signs.
-// Of the two lifetimes the shorter one counts: one that was made before its lifetime was set to
+// The shorter one of the two lifetimes counts: one that was made before its lifetime was set to
 // years ends before a fifth of these years is over.
 const toldFor = 0.2
 
@@ -80,7 +80,7 @@ type state struct {
 }
 
 // read decodes the Secret of managers that make certificates themselves. It fails when no server
-// could use it, or nobody could renew it.
+// could use it, or no manager could renew it.
 func read(data map[string][]byte, names []string, now time.Time) (*state, error) {
 	s := &state{}
 	var err error

@@ -1,5 +1,5 @@
 // Package machine makes a container a machine that answers SSH, as the machines do that authors of
-// artifacts have: a script on one of them reaches the others by ssh and scp under fixed names.
+// artifacts have. A script on one of them reaches the others by ssh and scp under fixed names.
 //
 // Nothing of that is in the image: no sshd, no key, no capability. The container's first process is
 // the launcher, as in every container of a trial. The launcher starts this program, which answers
@@ -9,9 +9,10 @@
 //	launcher (process 1) -- machine --+-- bash -c 'nohup server &'    a session of SSH
 //	                                  +-- ./run_exp1.sh               the script
 //
-// What sessions leave behind lives on, as on a machine: it becomes a child of the launcher when the
-// session is over. When a fault kills the machine, the launcher kills all of it, SSH included. When
-// the machine is back, this program starts anew, and nothing of before runs, as after a boot.
+// Processes that sessions leave behind live on, as on a machine: they become children of the
+// launcher when the session is over. When a fault kills the machine, the launcher kills all of it,
+// SSH included. When the machine is back, this program starts anew, and nothing of before runs, as
+// after a boot.
 //
 // A script may kill all processes of its user. On a real machine sshd belongs to root and survives
 // that. Here the launcher starts this program again (launcher.Start.Respawn).

@@ -25,8 +25,8 @@ const (
 )
 
 // SetUp prepares what a machine's user is, from inside the machine's own image and before the
-// machine starts: a copy of what the image has in the home directory, on a volume that the user may
-// write to, and the files of /etc that name the user.
+// machine starts. It copies what the image has in the home directory to a volume that the user may
+// write to. It also writes the files of /etc that name the user.
 type SetUp struct {
 	// User and Home of the machine; UID and GID of its processes.
 	User, Home string

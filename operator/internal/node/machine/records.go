@@ -27,7 +27,7 @@ type Event struct {
 	Pod string `json:"pod,omitempty"`
 	// From is the machine that connected, or its address.
 	From string `json:"from,omitempty"`
-	// What ran: exec, shell or sftp, of a session.
+	// It is what ran in a session: exec, shell or sftp.
 	What string `json:"what,omitempty"`
 	// Command that ran, as the client gave it; at most maxCommand bytes of it.
 	Command string `json:"command,omitempty"`
@@ -157,7 +157,7 @@ func (r *Recorder) name(from net.Addr) string {
 	return cmp.Or(r.names[host], host)
 }
 
-// ReadRecord reads what Recorders wrote, in the order of beginnings. What has a line of its
+// ReadRecord reads what Recorders wrote, in the order of beginnings. A record with a line of its
 // beginning and one of its end is one event. A last line that is cut off is left out: the machine
 // died while it wrote it.
 func ReadRecord(from io.Reader) ([]Event, error) {

@@ -114,7 +114,7 @@ func (s *session) sftp() (int, error) {
 	}
 	defer server.Close()
 	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
-		return 1, nil // the client is gone, and nobody is left to be told
+		return 1, nil // the client is gone, and no reader is left
 	}
 	s.exit(0, 0)
 	return 0, nil
@@ -206,8 +206,8 @@ func (s *session) gone(copies *sync.WaitGroup, outputs []*os.File) {
 	}
 }
 
-// interactive runs a command with a terminal. What still runs when it ends loses the terminal
-// (SIGHUP), as below sshd.
+// interactive runs a command with a terminal. Processes that still run when it ends lose the
+// terminal (SIGHUP), as below sshd.
 func (s *session) interactive(text string) (int, error) {
 	c := s.command(text)
 	c.Env = append(c.Env, "TERM="+s.terminal.Term)

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// cutTable holds the cut; nobody else's objects are ever touched.
+	// cutTable holds the cut; no other objects are ever touched.
 	cutTable = "assay_cut"
 	// cutPriority of the chain for what arrives is right behind the delay of the NFQueue backend
 	// (raw). So a cut also drops what was in flight when it began: from that instant on the pod
 	// hears nothing.
 	cutPriority = nftables.ChainPriority(-290)
-	// cutQueue is a packet queue that nobody binds: see silently.
+	// cutQueue is a packet queue that no program binds: see silently.
 	cutQueue = 42328
 	// cutChunk of addresses fits into one netlink attribute, which has 64 KB.
 	cutChunk = 1000
@@ -42,7 +42,7 @@ const (
 //	  chain out  (hook output, raw)          loopback | IPv6 neighbours -> accept; ip daddr @out4 | ip6 daddr @out6 -> drop
 //
 // With the chains that Remove takes away, the kernel drops what any packet queue of the namespace
-// holds: so Remove is not for the time in which the NFQueue backend delays packets that count. Its
+// holds. So Remove is not for the time in which the NFQueue backend delays packets that count. Its
 // methods are not safe for concurrent use.
 type Cut struct {
 	conn  *nftables.Conn
@@ -107,8 +107,8 @@ func (c *Cut) Prepare() error {
 
 // silently returns how a packet can be dropped at the hook output, best first. A plain drop is
 // reported to the sender (EPERM), and TCP then takes the segment as not sent: no machine behind a
-// cable that is cut sees that. A queue that nobody has bound loses packets without a word. The last
-// is for kernels that have no queue.
+// cable that is cut sees that. A queue without a program that binds it loses packets without a
+// word. The last is for kernels that have no queue.
 func silently() []expr.Any {
 	info := binary.NativeEndian.AppendUint16(nil, cutQueue) // struct xt_NFQ_info_v3: number, how many, flags; aligned to 8 bytes
 	compat := xt.Unknown(append(binary.NativeEndian.AppendUint16(info, 1), 0, 0, 0, 0))
@@ -158,8 +158,8 @@ func (c *Cut) prepare(dropOut expr.Any) error {
 }
 
 // Set makes the cut exactly this: what comes from the addresses of in and what goes to those of out
-// is dropped, from one instant on, which is before Set returns. No address heals the cut. The table
-// must be prepared.
+// is dropped. It holds from one instant on, which is before Set returns. No address heals the cut.
+// The table must be prepared.
 func (c *Cut) Set(in, out []netip.Addr) error {
 	wanted := map[string][]netip.Addr{}
 	for chain, addresses := range map[string][]netip.Addr{"in": in, "out": out} {

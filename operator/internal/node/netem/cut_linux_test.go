@@ -303,8 +303,8 @@ func TestTCPDoesNotSeeACut(t *testing.T) {
 	}
 }
 
-// What is on its way when the cut begins does not arrive either, and what is sent before it ends
-// does not come later.
+// Packets that are on their way when the cut begins do not arrive either, and those that are sent
+// before it ends do not come later.
 func TestACutTakesEffectBehindTheDelay(t *testing.T) {
 	a, b := nettest.Pair(t, 1)
 	cut := openCut(t, b)

@@ -10,7 +10,7 @@ import (
 // Shaper shapes the links of the network namespace that it was opened in. Its methods are not safe
 // for concurrent use.
 //
-// What it does is in the namespace, not in the process, as far as the backend allows: a second
+// Its effects are in the namespace, not in the process, as far as the backend allows. A second
 // Shaper, opened after the first one's process died, adopts what it finds by Apply and removes it
 // by Remove.
 type Shaper interface {

@@ -16,7 +16,7 @@ import (
 // Mark is the SO_MARK of the agent's own sockets. Marks do not leave the network namespace.
 const Mark = 0x0a55a
 
-// tableName of the silence; nobody else's objects are ever touched.
+// tableName of the silence; no other objects are ever touched.
 const tableName = "assay_silence"
 
 // Silence is the one packet drop of a network namespace. Its methods are not safe for concurrent
@@ -90,7 +90,7 @@ func (s *Silence) Prepare() error {
 }
 
 // ArmAt makes the prepared silence begin at an instant of the wall clock, or at once if that has
-// passed: the kernel itself compares its clock with it, for every packet. So nothing has to be done
+// passed. The kernel itself compares its clock with it, for every packet. So nothing has to be done
 // at the instant, when the node may have other things to do. It goes on as long as the clock is not
 // set back to before that: what must last needs Arm, afterwards.
 func (s *Silence) ArmAt(instant time.Time) error {

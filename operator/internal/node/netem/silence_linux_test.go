@@ -218,7 +218,7 @@ func beyond(t *testing.T) string {
 
 func TestLoopbackAndTheAgentsOwnPacketsPassASilence(t *testing.T) {
 	inNewNetwork(t)
-	// Packets to 192.0.2.0/24 leave by one end of a veth pair whose other end nobody uses.
+	// Packets to 192.0.2.0/24 leave by one end of a veth pair whose other end is not used.
 	way := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "out0"}, PeerName: "nobody0"}
 	if err := netlink.LinkAdd(way); err != nil {
 		t.Fatal(err)

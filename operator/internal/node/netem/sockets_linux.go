@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's inet_diag structures: a request of 56 bytes (family, protocol, extensions, padding,
-// states, ID) and an answer that begins with 72 bytes (family, state, timer, retransmissions, ID,
-// expiry, queues, user, inode). The ID of 48 bytes is copied, never read.
+// These are the kernel's inet_diag structures. A request has 56 bytes (family, protocol,
+// extensions, padding, states, ID). An answer begins with 72 bytes (family, state, timer,
+// retransmissions, ID, expiry, queues, user, inode). The ID of 48 bytes is copied, never read.
 const (
 	sockDiagByFamily = 20
 	sockDestroy      = 21
@@ -29,8 +29,8 @@ const (
 // process.
 //
 // It is for a silent pod whose processes are dead. Their kernel still holds their connections,
-// trying to say goodbye to the peers for minutes: after the revival that would reach them, as no
-// restarted machine's words would, and the old connections would keep the restarted processes from
+// trying to say goodbye to the peers for minutes. After the revival that would reach them, as no
+// restarted machine's words would. The old connections would also keep the restarted processes from
 // their own ports. The resets that destroying sends are dropped by the silence.
 func DestroyOrphans() error {
 	conn, err := netlink.Dial(unix.NETLINK_SOCK_DIAG, nil)

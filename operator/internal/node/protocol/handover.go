@@ -7,8 +7,9 @@ package protocol
 //	POST /v1/keep    <- a part of a file, PartLimit bytes and no fewer but for the last, described by the query: name, size, sha256, part (from 0). For what cannot be
 //	                 put into the store, which is down or full: the manager keeps it in the cluster and stores it later.
 //
-// Errors beyond those of the package: 404 the trial has no store, 424 the manager has no way to
-// presign (upload), so that it keeps the file, 507 the cluster has no room for it either.
+// There are errors beyond those of the package. 404: the trial has no store. 424: the manager has
+// no way to presign (upload), so that it keeps the file. 507: the cluster has no room for it
+// either.
 
 // PartLimit is the size of a part that the manager keeps.
 const PartLimit = 900 << 10

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// Network is what the pod's links shall be. The coordinator sets it when every pod of the trial has
+// Network is what the pod's links must be. The coordinator sets it when every pod of the trial has
 // an address; it does not change after that: what faults do to links is in their actions.
 type Network struct {
 	// Backend to shape with, the same in every pod of the trial. Empty: nothing is shaped, but the
@@ -15,9 +15,9 @@ type Network struct {
 	Backend shaping.Backend `json:"backend,omitempty"`
 	// Peers are all other pods of the trial.
 	Peers []NetworkPeer `json:"peers,omitempty"`
-	// ProbeKey is known to the trial's agents alone; they answer nobody else's probes.
+	// ProbeKey is known to the trial's agents alone; they answer no other probes.
 	ProbeKey []byte `json:"probeKey"`
-	// Shape says that the links shall be shaped now and then measured. Before, the agent measures
+	// Shape says that the links must be shaped now and then measured. Before, the agent measures
 	// the undelayed paths once every peer's agent runs.
 	Shape bool `json:"shape,omitempty"`
 	// Tolerance of the proof: Tolerances.linkDelay.

@@ -1,8 +1,8 @@
 // Package protocol is what the agent of a pod and the coordinator in the manager say to each other.
 //
-// It is level-triggered, like Kubernetes itself: the agent reports all that it sees (Report) and
-// gets all that it should do (Directive), again and again, so that either side may die and come
-// back at any time and nothing is lost. The agent dials; nothing dials into a pod.
+// It is level-triggered, like Kubernetes itself. The agent reports all that it sees (Report) and
+// gets all that it should do (Directive), again and again. So either side may die and come back at
+// any time and nothing is lost. The agent dials; nothing dials into a pod.
 //
 //	POST /v1/sync      Report -> Directive. The answer is held back until the directive differs from Report.DirectiveVersion, for
 //	                   MaxHold at most, so that a change reaches the agent at once without polling.
@@ -100,7 +100,7 @@ type Directive struct {
 	FilesDigest string `json:"filesDigest,omitempty"`
 	// Resolve lists the names that must resolve to an address before anything starts.
 	Resolve []string `json:"resolve,omitempty"`
-	// Start says that the containers' processes shall run (for a client: shall run or wait at the
+	// Start says that the containers' processes must run (for a client: must run or wait at the
 	// barrier).
 	Start bool `json:"start,omitempty"`
 	// Containers to run, in order.
@@ -111,7 +111,7 @@ type Directive struct {
 	Commands []Command `json:"commands,omitempty"`
 	// Prepare says that the pod's only container is a prepare step whose output is to be sent.
 	Prepare *Prepare `json:"prepare,omitempty"`
-	// Network says what the pod's links shall be. Nil before every pod has an address.
+	// Network says what the pod's links must be. Nil before every pod has an address.
 	Network *Network `json:"network,omitempty"`
 	// Roles of the System, as far as the trial's actions need them.
 	Roles []RoleProbe `json:"roles,omitempty"`
@@ -131,7 +131,7 @@ type Directive struct {
 	AwaitsIdle bool `json:"awaitsQuiet,omitempty"`
 	// Run is set once t = 0 is agreed.
 	Run *Run `json:"run,omitempty"`
-	// Finish says that the processes shall end, since the run is over or given up.
+	// Finish says that the processes must end, since the run is over or given up.
 	Finish bool `json:"finish,omitempty"`
 	// HandOver says that the pod's files, its logs above all, are wanted when Finish is done: they
 	// go to a store.
@@ -154,7 +154,7 @@ type Collect struct {
 }
 
 // RoleProbe finds out whether the pod's replica has a role. Either Gate is set (a URL or a Command
-// that holds in the replica that has it), or Gained and Lost are: of all lines of Container's
+// that holds in the replica that has it), or Gained and Lost are. Then, of all lines of Container's
 // Stream that match either, the last one matches Gained in the replica that has it.
 type RoleProbe struct {
 	Role      string `json:"role"`
@@ -181,7 +181,7 @@ type Container struct {
 	Dir     string   `json:"dir,omitempty"`
 	// Processors that the command may run on; nil: all.
 	Processors *Processors `json:"processors,omitempty"`
-	// Respawn starts the process again when a signal has ended it that is none of the plan's.
+	// Respawn starts the process again when a signal has ended it that is not of the plan.
 	Respawn bool `json:"respawn,omitempty"`
 }
 
@@ -272,7 +272,7 @@ type Run struct {
 	// ByParts: there will be some.
 	ByParts  bool            `json:"byParts,omitempty"`
 	Measured []timeline.Span `json:"measured,omitempty"`
-	// Restarts of the pod's containers that a fault plans, which somebody else carries out.
+	// Restarts of the pod's containers that a fault plans, which another program carries out.
 	Restarts []Restart `json:"restarts,omitempty"`
 }
 
@@ -429,14 +429,14 @@ type ActionRecord struct {
 	// Known is when the agent heard of an action that counts from a mark.
 	Known time.Duration `json:"known,omitempty"`
 	// Started is when the agent began to act; for a Kill, when the first packet could have been
-	// dropped; for a Reset, what was written down before the machine went down: right to within a
-	// millisecond, or, when it was later than that, to within one write to its disk.
+	// dropped. For a Reset, it is what was written down before the machine went down. That is right
+	// to within a millisecond, or, when it was later than that, to within one write to its disk.
 	Started time.Duration `json:"started"`
-	// Confirmed is when the effect was seen: for a Kill, when the pod was silent and no thread
-	// could get back to its program any more; for a Revive, when all ran again; for a Pause or
-	// Resume, when every process was stopped or ran, as /proc says; for a Cut, Heal, Degrade or
-	// Restore, when the kernel had taken it, as read back; for a Reset, when the machine, known to
-	// be another one than before, ran its pods again.
+	// Confirmed is when the effect was seen. For a Kill, the pod was silent and no thread could get
+	// back to its program any more. For a Revive, all ran again. For a Pause or Resume, every
+	// process was stopped or ran, as /proc says. For a Cut, Heal, Degrade or Restore, the kernel
+	// had taken it, as read back. For a Reset, the machine, known to be another one than before,
+	// ran its pods again.
 	Confirmed time.Duration `json:"confirmed"`
 	// Reaped is when no process was left, for a Kill: between Confirmed and that, the kernel gives
 	// back the memory of what is dead.

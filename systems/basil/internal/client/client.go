@@ -59,8 +59,8 @@ func (c Config) WithDefaults() Config {
 
 const (
 	maxRetryInterval = time.Second
-	// abandonAfter bounds how long a transaction that nobody waits for, or a
-	// recovery, is pursued.
+	// abandonAfter bounds how long a transaction is pursued that no client waits for, or a
+	// recovery.
 	abandonAfter = 10 * time.Second
 	// stalledAfter is the age at which an undecided transaction that made one
 	// of ours abort is taken for stalled.

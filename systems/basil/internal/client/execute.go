@@ -166,9 +166,8 @@ func (s *shardRead) check() {
 	}
 }
 
-// choose picks the newest valid version of the i-th key: certified, or vouched
-// for by f+1 replicas if settled or prepared. claimed is the newest settled
-// version that any replica named.
+// choose picks the newest valid version of the i-th key: certified, or vouched for by f+1 replicas
+// if settled or prepared. The result claimed is the newest settled version that any replica named.
 func (s *shardRead) choose(i int) (best choice, claimed wire.Timestamp) {
 	key := s.keys[i]
 	best.row = Row{Key: key, Value: s.e.c.Genesis(key)}
@@ -183,8 +182,8 @@ func (s *shardRead) choose(i int) (best choice, claimed wire.Timestamp) {
 			best.row = Row{Key: key, Version: row.Version, Value: row.Value}
 		}
 	}
-	// After all committed ones: of a version that is committed at one replica
-	// and still prepared at others, nobody needs to await the decision.
+	// After all committed ones: of a version that is committed at one replica and still prepared at
+	// others, no client needs to await the decision.
 	for _, m := range s.replies {
 		p := m.Rows[i].Prepared
 		if p != nil && best.row.Version.Less(p.Version) && s.vouched(i, func(o *wire.Row) bool {
@@ -252,7 +251,7 @@ func (e *execution) timeout() {
 	e.c.Counters.Timeouts++
 	if e.txn != nil {
 		if e.req.Misbehavior != Behave {
-			e.txn.done = true // no client that misbehaves finishes what nobody waits for
+			e.txn.done = true // no client that misbehaves finishes a transaction without a waiter
 			delete(e.c.txns, e.txn.id)
 		}
 		e.txn.owner = nil

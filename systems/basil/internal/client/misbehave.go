@@ -17,16 +17,14 @@ type Misbehavior uint8
 const (
 	// Behave is what correct clients do.
 	Behave Misbehavior = iota
-	// StallEarly: stop after ST1. Whoever read the prepared writes has to run
-	// the prepare phase again.
+	// StallEarly: stop after ST1. A client that read the prepared writes has to run the prepare
+	// phase again.
 	StallEarly
-	// StallLate: go on until the decision is certain, logged if need be, and
-	// tell nobody.
+	// StallLate: go on until the decision is certain, logged if need be, and tell no replica.
 	StallLate
-	// Equivocate: where the votes justify both decisions, have one half of
-	// the logging shard log the one and the other half the other, and stop:
-	// only a fallback leader can reconcile them. Where the votes justify one
-	// decision only, behave.
+	// Equivocate: where the votes justify both decisions, have one half of the logging shard log
+	// the one and the other half the other, and stop. Only a fallback leader can reconcile them.
+	// Where the votes justify one decision only, behave.
 	Equivocate
 )
 

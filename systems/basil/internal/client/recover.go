@@ -64,8 +64,8 @@ func (c *Client) onBody(m *wire.Body) {
 	c.startTxn(m.Tx, nil).recovers = true
 }
 
-// onDecided learns a decision that somebody else reached. It is passed on:
-// whoever made us ask may be a replica that does not know it.
+// onDecided learns a decision that another client reached. It is passed on: the replica that made
+// us ask may not know it.
 func (c *Client) onDecided(m *wire.Writeback) {
 	id := m.Tx.ID()
 	t, f := c.txns[id], c.fetches[id]

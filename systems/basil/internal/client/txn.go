@@ -27,9 +27,9 @@ type txn struct {
 	id     wire.TxID
 	shards []int
 	log    int        // the logging shard
-	owner  *execution // nil: nobody waits for it
+	owner  *execution // nil: no client waits for it
 
-	recovers  bool // somebody else's
+	recovers  bool // another's
 	tallies   map[int]*tally
 	proposed  wire.Decision // what ST2 asks for; Undecided during stage 1
 	fastWait  bool          // the fast-path timer runs
@@ -234,8 +234,8 @@ func sameView(old, m *wire.ST2R) bool {
 	return old.ViewCurrent == m.ViewCurrent && old.ViewDecision == m.ViewDecision
 }
 
-// evaluateLog looks for 4f+1 equal logged decisions, and for the proof that
-// there will be none.
+// evaluateLog looks for 4f+1 equal logged decisions, and for the proof that there cannot be so
+// many.
 func (t *txn) evaluateLog() {
 	type group struct {
 		decision wire.Decision
@@ -282,8 +282,8 @@ func (t *txn) invokeFallback() {
 	t.c.shardReplicas(t.log, func(to node.ID) { t.c.env.Send(to, m) })
 }
 
-// finish distributes the decision and tells the owner, who need not wait for
-// anyone to apply it: the certificate exists, so nobody can decide otherwise.
+// finish distributes the decision and tells the owner, who need not wait for anyone to apply it:
+// the certificate exists, so no client can decide otherwise.
 func (t *txn) finish(cert *wire.Cert) {
 	if t.misbehavior() == StallLate {
 		t.abandon(&t.c.Counters.StalledLate)

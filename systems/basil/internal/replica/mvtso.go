@@ -39,8 +39,7 @@ func timestampBound(r *Replica, tx *wire.Tx) *refusal {
 	return nil
 }
 
-// readsCurrent, lines 7-9: nobody wrote between the version that tx read and
-// tx itself.
+// readsCurrent, lines 7-9: no transaction wrote between the version that tx read and tx itself.
 func readsCurrent(r *Replica, tx *wire.Tx) *refusal {
 	var found *refusal
 	for _, x := range tx.Reads {
@@ -90,9 +89,9 @@ func writesUnread(r *Replica, tx *wire.Tx) *refusal {
 	return found
 }
 
-// readsUnannounced, line 13: nobody is executing with a later timestamp who
-// read a key that tx writes. Only a courtesy to that reader, not needed for
-// serializability, so truncation may forget read timestamps.
+// readsUnannounced, line 13: no transaction with a later timestamp is executing that read a key
+// that tx writes. Only a courtesy to that reader, not needed for serializability, so truncation may
+// forget read timestamps.
 func readsUnannounced(r *Replica, tx *wire.Tx) *refusal {
 	for _, w := range tx.Writes {
 		if k := r.store.active[w.Key]; k != nil && r.local(w.Key) && tx.TS.Less(k.rts) {

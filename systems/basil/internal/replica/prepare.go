@@ -45,8 +45,8 @@ func (r *Replica) onST1(from node.ID, tx *wire.Tx) {
 func (r *Replica) check(rec *record) {
 	rec.checked = true
 	if rec.tx.TS.Time < r.horizon() {
-		// What it conflicts with may be truncated. It is surely the first time
-		// that this replica votes on it, so it may still refuse.
+		// A transaction that it conflicts with may be truncated. It is surely the first time that
+		// this replica votes on it, so it may still refuse.
 		r.setVote(rec, wire.Abort)
 		return
 	}

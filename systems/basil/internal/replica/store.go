@@ -22,8 +22,8 @@ type keyState struct {
 
 func (k *keyState) empty() bool { return len(k.writers) == 0 && len(k.readers) == 0 }
 
-// store holds the rows of one shard. Rows nobody wrote take no memory: their
-// genesis version is computed by the client.
+// store holds the rows of one shard. Rows that were never written take no memory: their genesis
+// version is computed by the client.
 type store struct {
 	active  map[wire.Key]*keyState
 	settled map[wire.Key]settled

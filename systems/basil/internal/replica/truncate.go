@@ -6,10 +6,10 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// Truncation. A decided transaction is dropped, certificate and all, when its
-// timestamp is older than Retain and n-f replicas of the shard know the
-// decision. Of its writes the newest version of each key stays as a settled
-// version; of itself a tombstone with the bare decision, for Remember.
+// Truncation. A decided transaction is dropped, certificate and all, when its timestamp is older
+// than Retain and n-f replicas of the shard know the decision. The newest version of each key that
+// it wrote stays as a settled version; of itself a tombstone with the bare decision stays, for
+// Remember.
 //
 // Why this is safe:
 //
@@ -23,11 +23,11 @@ import (
 //     seen their writes.
 //   - Readers take a settled version only when f+1 replicas name it.
 //
-// Why nobody gets stuck: n-f replicas know the decision, 3f+1 of them are
-// correct, so whoever still has to learn it finds f+1 that have seen it.
+// No client gets stuck: n-f replicas know the decision, and 3f+1 of them are correct. So a client
+// that still has to learn it finds f+1 that have seen it.
 //
-// What remains grows with the number of different rows written, by about 100
-// bytes each, and with the transactions of the last Remember, by about 40.
+// The rest grows with the number of different rows written, by about 100 bytes each, and with the
+// transactions of the last Remember, by about 40.
 
 const truncateInterval = 250 * time.Millisecond
 
@@ -118,7 +118,7 @@ func (r *Replica) forget(a aged, stable uint64) bool {
 	return true
 }
 
-// truncateKeys drops the state of keys that nobody touched for a while.
+// truncateKeys drops the state of keys that were not touched for a while.
 func (r *Replica) truncateKeys(horizon int64) {
 	s := r.store
 	n := 0

@@ -51,7 +51,7 @@ type Driver struct {
 
 // pending is a transaction whose client waits.
 type pending struct {
-	told int           // nodes that have told of its block
+	told int           // nodes that have reported its block
 	done chan struct{} // closed when there are enough
 }
 

@@ -170,7 +170,7 @@ func TestBatches(t *testing.T) {
 	s.Bye()
 }
 
-// What keeps a driver from its nodes is said in the error, with the node.
+// The error says what keeps a driver from its nodes, with the node.
 func TestANodeIsMissing(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", drivertest.FreePorts(t, 1)[0])
 	n, err := newNode(address, nil)

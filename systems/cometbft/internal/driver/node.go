@@ -234,8 +234,8 @@ func (c *chain) saw(ctx context.Context, height int64, txs []types.Tx) error {
 	return nil
 }
 
-// reach fetches the blocks after the last one, up to height. What was before the first stream does
-// not matter: nobody waits for it.
+// reach fetches the blocks after the last one, up to height. Blocks before the first stream do not
+// matter: no client waits for them.
 func (c *chain) reach(ctx context.Context, height int64) error {
 	if c.height == 0 {
 		c.height = height

@@ -158,7 +158,7 @@ func (w *auctionMark) draw(rng *rand.Rand) deal {
 		d.kind, d.remove = "updateItem", rng.IntN(100) < 25
 	}
 	d.seller = w.itemOf(d.item).seller
-	if d.user == d.seller { // nobody deals with himself
+	if d.user == d.seller { // no user deals with himself
 		d.user = (d.user + 1) % int64(w.Records)
 	}
 	return d
@@ -181,7 +181,7 @@ func drawPart(rng *rand.Rand) userPart {
 	return userOnly
 }
 
-// Run carries a user's transaction out, or closes auctions when it is time: the first client does
+// Run carries a user's transaction out, or closes auctions when it is time. The first client does
 // that, at first and every 20 s, in the place of a user's transaction.
 func (w *auctionMark) Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) (Done, error) {
 	if client == 0 {

@@ -61,7 +61,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What is loaded is consistent in itself: one in ten items waits to be purchased, seven are open.
+// The loaded data are consistent in themselves: one in ten items waits to be purchased, seven are
+// open.
 func TestLoadedItems(t *testing.T) {
 	w, err := newAuctionMark(options())
 	if err != nil {

@@ -55,8 +55,8 @@ type auction struct {
 }
 
 // place says how the auction goes on with a bid of at most so much: the new price, and who leads. A
-// leader who bids again raises only what it would pay at most. Who offers more than the leader
-// leads, a step above the leader's most. Who offers less drives the price up.
+// leader who bids again raises only what it would pay at most. A bidder who offers more than the
+// leader leads, a step above the leader's most. A bidder who offers less drives the price up.
 func (a auction) place(buyer, most int64) (price int64, leads bool) {
 	switch {
 	case a.highest == nil:

@@ -105,7 +105,7 @@ func seatsBut(open ...int) (taken []int) {
 	return taken
 }
 
-// Flights and their first reservations follow from their numbers; nobody has two seats on one.
+// Flights and their first reservations follow from their numbers; no customer has two seats on one.
 func TestSeatsLoaded(t *testing.T) {
 	w, err := newSeats(options())
 	if err != nil {

@@ -31,8 +31,8 @@ func (t trip) findFlights(s steps) (int64, error) {
 	return 0, err
 }
 
-// findOpenSeats lists seats of a flight that nobody has. A flight whose count of seats left is not
-// that of its reservations is an error: no state of the database may show it.
+// findOpenSeats lists free seats of a flight. A flight whose count of seats left is not that of its
+// reservations is an error: no state of the database may show it.
 func (t trip) findOpenSeats(s steps) (int64, error) {
 	var left int
 	var cents int64
@@ -168,7 +168,7 @@ func (t trip) deleteReservation(s steps) (int64, error) {
 	return -price, t.countReservation(s, airline, -1)
 }
 
-// updateReservation moves a customer to another seat, unless somebody has it.
+// updateReservation moves a customer to another seat, unless it is taken.
 func (t trip) updateReservation(s steps) (int64, error) {
 	if n, err := s.count("SELECT r_id FROM reservation WHERE r_f_id = $1 AND r_seat = $2", t.flight, t.newSeat); err != nil || n > 0 {
 		return 0, errors.Join(err, errRefusedIf(err == nil))

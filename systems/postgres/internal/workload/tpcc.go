@@ -13,9 +13,9 @@ import (
 // tpcc is TPC-C, revision 5.11 (tpc.org/tpcc): the five transactions, against the tables that
 // go-tpc makes and fills. Numbers in comments are the specification's clauses.
 //
-// The transactions are ours. Those of go-tpc 1.0.12 draw anew when an aborted one is tried again,
-// take the stock of remote order lines from the home warehouse (against 2.4.2.2), and wrap errors
-// so that their codes are lost.
+// The transactions are ours. Those of go-tpc 1.0.12 draw anew when an aborted one is tried again.
+// They take the stock of remote order lines from the home warehouse (against 2.4.2.2), and wrap
+// errors so that their codes are lost.
 //
 // A transaction that writes counts itself in its client's row of the table ledger, which the
 // specification does not have. It is what tells afterwards which ones are lost or there twice.

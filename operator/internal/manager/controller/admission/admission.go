@@ -8,15 +8,15 @@
 // # Grants
 //
 // The cache of a manager may be behind, and a manager that was stopped for longer than its lease
-// may still act. Therefore the pools are not locked by what a manager believes: a trial starts once
+// may still act. Therefore the pools are not locked by what a manager believes. A trial starts once
 // its name is in the ConfigMap of grants, which managers replace under the resource version that
 // they have read.
 //
 //	read the grants -> decide, with granted trials as holders of their pools -> write the grants -> write Admitted into the trials' status
 //
-// Of two managers that decide at the same time one loses the second step and decides again. A
-// manager that dies before the last step leaves a grant, which its successor carries out. A grant
-// lasts until its trial is complete or gone.
+// If two managers decide at the same time, one loses the second step and decides again. A manager
+// that dies before the last step leaves a grant, which its successor carries out. A grant lasts
+// until its trial is complete or gone.
 package admission
 
 import (
@@ -101,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if starts {
-		// The cache keeps passes cheap: most find that nobody may start. One that finds otherwise
+		// The cache keeps passes cheap: most find that no trial may start. One that finds otherwise
 		// decides again, with the grants.
 		if err := p.grant(ctx, waiting); apierrors.IsConflict(err) {
 			return ctrl.Result{RequeueAfter: conflictDelay}, nil
@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	after := QueuePoll
 	for _, t := range waiting {
 		if err := p.tell(ctx, t); apierrors.IsConflict(err) {
-			after = conflictDelay // somebody else has changed the trial; a grant stays
+			after = conflictDelay // another program has changed the trial; a grant stays
 		} else if err != nil {
 			return ctrl.Result{}, err
 		}
@@ -181,7 +181,7 @@ func (p *pass) decide(ctx context.Context, waiting []*v1alpha1.Trial) (bool, err
 	return starts, nil
 }
 
-// grant decides again with the grants of all managers, adds to them until nobody else may start,
+// grant decides again with the grants of all managers, adds to them until no other trial may start,
 // and writes them.
 func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
 	g, err := p.r.readGrants(ctx)
@@ -208,7 +208,7 @@ func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
 		p.granted[nameOf(waiting[i])] = true
 	}
 	if len(g.trials) == before {
-		return nil // the grants say what the cache did not: somebody else starts
+		return nil // the grants say what the cache did not: another trial starts
 	}
 	return p.r.writeGrants(ctx, g)
 }

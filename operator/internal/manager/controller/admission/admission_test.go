@@ -136,8 +136,8 @@ func (h *hall) admitted() []string {
 	return out
 }
 
-// Each manager read all trials and locked only its own: one that was stopped in the middle, and
-// woke up when another led, admitted a second trial to the same pool, which nobody noticed.
+// Each manager read all trials and locked only its own. One that was stopped in the middle, and
+// woke up when another led, admitted a second trial to the same pool, and no check noticed.
 func TestTwoManagersAdmitOneTrialToAPool(t *testing.T) {
 	type stops struct{ cached interceptor.Funcs }
 	for name, tc := range map[string]struct {
@@ -292,7 +292,7 @@ func TestAPassReadsLittle(t *testing.T) {
 	}
 }
 
-// What cannot be known of one trial keeps no other from starting.
+// A fact that cannot be known of one trial keeps no other from starting.
 func TestAnErrorAboutOneTrialLetsOthersPass(t *testing.T) {
 	h := newHall(t)
 	h.waits("first", 1)

@@ -36,7 +36,7 @@ type grants struct {
 }
 
 // readGrants reads the grants past the cache. Where there are none yet, because a manager of before
-// kept none or somebody deleted them, the trials that the API server calls Admitted have one.
+// kept none or a user deleted them, the trials that the API server calls Admitted have one.
 func (r *Reconciler) readGrants(ctx context.Context) (*grants, error) {
 	g := &grants{object: &corev1.ConfigMap{}}
 	err := r.Reader.Get(ctx, r.Grants, g.object)
@@ -65,7 +65,7 @@ func (r *Reconciler) readGrants(ctx context.Context) (*grants, error) {
 	return g, nil
 }
 
-// writeGrants replaces what was read. It returns a Conflict when somebody else has replaced it
+// writeGrants replaces what was read. It returns a Conflict when another manager has replaced it
 // before.
 func (r *Reconciler) writeGrants(ctx context.Context, g *grants) error {
 	text, err := json.Marshal(g.trials)

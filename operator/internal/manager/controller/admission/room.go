@@ -84,7 +84,7 @@ func (l *capacityChecker) ofNamespace(ctx context.Context, trial *v1alpha1.Trial
 
 // look reads the nodes and all pods on them, past the cache, which holds no nodes and only the pods
 // of trials. A manager that was installed for some namespaces may not read nodes, unless their
-// owner lets it, and sees only the pods of its own: then it leaves to the scheduler what it cannot
+// owner lets it, and sees only the pods of its own. Then it leaves to the scheduler what it cannot
 // know.
 func (l *capacityChecker) look(ctx context.Context) error {
 	if l.looked {
@@ -142,7 +142,7 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 	layout := placement.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
 	objects, err := render.NewObjects(layout, &trial.Spec, system, r.Environment)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the trial tells of it, as RenderFailed, when it is its turn
+		return nil, nil //nolint:nilerr // the trial reports it, as RenderFailed, when it is its turn
 	}
 	var pods []queue.Pod
 	for _, t := range objects.Templates() {
@@ -162,7 +162,7 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 }
 
 // roomForResults has a trial wait while its store takes nothing and so much of its namespace is
-// kept for it that the cluster has little room left: a trial that is not begun loses nothing, one
+// kept for it that the cluster has little room left. A trial that is not begun loses nothing. One
 // whose results find no room would hold its pools until the store answers.
 func (r *Reconciler) roomForResults(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, error) {
 	if trial.Spec.ResultsStore == "" {

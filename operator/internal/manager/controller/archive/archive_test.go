@@ -451,7 +451,7 @@ func TestAnExperimentIsStored(t *testing.T) {
 		t.Errorf("a trial is not stored, and the experiment is: %+v", a)
 	}
 	s.reconcile(s.trials())
-	// Somebody has changed the results, or the status is not written yet.
+	// Another program has changed the results, or the status is not written yet.
 	result, a = s.reconcileExperiment(r)
 	if a.Reason != v1alpha1.ReasonStoreCorrupted || !strings.Contains(a.Message, "somebody has changed them") || a.Digest != "" || result.RequeueAfter != retryAlone {
 		t.Errorf("results that the manager did not write: %+v, %+v", a, result)

@@ -31,7 +31,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Files of an experiment's folder. What else is there are files of the bundle that is made of its
+// Files of an experiment's folder. Other objects there are files of the bundle that is made of its
 // results, by the names that they have in it.
 const (
 	experimentFile = "experiment.json"
@@ -40,9 +40,9 @@ const (
 	BundleFile = "bundle.tar.gz"
 )
 
-// Experiments stores experiments: what they are when they are accepted, which also finds out
-// whether the store works, and what came out when they are complete and all of their trials are
-// stored. All fields are needed.
+// Experiments stores experiments. It stores them when they are accepted, which also finds out
+// whether the store works, and again when they are complete and all of their trials are stored. All
+// fields are needed.
 type Experiments struct {
 	Client client.Client
 	// Reader reads past the cache.

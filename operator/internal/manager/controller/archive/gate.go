@@ -31,8 +31,8 @@ type Gates struct {
 
 type gate struct {
 	failures int
-	next     time.Time // before which nobody asks
-	asked    bool      // somebody is asking, which takes long with a store that hangs
+	next     time.Time // before which no worker asks
+	asked    bool      // a worker is asking, which takes long with a store that hangs
 }
 
 // closed says how long to wait before the store may be asked; 0: now. Anyone who is let through
@@ -54,8 +54,8 @@ func (g *Gates) closed(name string) time.Duration {
 	return 0
 }
 
-// done tells how it went, and after a failure how long to wait. What is not the whole store's
-// failure keeps nobody else from it.
+// done tells how it went, and after a failure how long to wait. A failure that is not the whole
+// store's keeps no other worker from it.
 func (g *Gates) done(name string, err error) time.Duration {
 	var problem *store.Problem
 	g.mu.Lock()

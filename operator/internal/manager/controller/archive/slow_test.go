@@ -44,7 +44,7 @@ func TestAStoreThatHangs(t *testing.T) {
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoreUnreachable || result.RequeueAfter != retryFirst {
 		t.Fatalf("condition %+v, %+v", c, result)
 	}
-	// Agents are given tickets all the same: nobody is asked for one.
+	// Agents are given tickets all the same: the store is not asked for one.
 	began = time.Now()
 	if _, err := s.desk().Ticket(t.Context(), s.pod("p-0"), protocol.Upload{Name: "a.gz", Size: 1, SHA256: strings.Repeat("0", 64)}); err != nil || time.Since(began) > 10*time.Second {
 		t.Errorf("a ticket after %v: %v", time.Since(began), err)

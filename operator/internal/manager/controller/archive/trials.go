@@ -149,8 +149,8 @@ func (r *Trials) tell(ctx context.Context, trial *v1alpha1.Trial, status metav1.
 	return nil
 }
 
-// store puts everything of the trial into its store. What is there already, from an attempt before,
-// is confirmed or put again; the manifest comes last.
+// store puts everything of the trial into its store. An object that is there already, from an
+// attempt before, is confirmed or put again; the manifest comes last.
 func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location string, err error) {
 	s, err := r.Stores.Get(trial.Spec.ResultsStore)
 	if err != nil {
@@ -315,7 +315,7 @@ func confirm(ctx context.Context, s store.Remote, folder store.Folder, written [
 	return slices.Concat(written, handed), nil
 }
 
-// missing names the pods of which there is nothing.
+// missing names the pods without any results.
 func missing(folder store.Folder, pods []string, objects []store.Object) []string {
 	var none []string
 	for _, p := range pods {

@@ -2,8 +2,8 @@
 //
 // A Dataset names a recipe and the nodes that want its data. For each node that has none yet there
 // is a Job (render.DatasetJob), on one node first: if the recipe fails there, it is not tried on
-// the others. What a Job came to is read from its pod, and is a fact that cannot be observed again:
-// it is written to the status. All else follows from the Jobs that exist.
+// the others. The result of a Job is read from its pod, and is a fact that cannot be observed
+// again: it is written to the status. All else follows from the Jobs that exist.
 //
 //	Ensure (for a trial) -> Dataset -> a Job on one node -> Jobs on the others -> Ready
 //	unused for long, or deleted by somebody -> a Job on each node that removes the bytes -> gone
@@ -56,7 +56,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Environment of the pods.
 	Environment render.Environment
-	// Keep is how long a data set is kept that nothing uses. 0: until somebody deletes it.
+	// Keep is how long a data set is kept that nothing uses. 0: until a user deletes it.
 	Keep time.Duration
 }
 
@@ -163,8 +163,8 @@ func (r *Reconciler) claimed(ctx context.Context, namespace string) (problem str
 	return "", nil
 }
 
-// jobOf reads a Job of the data set; nil if there is none. leaving: Kubernetes is about to delete
-// it, as it does with a Job of an earlier Dataset of this name.
+// jobOf reads a Job of the data set; nil if there is none. The result leaving says that Kubernetes
+// is about to delete it, as it does with a Job of an earlier Dataset of this name.
 func (r *Reconciler) jobOf(ctx context.Context, d *v1alpha1.Dataset, task, node string) (job *batchv1.Job, leaving bool, err error) {
 	job = &batchv1.Job{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: render.DatasetJobName(d.Name, task, node)}, job)

@@ -231,8 +231,8 @@ func TestPreparedOncePerNode(t *testing.T) {
 	}
 }
 
-// A recipe that fails is told about with its last lines, on the node where it failed, and not tried
-// on the others; nothing is tried again before somebody acts.
+// A recipe that fails is reported with its last lines, on the node where it failed, and not tried
+// on the others. Nothing is tried again before a user acts.
 func TestAFailedRecipeIsReported(t *testing.T) {
 	s := newStage(t, 2).claim()
 	s.ask()
@@ -269,7 +269,7 @@ func TestAFailedRecipeIsReported(t *testing.T) {
 	}
 }
 
-// What ends a preparation is told about in words that say what to do.
+// A message says what ended a preparation, and what to do.
 func TestWhyPreparationsFail(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status corev1.PodStatus
@@ -326,7 +326,7 @@ func TestNodesMustHaveTheSameBytes(t *testing.T) {
 	}
 }
 
-// Without a claim of the owner's there are no data sets, and somebody is told; when there is one,
+// Without a claim of the owner's there are no data sets, and the user is told; when there is one,
 // the preparation begins by itself.
 func TestWithoutAClaim(t *testing.T) {
 	s := newStage(t, 1)
@@ -380,7 +380,8 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// What nothing has used for long goes; what an experiment that is not complete may use stays.
+// A set that nothing has used for long goes; one that an experiment that is not complete may use
+// stays.
 func TestExpiry(t *testing.T) {
 	s := newStage(t, 1).claim()
 	s.ask()
@@ -407,8 +408,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// A node that is tainted by somebody else, cordoned or down cannot have pods of the trial, so that
-// nothing waits for it; one that comes later gets the data before the next trial.
+// A node that is tainted for others, cordoned or down cannot have pods of the trial, so that
+// nothing waits for it. One that comes later gets the data before the next trial.
 func TestWhichNodes(t *testing.T) {
 	s := newStage(t, 4).claim()
 	for i, change := range []func(*corev1.Node){

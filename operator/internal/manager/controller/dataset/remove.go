@@ -43,7 +43,7 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (time.Duration, error
 			return time.Hour, nil
 		}
 	}
-	version := s.d.ResourceVersion // whoever uses it in this moment changes that
+	version := s.d.ResourceVersion // any program that uses it in this moment changes that
 	err := r.Client.Delete(ctx, s.d, client.Preconditions{ResourceVersion: &version})
 	return 0, wrap("delete a data set that nothing uses", client.IgnoreNotFound(err))
 }

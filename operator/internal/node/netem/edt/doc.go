@@ -1,6 +1,6 @@
-// Package edt delays what leaves a pod: an eBPF program gives every packet to a peer its departure
+// Package edt delays what leaves a pod. An eBPF program gives every packet to a peer its departure
 // time (earliest departure time, EDT), and the fq qdisc keeps the packet until then. Its cost for a
-// packet does not depend on the number of peers, a change of a link writes one entry of a map, and
+// packet does not depend on the number of peers. A change of a link writes one entry of a map, and
 // packets go on being delayed when the process dies.
 //
 //	socket -> IP -> eth0

@@ -139,7 +139,7 @@ func TestARemovalLosesLittle(t *testing.T) {
 	}
 }
 
-// Whatever somebody does to the device, Read tells, and Apply mends what is ours.
+// Whatever another program does to the device, Read tells, and Apply mends what is ours.
 func TestWhatAnotherProgramChangedIsSeenAndMended(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()
@@ -193,7 +193,7 @@ func TestWhatAnotherProgramChangedIsSeenAndMended(t *testing.T) {
 	p.mustRead(s, table)
 	band(t, "after all of it", p.listen(p.four).receive(p.dial(p.four), 20, time.Millisecond), 30*time.Millisecond)
 
-	// What is not ours is not mended, and not removed either.
+	// A setting that is not ours is not mended, and not removed either.
 	p.recorder()
 	for _, err := range []error{s.Apply(out(table)), func() error { _, err := s.Read(); return err }()} {
 		if err == nil || !strings.Contains(err.Error(), "a filter of another program") {

@@ -21,8 +21,8 @@ type recorded struct {
 	Tstamp                           uint64
 }
 
-// recorder attaches, behind our filter, one that writes down what comes to it. What is in the queue
-// below cannot be seen otherwise.
+// recorder attaches, behind our filter, one that writes down what comes to it. The packets in the
+// queue below cannot be seen otherwise.
 func (p *pods) recorder() *ebpf.Map {
 	p.t.Helper()
 	seen, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 24, MaxEntries: 1})
@@ -139,7 +139,7 @@ func TestPacketsToOthersKeepTheirSocketAndStayOutOfTheLinksFlows(t *testing.T) {
 	}
 	seen := p.recorder()
 	receiver := p.listen(p.four2)
-	// Of 20 sockets, some have a hash in the upper half.
+	// Among 20 sockets, some have a hash in the upper half.
 	for range 20 {
 		receiver.receive(p.dial(p.four2), 1, 0)
 		if r := last(t, seen); r.Count != 1 || r.HasSocket != 1 || r.Hash&0x80000000 != 0 || r.Tstamp != 0 {

@@ -82,8 +82,8 @@ func load(links int) (*program, error) {
 		return nil, fmt.Errorf("read the eBPF program's ID: %w", err)
 	}
 	p.id, _ = info.ID()
-	// Flows of fq carry the generation. What a program before this one left in flight is in flows
-	// that ours most likely does not use.
+	// Flows of fq carry the generation. Packets that a program before this one left in flight are
+	// in flows that ours most likely does not use.
 	var start [2]byte
 	rand.Read(start[:])
 	p.generation = uint32(binary.NativeEndian.Uint16(start[:]))

@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// What a filter may answer.
+// These are the answers that a filter may give.
 const (
 	unspec = 0xffffffff // the next filter, or the qdisc
 	stolen = 4
@@ -211,7 +211,7 @@ func TestAPacketOfASocketIsConsumedAndNotCounted(t *testing.T) {
 	if got := countersOf(t, p, peer4); r.verdict != stolen || got != (countersValue{}) {
 		t.Errorf("verdict %d, counted %+v; want %d and nothing", int32(r.verdict), got, stolen)
 	}
-	// A packet to nobody needs no copy.
+	// A packet to no peer needs no copy.
 	if r := p.run(t, peer6, buffer{}, 1); r.verdict != unspec {
 		t.Errorf("verdict on a packet that is not delayed: %d", int32(r.verdict))
 	}

@@ -92,7 +92,7 @@ func (s *Shaper) Close() error {
 }
 
 // Apply implements netem.Shaper. It uses each Peer's Out. Packets in flight keep their time, except
-// where somebody removed a qdisc of ours.
+// where another program removed a qdisc of ours.
 func (s *Shaper) Apply(table shaping.Table) error {
 	if err := table.Validate(); err != nil {
 		return err
@@ -355,7 +355,7 @@ func (s *Shaper) Remove() error {
 	return nil
 }
 
-// takeDown removes what is ours, in the order that loses the least: without the filter, packets are
+// takeDown removes what is ours, in the order that loses the least. Without the filter, packets are
 // not delayed any more; when those in flight have left, the rest can go. Deleting a clsact empties
 // the root qdisc, so it would be too early before.
 func (s *Shaper) takeDown(t tree, original uint32) error {

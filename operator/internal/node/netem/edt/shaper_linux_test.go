@@ -79,8 +79,9 @@ func band(t *testing.T, what string, took []time.Duration, want time.Duration) {
 	within(t, what, took, want, 2*time.Millisecond)
 }
 
-// within reports delays that are earlier than want, or late: 99% by more than most where the clock
-// does not depend on what else the machine does, half of them by more than 5 ms elsewhere.
+// within reports delays that are earlier than want, or late. The bound on lateness is most at the
+// 99th percentile where the clock does not depend on what else the machine does. Elsewhere it is 5
+// ms at the median.
 func within(t *testing.T, what string, took []time.Duration, want, most time.Duration) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(took))

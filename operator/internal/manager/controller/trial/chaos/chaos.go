@@ -4,9 +4,9 @@
 //
 //	planned ─(instant)─▶ created ─(AllInjected, of our pods)─▶ confirmed ─(end)─▶ deletion asked for ─(finalizer gone)─▶ gone
 //
-// What has been seen is written to a ConfigMap of the trial before the object is deleted, so that a
-// manager that takes over knows it: see records.go. At the end of a trial nothing of Chaos Mesh may
-// be left: see clear.go.
+// Everything that has been seen is written to a ConfigMap of the trial before the object is
+// deleted, so that a manager that takes over knows it: see records.go. At the end of a trial
+// nothing of Chaos Mesh may be left: see clear.go.
 package chaos
 
 import (
@@ -38,8 +38,8 @@ import (
 
 const (
 	// missed is how much later than planned an object may be made, or its deletion asked for, which
-	// are the manager's own doing. What it missed by more, because there was none, is not made up
-	// for.
+	// are the manager's own doing. An instant that it missed by more, because there was no manager,
+	// is not made up for.
 	missed = validity.RecoverLateness
 	// Recovery is how long it may take to undo it: until the object is gone.
 	Recovery = 30 * time.Second
@@ -106,7 +106,7 @@ func (x *Executor) Refusal(ctx context.Context, trial *v1alpha1.Trial) (string, 
 // unserved reports whether the API server knows no such kind.
 func unserved(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// objects lists a trial's objects of one kind, past the cache: they are few, and nobody else's are
+// objects lists a trial's objects of one kind, past the cache: they are few, and no others are
 // looked at.
 func (x *Executor) objects(ctx context.Context, trial *v1alpha1.Trial, kind string) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -245,7 +245,7 @@ func (x *Executor) adopt(ctx context.Context, like *unstructured.Unstructured, r
 	if err != nil || there == nil || there.GetLabels()[v1alpha1.LabelTrial] != r.Trial.Name {
 		return false, err
 	}
-	_, _ = fmt.Sscan(there.GetAnnotations()[annotationCreated], &rec.Created) // 0 when it is none: somebody else has made the object
+	_, _ = fmt.Sscan(there.GetAnnotations()[annotationCreated], &rec.Created) // 0 when another program has made the object
 	return rec.Created != 0, nil
 }
 
@@ -363,8 +363,8 @@ func (x *Executor) end(ctx context.Context, r *Run, t *fault.Occurrence, rec *re
 	return x.poll(rec.Ended)
 }
 
-// endOf is when a fault ends that is to end now: now, or, where no manager was there to end it in
-// time, when Chaos Mesh did so by the object's own duration.
+// endOf is when a fault ends that is to end now. That is now, or, where no manager was there to end
+// it in time, when Chaos Mesh did so by the object's own duration.
 func (x *Executor) endOf(ctx context.Context, r *Run, t *fault.Occurrence, like *unstructured.Unstructured) time.Time {
 	now, planned := x.Clock.Now(), r.zero().Add(t.To)
 	if t.To == 0 || now.Sub(planned) < missed {
@@ -409,7 +409,7 @@ func (r *Run) Record(a timeline.Action) *protocol.ActionRecord {
 	case a.Kind == timeline.Recover && (rec.Gone != 0 || rec.EndError != ""):
 		return &protocol.ActionRecord{ID: a.ID, Planned: a.At, Started: since(rec.Ended), Confirmed: since(rec.Gone), Error: rec.EndError}
 	case a.Kind == timeline.Recover && rec.Error != "":
-		// The trial is invalid for the fault's beginning. Nobody has to wait for what may take
+		// The trial is invalid for the fault's beginning. No worker has to wait for what may take
 		// Chaos Mesh for ever.
 		return &protocol.ActionRecord{ID: a.ID, Planned: a.At, Started: since(rec.Ended), Error: "the fault was not confirmed, so that its end is not waited for"}
 	}

@@ -104,9 +104,9 @@ type Claim struct {
 	Expected *Value `json:"expected,omitempty"`
 
 	// within is how far from reported or expected the quantity may be: a percentage of it (25%), or
-	// an amount in its unit (0.5ms, 100). Of 50% of the effect, a quotient may have from 0.5 to 1.5
-	// times the reported logarithm. A difference may be from 0.5 to 1.5 times the reported one. So
-	// no effect is never within. Less than 100% of a value that is no duration or rate of 0.
+	// an amount in its unit (0.5ms, 100). With 50% of the effect, a quotient may have from 0.5 to
+	// 1.5 times the reported logarithm. A difference may be from 0.5 to 1.5 times the reported one.
+	// So no effect is never within. Less than 100% of a value that is no duration or rate of 0.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%( of the effect)?|ns|us|ms|s|m|h)?$`
@@ -140,7 +140,7 @@ const DeviationNotPrinted = "NotPrinted"
 // +kubebuilder:validation:Enum=Source;Own
 type ClaimBasis string
 
-// Whose statement a claim is.
+// The statements that a claim may be of.
 const (
 	BasisSource ClaimBasis = "Source"
 	BasisOwn    ClaimBasis = "Own"

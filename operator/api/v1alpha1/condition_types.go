@@ -85,7 +85,7 @@ const (
 	// ReasonPartlyStored: written, with something left out for its size; the message says what.
 	ReasonPartlyStored = "PartlyStored"
 	// ReasonStoreFailed: the results could not be written to their ConfigMap; it is tried again.
-	// What a store lacks has reasons of its own.
+	// The states of a store have reasons of their own.
 	ReasonStoreFailed = "StoreFailed"
 )
 

@@ -46,10 +46,10 @@ type DatasetSource struct {
 	// +kubebuilder:validation:MaxLength=512
 	Doc string `json:"doc,omitempty"`
 
-	// container is the recipe: it fills outputPath and exits with 0. Of its templates' variables
-	// it may use .Parameters only, since the data outlives the trial. What it renders to is the
-	// data set's key: another image, command, environment, user or directory makes another one.
-	// The recipe must give the same bytes each time, unless the set is on one node only.
+	// container is the recipe: it fills outputPath and exits with 0. Among its templates' variables
+	// it may use only .Parameters, since the data outlives the trial. The rendered recipe is the
+	// data set's key: another image, command, environment, user or directory makes another one. The
+	// recipe must give the same bytes each time, unless the set is on one node only.
 	Container Container `json:"container"`
 
 	// outputPath is the directory that the recipe fills, absolute. Links out of it are refused.

@@ -101,7 +101,7 @@ type ExperimentSpec struct {
 	Seed *int64 `json:"seed,omitempty"`
 
 	// retries is how many more trials a repetition may take when the system under test made one of
-	// its trials invalid or fail. What the environment disturbed counts against
+	// its trials invalid or fail. Trials that the environment disturbed count against
 	// disturbances.retryFor instead. From 0 to 10. Default: 2.
 	// +optional
 	// +kubebuilder:default=2
@@ -223,10 +223,10 @@ type Source struct {
 	// +kubebuilder:validation:MaxLength=512
 	URL string `json:"url,omitempty"`
 
-	// systems are the programs that the source measured in this section, as it names them. What ran
-	// is an Original if its System's program has one of these names. It is a Reimplementation if
-	// the program re-implements one of them, and a StandIn otherwise. Default: not known; then
-	// nothing that ran counts as an Original.
+	// systems are the programs that the source measured in this section, as it names them. A System
+	// is an Original if its program has one of these names. It is a Reimplementation if the program
+	// re-implements one of them, and a StandIn otherwise. Default: not known; then nothing that ran
+	// counts as an Original.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -141,8 +141,8 @@ type Mark struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// pattern is a regular expression (RE2) that the line must match. What its named groups match,
-	// as in "running (?P<scheme>[a-z]+)", tells marks of one name apart.
+	// pattern is a regular expression (RE2) that the line must match. Its named groups, as in
+	// "running (?P<scheme>[a-z]+)", tell marks of one name apart.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Pattern string `json:"pattern"`
@@ -153,7 +153,7 @@ type Mark struct {
 	Machine string `json:"machine,omitempty"`
 
 	// file that the line is written to, such as the log of a server; absolute or below the home
-	// directory of the machine's user. What is in it when the machine comes up does not count.
+	// directory of the machine's user. Lines that are in it when the machine comes up do not count.
 	// Default: what the script prints on either stream.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
@@ -279,7 +279,7 @@ type RowNumber struct {
 	// +kubebuilder:validation:MaxLength=64
 	Column string `json:"column"`
 
-	// unit of the column: ns, us, ms or s of a latency. Of Throughput: ops/s, kops/s, Mops/s or
+	// unit of the column: ns, us, ms or s of a latency. For Throughput: ops/s, kops/s, Mops/s or
 	// tx/min; default: ops/s.
 	// +optional
 	// +kubebuilder:validation:Enum=ns;us;ms;s;ops/s;kops/s;Mops/s;tx/min
@@ -356,8 +356,8 @@ func (s *SystemSpec) ScriptGroup() int {
 
 // Deployed is how a System is deployed: a System with machines as the replicas, components, client
 // and prepare step that these are, and any other as it is. The machine of the script is the client,
-// whose run the trial is; the rest of its group are the replicas, or the next group if it has no
-// rest; further groups are components.
+// whose run the trial is. The rest of its group are the replicas, or the next group if it has no
+// rest. Further groups are components.
 func (s *SystemSpec) Deployed() *SystemSpec {
 	on := s.ScriptGroup()
 	if on < 0 || s.Replicas.Count != "" {
@@ -410,8 +410,8 @@ func (g *MachineGroup) container() Container {
 	}
 }
 
-// PlaceOfMachine is what machine number of a group is in the deployed System: the client, which
-// runs the script, or a pod by its index, of the replicas where component is empty.
+// PlaceOfMachine is what machine number of a group is in the deployed System. It is the client,
+// which runs the script, or a pod by its index, of the replicas where component is empty.
 func (s *SystemSpec) PlaceOfMachine(group, number int) (client bool, component string, index int) {
 	on, first := s.ScriptGroup(), true
 	for i := range s.Machines {

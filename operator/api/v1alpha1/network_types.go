@@ -38,7 +38,7 @@ const (
 // +kubebuilder:validation:Enum=Auto;None
 type Shaping string
 
-// What may be done to the pods' network.
+// The kinds of shaping.
 const (
 	ShapingAllowed Shaping = "Auto"
 	ShapingNone    Shaping = "None"

@@ -165,10 +165,10 @@ type SummaryNumber struct {
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
 
-	// unit of the number. Of a time: ns, us, ms, s, min or h. Without one, and without the group
-	// unit, a time is a duration as Go writes them: 402us, 1m24.17s. Of a rate: /s, /min or /h,
-	// with k, M or G before it or without: k/s, M/min. Default: /s. Of a count: k, M or G. Default:
-	// none.
+	// unit of the number. For a time: ns, us, ms, s, min or h. Without one, and without the group
+	// unit, a time is a duration as Go writes them: 402us, 1m24.17s. For a rate: /s, /min or /h,
+	// with k, M or G before it or without: k/s, M/min. Default: /s. For a count: k, M or G.
+	// Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8
 	Unit string `json:"unit,omitempty"`
@@ -283,7 +283,7 @@ type RecordInstant struct {
 
 	// layout of an instant that is a date: RFC3339 for 2023-11-14T22:13:22.123Z; or the instant
 	// 2006-01-02 15:04:05 as the client would print it, as Go's package time has layouts. A
-	// fraction of the second may follow in the line without being in the layout. Of a layout
+	// fraction of the second may follow in the line without being in the layout. For a layout
 	// without a date, the day is the one that is nearest to t = 0.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

@@ -93,5 +93,5 @@ const AnnotationTrialUID = "assay.dev/trial-uid"
 const AnnotationOutcome = "assay.dev/outcome"
 
 // AnnotationReplaced is on a trial's results ConfigMap when it replaced results of an earlier Trial
-// of the name, which somebody deleted: how those ended, with commas between them.
+// of the name, which a user deleted. It says how those ended, with commas between them.
 const AnnotationReplaced = "assay.dev/replaced"

@@ -94,7 +94,7 @@ type SystemSpec struct {
 	Clients ClientsTemplate `json:"clients,omitzero"`
 
 	// checks run when the clients of a trial are over and the replicas still run: each says whether
-	// the system kept its promises. What they say is a result of the trial. It makes no trial
+	// the system kept its promises. Their verdict is a result of the trial. It makes no trial
 	// invalid and none is repeated for it. Default: none.
 	// +optional
 	// +listType=map

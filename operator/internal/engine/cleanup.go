@@ -33,7 +33,7 @@ const (
 	terminatingPoll = 2 * time.Second
 	// logTail is how much of the end of each stream is kept of a trial that does not count.
 	logTail = 64 << 10
-	// leastCollected is what each pod may send at least. Of very many pods the last find no room.
+	// leastCollected is what each pod may send at least. With very many pods the last find no room.
 	leastCollected = 16 << 10
 )
 
@@ -111,7 +111,8 @@ func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
 	var left *LeftError
 	switch {
 	case errors.As(err, &left):
-		// A pool is for what runs: it is not held for a Secret, say, which nobody lets us delete.
+		// A pool is for what runs: it is not held for a Secret, say, which the manager may not
+		// delete.
 		if r := p.tryUntil(s, "Nothing of the trial runs any more", err); r.state != done {
 			return r
 		}
@@ -127,8 +128,8 @@ func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
 		With(v1alpha1.TrialComplete, metav1.ConditionTrue, reason, "%s", message)
 }
 
-// keep leaves the pods of a trial that does not count as they are, while people look at them. What
-// is known of the trial is stored first.
+// keep leaves the pods of a trial that does not count as they are, while people look at them. The
+// state of the trial is stored first.
 func (p *cleanUp) keep(ctx context.Context, s *scope) Result {
 	until, message, err := p.experiment.KeepUntil(ctx, s.trial)
 	if err != nil {
@@ -184,7 +185,7 @@ func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
 	grace := FinishGrace
 	grace += startup.StopGrace(s.system)
 	if n := s.trial.Status.Network; n != nil && n.Backend != "" {
-		grace += s.longestRoundTrip() // what is under way is let through before the network is put back
+		grace += s.longestRoundTrip() // packets in flight are let through before the network is put back
 	}
 	by := c.LastTransitionTime.Add(grace)
 	for _, name := range s.everyName() {

@@ -86,8 +86,8 @@ func describe(o *validity.Observation, merged results.Merged) (t *results.Trial,
 }
 
 // readScript reads what a script left: rows of points, and what ran on the machines. The window of
-// a script is its run, and that of a row lies where its marks say. Of a file that cannot be read
-// all rows are missing.
+// a script is its run, and that of a row lies where its marks say. If a file cannot be read, all
+// its rows are missing.
 func readScript(system *v1alpha1.SystemSpec, spec *v1alpha1.TrialSpec, t *results.Trial, clients []results.Client, windows []results.RowWindow) {
 	if spec.Script == nil || len(clients) != 1 || clients[0].Table == nil {
 		return

@@ -17,7 +17,7 @@ import (
 // DeployTimeout is how long pods may take to be scheduled, to pull their images and to report.
 const DeployTimeout = 5 * time.Minute
 
-// RetryPoll is how soon what failed is tried again, and missing pods are looked after: nothing
+// RetryPoll is how soon what failed is tried again, and missing pods are looked after. Nothing
 // tells that a quota has room, that an object in the way is gone, or that pods are refused.
 const RetryPoll = 2 * time.Second
 
@@ -107,8 +107,8 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 	return p.configure(ctx, s)
 }
 
-// PodNotRunnable is the reason of a pod that failed before its processes ran, and that nobody makes
-// anew: a runtime without a kubelet says so.
+// PodNotRunnable is the reason of a pod that failed before its processes ran, and that no
+// controller makes anew: a runtime without a kubelet says so.
 const PodNotRunnable = "NotRunnable"
 
 // awaitPods waits for pods that do not exist, have no address or whose agents have not reported.

@@ -12,7 +12,7 @@ import (
 // stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so
 // that every manager gives the same one.
 type stage struct {
-	// started: the pods whose processes shall run.
+	// started: the pods whose processes must run.
 	started map[string]bool
 	// steps that may run, the first so many of the System's.
 	steps int
@@ -20,9 +20,9 @@ type stage struct {
 	load, awaitsIdle bool
 	// zero is t = 0 in Unix nanoseconds; 0 before it is agreed.
 	zero int64
-	// checks: the clients are over, and the System's checks shall run.
+	// checks: the clients are over, and the System's checks must run.
 	checks bool
-	// finish: all processes shall end.
+	// finish: all processes must end.
 	finish bool
 }
 

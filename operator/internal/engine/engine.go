@@ -1,18 +1,18 @@
-// Package engine carries one trial out: it has the pods made, hands their agents what to do phase
+// Package engine carries one trial out. It has the pods made, hands their agents what to do phase
 // by phase, agrees t = 0, collects and judges the results, and has everything deleted again.
 //
-// It knows the world by interfaces of its own (see World), and no API server: the trial's
-// controller gives it adapters to Kubernetes, and anything else that has pods, a record,
-// attachments and a clock may carry trials out by it.
+// It knows the world by interfaces of its own (see World), and no API server. The trial's
+// controller gives it adapters to Kubernetes. Anything else that has pods, a record, attachments
+// and a clock may carry trials out by it.
 //
 // Each call of Advance observes once (scope) and runs the phases in order until one is not done:
 //
 //	(faults ->) deploy -> network (-> nodes) -> start -> load (-> scraped) -> release -> run (-> check) (-> measure) -> collect -> clean up
 //
-// What can be observed again (pods, reports) is never decided from conditions. What cannot (the
-// instant t = 0, the outcome) is written to the record before anything acts on it, so that a
-// process that takes over goes on with the same run. A trial whose run is lost is not repeated
-// silently: it ends as Invalid.
+// The engine never decides from conditions what can be observed again (pods, reports). The instant
+// t = 0 and the outcome cannot be. They are written to the record before anything acts on them, so
+// that a process that takes over goes on with the same run. A trial whose run is lost is not
+// repeated silently: it ends as Invalid.
 package engine
 
 import (
@@ -173,7 +173,7 @@ type entry struct {
 	created      bool            // its objects exist
 	prepared     []protocol.File // not nil once the prepare step's output has been read
 	preparing    bool            // the prepare step's agent has its directive
-	noted        map[string]bool // actions of faults that were told of, by their ID
+	noted        map[string]bool // actions of faults that were reported, by their ID
 	progress     time.Time       // when it was last published
 	asked        time.Time       // when it was last asked why pods are missing
 	checked      time.Time       // when it was last asked what is left of it

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The engine carries trials out wherever there are pods, a record, attachments and a clock. What it
-// imports, all of these must bring along.
+// The engine carries trials out wherever there are pods, a record, attachments and a clock. All of
+// these must bring its imports along.
 func TestTheEngineKnowsNoAPIServer(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

@@ -86,13 +86,13 @@ func (s *scope) agentInterrupted(pod string) bool {
 }
 
 // interrupted reports whether the agent or a container of the pod does not live through the run, as
-// planned: what the pod used is not known for all of the window.
+// planned. The use of such a pod is not known for all of the window.
 func (s *scope) interrupted(pod string) bool {
 	return s.onResetNode(pod) || s.history.Restarts(pod)
 }
 
-// recordOf is what became of an action: a reset is told by the agent of the node, what Chaos
-// Mesh does is seen by the manager, everything else is told by the agent of the pod.
+// recordOf is what became of an action. The agent of the node reports a reset, and the manager sees
+// what Chaos Mesh does. The agent of the pod reports everything else.
 func (s *scope) recordOf(a timeline.Action) *protocol.ActionRecord {
 	if a.Kind.ByChaosMesh() {
 		return s.injection.Record(a)

@@ -16,8 +16,8 @@ import (
 const (
 	// measurePoll is how often to look for Prometheus' answer.
 	measurePoll = 250 * time.Millisecond
-	// ScrapedTimeout is how long Prometheus may take to begin to scrape the pods. Of the first
-	// PodMonitor of an experiment it hears after up to four and a half minutes: see
+	// ScrapedTimeout is how long Prometheus may take to begin to scrape the pods. It hears of the
+	// first PodMonitor of an experiment after up to four and a half minutes: see
 	// monitoring.PodMonitor.
 	ScrapedTimeout = 5 * time.Minute
 )

@@ -17,7 +17,7 @@ import (
 )
 
 // verifyTimeout is how long measuring, shaping and measuring again may take, beside the packets'
-// own time. It takes seconds, and agents say themselves when it does not succeed; the rest is for a
+// own time. It takes seconds, and agents say themselves when it does not succeed. The rest is for a
 // manager that takes over in the middle and must be found by the agents first.
 const verifyTimeout = time.Minute
 

@@ -14,9 +14,10 @@ import (
 const MostFaultNotes = 200
 
 // noteFaults reports every action of a fault as soon as it is known what became of it: which pod,
-// what, when, and whether it was seen to hold. over: nothing more will be known, so that an action
-// whose time has come and of which nothing is known is told about as failed. What was told is kept
-// in memory only: a manager that takes over reports it again rather than never.
+// what, when, and whether it was seen to hold. The argument over says that nothing more will be
+// known. Then an action whose time has come and of which nothing is known is reported as failed. It
+// keeps its reports in memory only: a manager that takes over reports an action again rather than
+// never.
 func (s *scope) noteFaults(ctx context.Context, to Experiment, over bool) {
 	if s.rendered == nil || s.trial.Status.ZeroUnixNanos == 0 {
 		return
@@ -33,7 +34,7 @@ func (s *scope) noteFaults(ctx context.Context, to Experiment, over bool) {
 		if done == nil && !missed {
 			continue
 		}
-		if done != nil && done.Skipped { // it was for whoever has a role, and this was another one
+		if done != nil && done.Skipped { // it was for the pod with a role, and this was another one
 			noted[a.ID] = true
 			continue
 		}

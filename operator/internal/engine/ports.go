@@ -32,8 +32,8 @@ type Pods interface {
 	// Observe returns the trial's pods by their names in the layout, also those that are being
 	// deleted. Pods that are not there are left out.
 	Observe(ctx context.Context, s *Subject) (map[string]*corev1.Pod, error)
-	// Authorize lets the agents of these pods, and those that reset nodes for the trial, report and
-	// be directed, and nobody else. It returns the names of the latter.
+	// Authorize lets only the agents of these pods, and those that reset nodes for the trial,
+	// report and be directed. It returns the names of the latter.
 	Authorize(ctx context.Context, s *Subject, pods map[string]*corev1.Pod) (resetters []string, err error)
 	// Impostor says why a pod that has the name of one that is gone was not made for the trial;
 	// empty: it was.

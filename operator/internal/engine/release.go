@@ -75,7 +75,7 @@ func atBarrier(_ context.Context, s *scope) Result {
 	return Skip()
 }
 
-// keepAddresses writes down what the trial was rendered with: a pod whose node was reset, or that
+// keepAddresses writes down what the trial was rendered with. A pod whose node was reset, or that
 // replaces another, has another address, and no file of a pod that lives on may change for that. A
 // manager that takes over then must know the old ones, and who had them.
 func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
@@ -99,8 +99,8 @@ func firstAction(actions []timeline.Action) time.Duration {
 	return first
 }
 
-// agree agrees t = 0. Other servers were asked since the call began, for seconds perhaps, and
-// nobody refuses clients that all start late: the lead is counted from now.
+// agree agrees t = 0. Other servers were asked since the call began, for seconds perhaps, and no
+// check refuses clients that all start late: the lead is counted from now.
 func (p *release) agree(ctx context.Context, s *scope) Result {
 	s.now = p.clock.Now()
 	w, lead := timeline.FromSchedule(s.trial.Spec.Schedule), idle.Lead(s.trial.Status.IdleGate)

@@ -108,8 +108,8 @@ func (r *renderer) all(s *scope, resolved *placement.Layout, prepared []protocol
 	return out, nil
 }
 
-// renderReplacements renders the pods that have replaced others. Of each only its own address is
-// new: in all others' files, and in its own, the other pods have those that they had at t = 0, so
+// renderReplacements renders the pods that have replaced others. Only its own address is new in
+// each. In all others' files, and in its own, the other pods have those that they had at t = 0, so
 // that no file of a pod that lives on changes.
 func (r *renderer) renderReplacements(ctx context.Context, s *scope) error {
 	s.replacements = map[string]*render.Pod{}

@@ -19,7 +19,7 @@ const (
 	// StoreGrace is how long after that it may take to read them, and to write what they come to.
 	StoreGrace = 2 * time.Minute
 	// reportPoll is how often to look for reports that came after the window: one that says nothing
-	// new wakes nobody up.
+	// new wakes no goroutine.
 	reportPoll = 200 * time.Millisecond
 	// injectionPoll is how soon an injector that failed is asked again.
 	injectionPoll = 250 * time.Millisecond

@@ -99,7 +99,7 @@ const (
 )
 
 // UnpackClient reads a client's gzipped results of a run of the given length. It refuses what takes
-// more than any such run can, so that whoever wrote them cannot make the reader run out of memory.
+// more than any such run can, so that their writer cannot make the reader run out of memory.
 func UnpackClient(packed []byte, run time.Duration) (Client, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// WriteTimelineCSV writes a timeline as CSV, a line for each bin: its start in ms relative to t =
-// 0, the transactions committed, attempts aborted, requests failed, committed per second, and the
-// mean latency of the committed ones in ms (empty when there are none).
+// WriteTimelineCSV writes a timeline as CSV, a line for each bin. It has the bin's start in ms
+// relative to t = 0, the transactions committed, attempts aborted, requests failed, and committed
+// per second. The last is the mean latency of the committed ones in ms (empty when there are none).
 func WriteTimelineCSV(w io.Writer, t Timeline) error {
 	if err := t.check(); err != nil {
 		return fmt.Errorf("write the timeline: %w", err)

@@ -12,9 +12,9 @@ import (
 const WholeLimit = 8 << 20
 
 // FitTrial encodes a trial in limit bytes at most, for a ConfigMap. When it is too large it leaves
-// parts out, one after the other until it fits, and names them in LeftOut: first resources over
-// time are made coarser, then the logs go, then resources over time, the links of single pairs of
-// pods, the timeline, the latency histogram. The numbers of the summary always stay; FitTrial fails
+// parts out, one after the other until it fits, and names them in LeftOut. First resources over
+// time are made coarser. Then the logs go, resources over time, the links of single pairs of pods,
+// the timeline, and the latency histogram. The numbers of the summary always stay; FitTrial fails
 // when not even they fit.
 func FitTrial(t Trial, limit int) ([]byte, error) {
 	parts := []struct {

@@ -75,9 +75,9 @@ func (h *Histogram) Percentile(p float64) time.Duration {
 }
 
 // PercentileOfAll is Percentile of the recorded durations together with so many requests that
-// failed, each of which counts as slower than any duration: of C durations and F failures the p-th
-// of all has the rank p (C+F) among the durations, which is their percentile p (C+F)/C. 0: it lies
-// among the failures, or among the durations out of range.
+// failed, each of which counts as slower than any duration. With C durations and F failures the
+// p-th of all has the rank p (C+F) among the durations, which is their percentile p (C+F)/C. 0: it
+// lies among the failures, or among the durations out of range.
 func (h *Histogram) PercentileOfAll(p float64, failed int64) time.Duration {
 	n := h.Count()
 	rank := nearestRank(p, n+h.outOfRange+failed)
@@ -162,7 +162,7 @@ func DecodeHistogram(s string) (*Histogram, error) {
 }
 
 // histogramSum adds encoded histograms up. It exists since each histogram takes 190 kB unpacked,
-// and a trial has one for each of up to thousands of pods: they are added as they are decoded, and
+// and a trial has one for each of up to thousands of pods. They are added as they are decoded, and
 // only the sum is ever in memory.
 type histogramSum struct {
 	counts     []int64
@@ -254,7 +254,7 @@ func addCounts(counts []int64, payload []byte) (sum int64, err error) {
 }
 
 // EachCount calls add for each count above 0 of an encoded histogram's payload, with its place, and
-// returns their sum. length is how many counts a histogram of its range has.
+// returns their sum. The argument length is how many counts a histogram of its range has.
 func EachCount(payload []byte, length int, add func(at int, n int64)) (sum int64, err error) {
 	var at int64
 	for len(payload) > 0 {

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// hostile are results that their reader takes for a client's, or for a trial's that wait for a
-// store, written so as to take as much memory as can be: two bytes are one number of eight.
+// hostile are results that their reader believes to be a client's, or a trial's that wait for a
+// store. They are written so as to take as much memory as can be: two bytes are one number of
+// eight.
 var hostile = map[string]func() error{
 	"a client's": func() error {
 		_, err := UnpackClient(zipped(`{"format":"`+ClientFormat+`","timeline":{"committed":[0`, ",0", 256<<20), time.Minute)
@@ -95,8 +96,8 @@ const hostileCase = "ASSAY_HOSTILE_RESULTS"
 // manager may, which reads those of clients and of trials beside each other.
 const mostMegabytes = 150
 
-// Whoever could write a client's ConfigMap, or the parts that a trial's results wait in, made the
-// manager run out of memory, and each new leader again.
+// A user who could write a client's ConfigMap, or the parts that a trial's results wait in, made
+// the manager run out of memory, and each new leader again.
 func TestHostileResultsTakeLittleMemory(t *testing.T) {
 	if name := os.Getenv(hostileCase); name != "" {
 		t.Logf("result: %v", hostile[name]())

@@ -23,14 +23,14 @@ type MachineUse struct {
 	CPUs    int      `json:"cpus"`
 	// TrialCores is what the trial's containers used, its agents included; OthersCores what all
 	// other processes did, the kubelet and the manager among them. Interrupts of devices count for
-	// nobody.
+	// neither.
 	TrialCores  float64 `json:"trialCores"`
 	OthersCores float64 `json:"othersCores"`
 	// WaitedShare of the time in which threads of the trial's containers wanted a processor, they
 	// waited for one, mostly for each other. Nil: not known.
 	WaitedShare *float64 `json:"waitedShare,omitempty"`
 	// LateShare of the times that canaries in the trial's containers woke up, they waited for a
-	// processor for more than a millisecond; ContendedShare is the part of it that is put down to
+	// processor for more than a millisecond. ContendedShare is the part of it that is put down to
 	// others. Nil: not known.
 	LateShare      *float64 `json:"lateShare,omitempty"`
 	ContendedShare *float64 `json:"contendedShare,omitempty"`

@@ -49,8 +49,8 @@ func manyReports(tb testing.TB) ([]Client, []int64) {
 	return clients, pooled
 }
 
-// The reports of a thousand clients of a one-minute trial are merged within a second and 200 MB,
-// and the percentiles are those of all latencies pooled, within the three digits of the histogram.
+// The reports of a thousand clients of a one-minute trial are merged within a second and 200 MB.
+// The percentiles are those of all latencies pooled, within the three digits of the histogram.
 func TestMergeThousandClients(t *testing.T) {
 	clients, pooled := manyReports(t)
 	var m Merged
@@ -61,15 +61,15 @@ func TestMergeThousandClients(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		began, start := processorTime(t), time.Now()
 		merged, err := Merge(clients)
-		// Of the two, what others use of the machine is in the time by the clock, what the
-		// collector uses of another processor in the other.
+		// The time by the clock has what others use of the machine, the other time what the
+		// collector uses of another processor.
 		took := min(time.Since(start), processorTime(t)-began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
 		m, quickest = merged, min(quickest, took)
-		// What was allocated in all bounds from above what was in use at any time, whenever the
+		// The allocations in all bound from above what was in use at any time, whenever the
 		// collector ran.
 		allocated = max(allocated, float64(after.TotalAlloc-before.TotalAlloc)/1e6)
 	}

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxResourceBins bounds a pod's series, and with it the memory of a meter and the size of what
-	// it sends, however long the window is: at 512 seconds and more, a bin is the mean of several
+	// it sends, however long the window is. At 512 seconds and more, a bin is the mean of several
 	// readings. Means, maxima and shares of the window are of the readings themselves.
 	maxResourceBins = 512
 	// aroundWindow is how much of warm-up and cool-down is read, too; at least leastAfter, since

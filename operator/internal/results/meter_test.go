@@ -11,8 +11,8 @@ import (
 var windowOf20 = timeline.Windows{WarmUp: 10 * time.Second, Measure: 20 * time.Second, CoolDown: 2 * time.Second}
 
 // steadily is a container that uses half a processor, is throttled in one period of each second for
-// 40 ms, and holds 10 MiB and 1 MiB more each second; and a pod that receives 1000 bytes a second
-// and sends twice as many on a node of 4 processors, of which 1 works and 0.1 is stolen.
+// 40 ms, and holds 10 MiB and 1 MiB more each second. Its pod receives 1000 bytes a second and
+// sends twice as many. The node has 4 processors, of which 1 works and 0.1 is stolen.
 func steadily(m *Meter, name string, at time.Duration) {
 	since := at + time.Minute
 	m.Container(name, ContainerReading{
@@ -135,7 +135,8 @@ func TestMeterOfCountersThatBeginAnew(t *testing.T) {
 	}
 }
 
-// What several containers use is added up second by second: they need not be busy at the same time.
+// The use of several containers is added up second by second: they need not be busy at the same
+// time.
 func TestMeterOfSeveralContainers(t *testing.T) {
 	m := NewMeter(windowOf20, []string{"a", "b", "never"})
 	var a, b time.Duration

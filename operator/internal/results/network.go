@@ -1,9 +1,9 @@
 package results
 
 // Network is what the links between a trial's pods were asked to be, and how they were measured
-// from inside the pods: before t = 0, and by canary probes while the trial ran. Expected is what
-// was asked both ways plus the undelayed path (baseline), which was measured before anything was
-// shaped.
+// from inside the pods. That was before t = 0, and by canary probes while the trial ran. Expected
+// is what was asked both ways plus the undelayed path (baseline), which was measured before
+// anything was shaped.
 type Network struct {
 	// Backend that shaped: EDT, Netem or NFQueue. Empty: nothing was shaped.
 	Backend string `json:"backend,omitempty"`
@@ -13,7 +13,8 @@ type Network struct {
 	ProveMillis float64 `json:"proveMillis"`
 	Rounds      int     `json:"rounds"`
 	// Pairs of pods; WorstPair is the one whose round trip was furthest from what was expected, and
-	// WorstErrorMillis by how much: measured less expected. What jitter allows is no error.
+	// WorstErrorMillis by how much: measured less expected. A deviation that jitter allows is no
+	// error.
 	Pairs            int     `json:"pairs"`
 	WorstPair        string  `json:"worstPair,omitempty"`
 	WorstErrorMillis float64 `json:"worstErrorMillis"`

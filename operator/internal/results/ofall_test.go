@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Of 990 durations and 10 failures the 99th percentile of all is the 990th of the durations, and
+// With 990 durations and 10 failures the 99th percentile of all is the 990th of the durations, and
 // the 99.9th lies among the failures.
 func TestPercentileOfAll(t *testing.T) {
 	h := NewHistogram()

@@ -38,7 +38,7 @@ func TestKindsOfOperationsAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := OwnNumbers(m.Driver, m.Summary)
-	// Of 400 reads, 100 are up to 100 ms twice: the 200th shortest is 100 ms, the 396th 296 ms.
+	// With 400 reads, 100 are up to 100 ms twice: the 200th shortest is 100 ms, the 396th 296 ms.
 	for name, want := range map[string]float64{
 		"operation:READ": 400, "operationP50Millis:READ": 100, "operationP99Millis:READ": 296, "operationMaxMillis:READ": 300,
 		"operationMeanMillis:READ": 125.5, "operationP90Millis:UPDATE": 90, "operationP99999Millis:UPDATE": 100,

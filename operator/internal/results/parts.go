@@ -6,9 +6,9 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// Readings are all that was read of a pod in a run, so that it can be said what it used in parts of
-// it that are known at the end. A reading takes some 200 bytes: of three hours, once a second, that
-// is 4 MB for two containers. The zero value has none, and nil keeps none.
+// Readings are all that was read of a pod in a run. So it can be said what it used in parts of the
+// run that are known at the end. A reading takes some 200 bytes: of three hours, once a second,
+// that is 4 MB for two containers. The zero value has none, and nil keeps none.
 type Readings struct {
 	all []reading
 }
@@ -20,7 +20,7 @@ type reading struct {
 	pod       PodReading
 }
 
-// mostReadings are kept. What comes later is not known of any part.
+// mostReadings are kept. Later readings are not known of any part.
 const mostReadings = 100_000
 
 // Container keeps a reading of a container.

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Records say how a client's report is read that has a line for each operation: where a line says
-// how long the operation took, when that was, and how it ended. As v1alpha1.ClientRecords, with its
-// defaults in place.
+// Records say how a client's report is read that has a line for each operation. They say where a
+// line has how long the operation took, when that was, and how it ended. As v1alpha1.ClientRecords,
+// with its defaults in place.
 type Records struct {
 	// Pattern of a line with named groups, for the format RegularExpression. Lines that do not
 	// match are other output.
@@ -66,7 +66,7 @@ const (
 // LayoutRFC3339 is the layout of dates such as 2023-11-14T22:13:22.123Z.
 const LayoutRFC3339 = "RFC3339"
 
-// What becomes of outcomes that no list has.
+// Others says what becomes of outcomes that no list has.
 const (
 	OthersErrors    = "Errors"
 	OthersAborted   = "Aborted"
@@ -153,7 +153,7 @@ func (r Records) Fields() []string {
 	return fields
 }
 
-// MemberPath are the names of members that a path goes through: $.data.value is value of data. Of
+// MemberPath are the names of members that a path goes through: $.data.value is value of data. From
 // RFC 9535 it has names after dots only, since an operation's line has each number once.
 func MemberPath(path string) ([]string, error) {
 	rest, ok := strings.CutPrefix(path, "$.")

@@ -37,15 +37,15 @@ type ResourceLine struct {
 // PartBalance is how evenly the work is spread over the pods of a part: means over the trials.
 type PartBalance struct {
 	// CPUCoV and SentCoV are coefficients of variation over the pods, of processors' time and of
-	// bytes sent in the whole window: 0 is perfect balance, sqrt(n-1) one pod of n that does
-	// everything. CPUMaxToMean and SentMaxToMean are what the busiest pod has by the mean, from 1
-	// to n.
+	// bytes sent in the whole window. A value of 0 is perfect balance, and sqrt(n-1) is one pod of
+	// n that does everything. CPUMaxToMean and SentMaxToMean are what the busiest pod has by the
+	// mean, from 1 to n.
 	CPUCoV        float64 `json:"cpuCoV"`
 	CPUMaxToMean  float64 `json:"cpuMaxToMean"`
 	SentCoV       float64 `json:"sentCoV"`
 	SentMaxToMean float64 `json:"sentMaxToMean"`
-	// CPUMeanCoV is the mean over the bins of the series of the coefficient of variation in each,
-	// and CPUOutside the share of these bins of pods that lie outside of half to one and a half
+	// CPUMeanCoV is the mean over the bins of the series of the coefficient of variation in each.
+	// CPUOutside is the share of these bins of pods that lie outside of half to one and a half
 	// times the mean of the pods in the bin. SeriesTrials is of how many trials there are series;
 	// 0: there are none, and neither number.
 	CPUMeanCoV   float64 `json:"cpuMeanCoV,omitempty"`

@@ -38,27 +38,27 @@ type ContainerUse struct {
 	CPUMaxCores  float64 `json:"cpuMaxCores"`
 	// LimitCores that it may use; 0: no limit.
 	LimitCores float64 `json:"limitCores,omitempty"`
-	// ThrottledPeriods of the limit in which it was held back, the share of the window that these
-	// periods are, and for how long it was held back, added up over processors.
+	// ThrottledPeriods of the limit are those in which it was held back, with the share of the
+	// window that these periods are. Also for how long it was held back, added up over processors.
 	ThrottledPeriods int64   `json:"throttledPeriods,omitempty"`
 	ThrottledShare   float64 `json:"throttledShare"`
 	ThrottledSeconds float64 `json:"throttledSeconds,omitempty"`
 	// WaitedSeconds are those for which its threads were runnable and had no processor, added up
 	// over threads; where the container was throttled, these times may be in it. Nil: not known.
 	WaitedSeconds *float64 `json:"waitedSeconds,omitempty"`
-	// LateShare of the times that the launcher's canary, a thread in the container, woke up in the
-	// window, it waited for a processor for more than a millisecond; Wakes is how often it woke up.
-	// Nil: it did not.
+	// LateShare of the times that the launcher's canary woke up in the window, it waited for a
+	// processor for more than a millisecond. The canary is a thread in the container; Wakes is how
+	// often it woke up. Nil: it did not.
 	LateShare *float64 `json:"lateShare,omitempty"`
 	Wakes     int64    `json:"wakes,omitempty"`
-	// MemoryMaxBytes is the greatest working set of the readings, MemoryPeakBytes the most that the
-	// kernel counted in the container's life, with all file pages; 0 where the kernel does not keep
-	// it.
+	// MemoryMaxBytes is the greatest working set of the readings. MemoryPeakBytes is the most that
+	// the kernel counted in the container's life, with all file pages; 0 where the kernel does not
+	// keep it.
 	MemoryMaxBytes  int64 `json:"memoryMaxBytes"`
 	MemoryPeakBytes int64 `json:"memoryPeakBytes,omitempty"`
 }
 
-// NodeUse is how the pod's node was in the window, whoever used it.
+// NodeUse is how the pod's node was in the window, no matter who used it.
 type NodeUse struct {
 	// Seconds of the window that its readings cover.
 	Seconds float64 `json:"seconds"`

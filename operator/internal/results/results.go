@@ -278,7 +278,7 @@ type ClientRun struct {
 	Asked    bool `json:"asked,omitempty"`
 }
 
-// Predecessor is a pod that a fault replaced in the run. What its processes printed last is in the
+// Predecessor is a pod that a fault replaced in the run. The last output of its processes is in the
 // logs as "pod@uid/container".
 type Predecessor struct {
 	UID  string `json:"uid"`
@@ -288,7 +288,7 @@ type Predecessor struct {
 	CreatedMillis float64 `json:"createdMillis,omitempty"`
 	ReadyMillis   float64 `json:"readyMillis,omitempty"`
 	DeletedMillis float64 `json:"deletedMillis"`
-	// Reported: the manager that saw it go had a report of its agent. What follows is of its
+	// Reported: the manager that saw it go had a report of its agent. The next fields are of its
 	// agent's last report.
 	Reported          bool    `json:"reported"`
 	ClockOffsetMillis float64 `json:"clockOffsetMillis,omitempty"`
@@ -538,9 +538,9 @@ type Replication struct {
 	ScepticalP       *float64 `json:"scepticalP,omitempty"`
 }
 
-// Analyses are other ways to judge a claim by the same trials: by another statistic of latency,
-// with trials that do not count, without those whose window was not steady, not by rounds, and all
-// combinations of these.
+// Analyses are other ways to judge a claim by the same trials. They take another statistic of
+// latency, trials that do not count, leave out those whose window was not steady, or do not go by
+// rounds. They also take all combinations of these.
 type Analyses struct {
 	// Agree of so many others with the verdict.
 	Agree int `json:"agree"`
@@ -550,7 +550,7 @@ type Analyses struct {
 }
 
 // Analysis is one of them: how it judges, and its verdict, which is Holds, Fails or Inconclusive.
-// What it measured has an interval where the claim is about a quantity.
+// Its measured value has an interval where the claim is about a quantity.
 type Analysis struct {
 	How      string   `json:"how"`
 	Verdict  string   `json:"verdict"`
@@ -766,7 +766,7 @@ type Experiment struct {
 	Written time.Time `json:"written"`
 	// Judged says that all but the trials was made anew after the run. Nil: it was not.
 	Judged *Judged `json:"judged,omitempty"`
-	// Seal says what the claims were before the first trial. Nil: nobody kept that.
+	// Seal says what the claims were before the first trial. Nil: the results do not have it.
 	Seal *Seal `json:"seal,omitempty"`
 	// Method is the version of the statistics by which claims and searches were judged. 0: one of
 	// before it was kept.

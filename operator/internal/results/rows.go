@@ -102,7 +102,7 @@ const ReasonRowMissing = "RowMissing"
 func RowName(trial string, point int32) string { return fmt.Sprintf("%s.%d", trial, point) }
 
 // ByRow are the results of a trial by points: a trial whose script has rows is one of each row's
-// point, and any other is itself. Of a row that is missing the trial is invalid.
+// point, and any other is itself. If a row is missing, the trial is invalid.
 func (t Trial) ByRow() []Trial {
 	if len(t.Rows) == 0 {
 		return []Trial{t}

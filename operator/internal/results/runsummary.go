@@ -93,7 +93,7 @@ func (w *RunSummary) check(c Client) error {
 	return nil
 }
 
-// mergeRunSummaries puts summaries of whole runs together, as far as that can be done: throughput
+// mergeRunSummaries puts summaries of whole runs together, as far as that can be done. Throughput
 // is the sum, the mean latency that of all transactions, and the longest the longest of all. The
 // percentiles of several clients are not known.
 func mergeRunSummaries(counters Counters, clients []Client) Summary {

@@ -35,7 +35,7 @@ const (
 	NumberMax        = "MaxLatency"
 )
 
-// What counts of several lines that match: as v1alpha1.SummaryNumber has it.
+// Of says what counts when several lines match: as v1alpha1.SummaryNumber has it.
 const (
 	OfOnly       = "Only"
 	OfLast       = "Last"
@@ -52,7 +52,7 @@ type SummaryNumber struct {
 	Path    string `json:"path,omitempty"`
 	// Unit of the number: see NumberUnits.
 	Unit string `json:"unit,omitempty"`
-	// Of several lines that match; empty is Only.
+	// Several lines may match; empty is Only.
 	Of string `json:"of,omitempty"`
 }
 
@@ -95,7 +95,7 @@ func (n SummaryNumber) Kind() NumberKind {
 // IsLatency reports whether the number is a latency.
 func (n SummaryNumber) IsLatency() bool { return strings.HasSuffix(n.Name, latencySuffix) }
 
-// Percentile of a latency's name: 95 of P95Latency, 99.99 of P9999Latency. 0: it is none.
+// Percentile of a latency's name: 95 of P95Latency, 99.99 of P9999Latency. 0: it is not one.
 func Percentile(name string) float64 {
 	digits, isLatency := strings.CutSuffix(name, latencySuffix)
 	digits, isPercentile := strings.CutPrefix(digits, "P")

@@ -18,7 +18,7 @@ import (
 )
 
 // Systems that start, end and report as real artifacts do run to a right result through System
-// objects alone. What is right is known from their own logs, which the platform has no part in.
+// objects alone. Their own logs, which the platform has no part in, say what is right.
 func TestAwkward(t *testing.T) {
 	const (
 		clients   = 4

@@ -108,9 +108,8 @@ func (e *env) requireManager(t *testing.T) {
 	})
 }
 
-// makeNamespace makes the test's namespace and has it deleted at the end, experiments first. Nobody
-// waits for that but sweep. The agents need NET_ADMIN, which is beyond the baseline of pod
-// security.
+// makeNamespace makes the test's namespace and has it deleted at the end, experiments first. Only
+// sweep waits for that. The agents need NET_ADMIN, which is beyond the baseline of pod security.
 func (e *env) makeNamespace(t *testing.T) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace, Labels: map[string]string{
@@ -192,7 +191,7 @@ func (e *env) eventually(t *testing.T, within time.Duration, what string, holds 
 	}
 }
 
-// onSharedMachine has an experiment bear what a machine does that others share: a trial says how
+// onSharedMachine has an experiment bear what a machine does that others share. A trial says how
 // late everything was, and tests judge that themselves, by bounds that only a defect breaks. Its
 // trials are repeated for one reason, see environment.
 func onSharedMachine(spec *v1alpha1.ExperimentSpec) {

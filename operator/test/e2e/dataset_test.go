@@ -146,7 +146,7 @@ func (e *env) preparations(t *testing.T, set *v1alpha1.Dataset) int {
 	return len(jobs.Items)
 }
 
-// checkCopy checks that a trial began with the data: its agent has hashed every file of every copy,
+// checkCopy checks that a trial began with the data. Its agent has hashed every file of every copy,
 // and so has the system itself, in the step without which there are no results.
 func checkCopy(t *testing.T, r *results.Trial, set *v1alpha1.Dataset) {
 	t.Helper()

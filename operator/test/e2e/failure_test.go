@@ -45,8 +45,8 @@ func TestFailureFPThreeTimes(t *testing.T) {
 	checkGaps(t, trials)
 }
 
-// failureFP runs each variant so often and checks what it leaves. Of the claims, those that the
-// profile skips are not in want.
+// failureFP runs each variant so often and checks what it leaves. The claims that the profile skips
+// are not missing.
 func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdict) []results.Trial {
 	t.Helper()
 	e := newEnv(t)
@@ -92,8 +92,9 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 	return trials
 }
 
-// checkGaps checks that trials follow each other: machines that stand idle are somebody's evening.
-// The first trial waits for nobody. How long a gap is usually depends on the machine, and is told.
+// checkGaps checks that trials follow each other: machines that stand idle cost their users' time.
+// The first trial waits for no other. How long a gap is usually depends on the machine, and is
+// told.
 func checkGaps(t *testing.T, trials []results.Trial) {
 	t.Helper()
 	var gaps []float64

@@ -11,11 +11,11 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The evaluation over a wide-area network as its file has it, each variant once and at the larger
-// distance: a transaction takes what the distances make of it, and a fast path that a crash has
-// made impossible costs one timeout there, too. The network is what the experiment asked for: as
-// the platform measures it, and as ping does, which knows nothing of the platform. All else in the
-// pods is as near as ever, and nodes are as they were.
+// The evaluation over a wide-area network is as its file has it, each variant once and at the
+// larger distance. A transaction takes what the distances make of it, and a fast path that a crash
+// has made impossible costs one timeout there, too. The network is what the experiment asked for:
+// as the platform measures it, and as ping does, which knows nothing of the platform. All else in
+// the pods is as near as ever, and nodes are as they were.
 func TestFailureWAN(t *testing.T) {
 	const (
 		farthest = 63.0  // ms there and back to the region that is farthest from a client, which the fast path needs, at least

@@ -164,8 +164,8 @@ func (e *env) hostProcess(t *testing.T, manager string) int {
 // afterWrites calls do once as soon as so many writes of the manager about the experiment are seen.
 // The function that it returns ends that, and says what was written last before do.
 //
-// Trials and Experiments are the manager's to write. Of what a trial consists of it makes and
-// deletes each object; others change these meanwhile.
+// Trials and Experiments are the manager's to write. It makes and deletes each object of a trial;
+// others change these meanwhile.
 func (e *env) afterWrites(t *testing.T, experiment string, writes int, do func()) (seen func() (last string, done bool)) {
 	t.Helper()
 	events := make(chan string)

@@ -21,7 +21,7 @@ import (
 )
 
 // A reset machine really goes down: on kind a machine is a container, which exits. It comes back,
-// and so does the system; the report shows what that took. Nobody who does not allow it loses a
+// and so does the system; the report shows what that took. No owner who does not allow it loses a
 // machine. The managers are on the control plane, where make deploy puts them.
 func TestMachineReset(t *testing.T) {
 	e := newEnv(t)

@@ -17,8 +17,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// node runs a command on a node of the cluster, which is a container of the docker here. What Assay
-// says of networks is checked from there with the kernel's own tools, which Assay has no part in.
+// node runs a command on a node of the cluster, which is a container of the docker here. The
+// statements of Assay about networks are checked from there with the kernel's own tools, which
+// Assay has no part in.
 func node(ctx context.Context, name string, command ...string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()

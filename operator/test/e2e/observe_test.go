@@ -194,9 +194,9 @@ func valid(t *testing.T, trials []results.Trial, reasons ...string) []results.Tr
 	return ok
 }
 
-// low is the latency, in ms, that 2% of a trial's transactions undercut, some four of them. What
-// the machine takes is in the slow ones, what the system takes in all. Under hack/bench/steal.sh
-// 30, a tenth still was too many: a timeout of 4 ms then cost 1.5, 1.9 and 6.4 ms.
+// low is the latency, in ms, that 2% of a trial's transactions undercut, some four of them. The
+// machine's time is in the slow ones, the system's in all. Under hack/bench/steal.sh 30, a tenth
+// still was too many: a timeout of 4 ms then cost 1.5, 1.9 and 6.4 ms.
 func low(t *testing.T, r results.Trial) float64 {
 	t.Helper()
 	ms, err := testseries.Quantile(r, 2)

@@ -24,8 +24,8 @@ func crashingSeed() int64 {
 	}
 }
 
-// What a system does by itself is its outcome: shown with the numbers until then, not repeated, and
-// the trials support no claim by what is left.
+// A system that fails by itself gives an outcome: it is shown with the numbers until then, not
+// repeated, and the trials support no claim by what is left.
 func TestOutcomesOfTheSystemAreShown(t *testing.T) {
 	e := newEnv(t)
 	exp := e.apply(t, filepath.Join("testdata", "awkward-outcomes.yaml"), func(o client.Object) {

@@ -30,9 +30,9 @@ func brokenPlan() []v1alpha1.Fault {
 	}
 }
 
-// What faults do is in the clients' numbers while they last, and not before and after: a replica
-// that stands still, links that are slow, and a partition of three against three. All three are in
-// one trial, since a trial takes long to set up.
+// Faults are in the clients' numbers while they last, and not before and after. The faults are a
+// replica that stands still, links that are slow, and a partition of three against three. All three
+// are in one trial, since a trial takes long to set up.
 func TestFaultsShow(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
@@ -94,9 +94,9 @@ func instantsOf(t *testing.T, r results.Trial, fault, kind, end string, pods int
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // latencyRises checks that the mean latency is by so many ms higher while a fault lasts than it
-// usually is in the second before and the second after. What began before the fault's end ends
-// after it: half a second is left out. A machine that others share only adds to latencies, hence
-// the low ones of before and after.
+// usually is in the second before and the second after. A request that began before the fault's end
+// ends after it: half a second is left out. A machine that others share only adds to latencies,
+// hence the low ones of before and after.
 func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods int, by float64) {
 	t.Helper()
 	i := instantsOf(t, r, fault, kind, end, pods)
@@ -114,7 +114,7 @@ func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods i
 // be committed.
 func partitioned(t *testing.T, r results.Trial) {
 	t.Helper()
-	// Everybody but the replicas within a group loses somebody: six replicas and two client pods.
+	// Every pod but the replicas within a group loses a peer: six replicas and two client pods.
 	i := instantsOf(t, r, "split", "Cut", "Heal", 8)
 	t.Logf("the partition lasted from %.2f to %.2f ms", i.began, i.over)
 	if lasted := i.endBegan - i.held; lasted < 3500 || i.over-i.began > 7500 {
@@ -152,9 +152,9 @@ func partitioned(t *testing.T, r results.Trial) {
 	if first < 0 {
 		t.Errorf("nothing is committed again after the end at %.0f ms", i.over)
 	}
-	// What was sent in the partition is sent again when TCP's timer runs out, which doubles each
-	// time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut. Medians: a moment without a processor is no
-	// outage.
+	// Packets that were sent in the partition are sent again when TCP's timer runs out, which
+	// doubles each time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut. Medians: a moment without a
+	// processor is no outage.
 	if now, usual := testseries.UsuallyCommitted(r, 16*time.Second, 18*time.Second), testseries.UsuallyCommitted(r, 6*time.Second, 8*time.Second); now < usual/3 || usual == 0 {
 		t.Errorf("%v committed in half a second at the end (median), want at least a third of the %v before", now, usual)
 	}

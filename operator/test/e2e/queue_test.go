@@ -26,7 +26,7 @@ const (
 )
 
 // Experiments that are applied together never share a pool, use different pools at the same time,
-// and all come to their end; one that can never fit says so and is in nobody's way.
+// and all come to their end. One that can never fit says so and is in no other's way.
 func TestQueue(t *testing.T) {
 	e := newEnv(t)
 	e.makePools(t, leftPool, rightPool)
@@ -38,8 +38,8 @@ func TestQueue(t *testing.T) {
 			exp.Spec.Faults = nil
 			exp.Spec.Schedule = v1alpha1.Schedule{WarmUp: "1s", Measure: "1s", CoolDown: "100ms", Drain: "1s"}
 			exp.Spec.Placement = v1alpha1.Placement{Replicas: replicas, Clients: clients}
-			// What is looked at is who runs when, on a machine where several trials and their
-			// builds meet.
+			// The test looks at who runs when, on a machine where several trials and their builds
+			// meet.
 			onceOnly(&exp.Spec)
 		})
 	}

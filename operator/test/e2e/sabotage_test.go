@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A shaped trial whose agent is killed is Invalid, and nothing stays shaped. Rules that somebody
+// A shaped trial whose agent is killed is Invalid, and nothing stays shaped. Rules that a user
 // removes by hand are noticed by the agent's own tests.
 func TestAgentKilledAmidShaping(t *testing.T) {
 	e := newEnv(t)

@@ -14,8 +14,8 @@ import (
 )
 
 // A System whose containers have a CPU limit that is too small is measured, found out, and decides
-// no claim: what is in its results is the kernel holding replicas back, not the protocol. That such
-// a trial is tried again is tested with the controller.
+// no claim. Its results show the kernel holding replicas back, not the protocol. That such a trial
+// is tried again is tested with the controller.
 func TestThrottledTrialsDecideNothing(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, func(o client.Object) {

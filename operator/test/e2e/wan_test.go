@@ -46,8 +46,8 @@ type looked struct {
 	pinged map[string]float64 // least round trips, in ms, by peer
 }
 
-// lookAtNetwork looks at the first trial of an experiment while it runs: all in the trial are as
-// far apart as they should be, all else is as near as ever.
+// lookAtNetwork looks at the first trial of an experiment while it runs. All pods in the trial are
+// as far apart as they should be, and all else is as near as ever.
 func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	t.Helper()
 	held, bare := e.beforeShaping(t, exp)

@@ -1,13 +1,13 @@
 // Package install does to an installation what its owner does, on the kind cluster of "make
-// deploy": checks it, upgrades it in the middle of an experiment, takes that back, renews its
-// certificates, removes it, installs it for some namespaces only, next to another, and has it use
-// what others provide. Nothing is faked.
+// deploy". It checks it, upgrades it in the middle of an experiment, takes that back, renews its
+// certificates, and removes it. It installs it for some namespaces only, next to another, and has
+// it use what others provide. Nothing is faked.
 //
 // The tests change the one installation of the cluster and run one after the other, each also
 // alone; at the end it is as "make deploy" leaves it. The machine that they run on may be busy, and
-// may stand still for seconds: what they wait for may take its time (patience), a call that was not
-// answered is made again, and trials bear with lateness. What is asserted is not about time then,
-// or bounded by something else that is measured in the same run.
+// may stand still for seconds. So waits may take their time (patience), a call that was not
+// answered is made again, and trials tolerate lateness. Assertions are not about time then, or are
+// bounded by something else that is measured in the same run.
 package install
 
 import (
@@ -58,7 +58,7 @@ const (
 	helmPatience = "--timeout=5m"
 )
 
-// owner is somebody with all rights in the cluster, and with helm.
+// owner is a user with all rights in the cluster, and with helm.
 type owner struct {
 	client.Client
 	clientset *kubernetes.Clientset
@@ -317,7 +317,7 @@ func (o *owner) deleted(t *testing.T, obj client.Object, how ...client.DeleteOpt
 }
 
 // makeNamespace makes a namespace in which agents may do their work. It is deleted when the test
-// ends, experiments first, and nobody waits for that but a test that makes it again.
+// ends, experiments first, and only a test that makes it again waits for that.
 func (o *owner) makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	o.openNamespace(t, name)
@@ -330,7 +330,7 @@ func (o *owner) makeNamespace(t *testing.T, name string) {
 	})
 }
 
-// openNamespace is makeNamespace for longer than a test. What was in the namespace is deleted while
+// openNamespace is makeNamespace for longer than a test. Objects in the namespace are deleted while
 // there is a manager.
 func (o *owner) openNamespace(t *testing.T, name string) {
 	t.Helper()

@@ -54,8 +54,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// leastCost is what managers take at most, in bytes and cores, in the best of up to three windows:
-// a manager that loses the lease to a machine that stood still reads everything once, and that is
+// leastCost is what managers take at most, in bytes and cores, in the best of up to three windows.
+// A manager that loses the lease to a machine that stood still reads everything once, and that is
 // not idle. One that is never idle is too expensive in all of them.
 func (o *owner) leastCost(t *testing.T) (memory, cores float64) {
 	t.Helper()
@@ -102,8 +102,8 @@ func (o *owner) idleCost(t *testing.T) (mostMemory, mostCores float64) {
 	return mostMemory, mostCores
 }
 
-// sample is what the kubelet of a pod has counted of it, not before an instant. Of a new pod it
-// takes a moment until it has.
+// sample is what the kubelet of a pod has counted of it, not before an instant. A new pod takes a
+// moment until it has.
 func (o *owner) sample(t *testing.T, pod *corev1.Pod, after time.Time) sample {
 	t.Helper()
 	var s sample

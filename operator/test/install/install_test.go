@@ -104,7 +104,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 // longer makes trials as long as an upgrade takes.
 func longer(e *v1alpha1.Experiment) { e.Spec.Schedule.Measure = "10s" }
 
-// What the next version has and this one has not: a field of a kind, and a variable in the
+// The next version has these and this one has not: a field of a kind, and a variable in the
 // managers' pods.
 const (
 	nextField    = "ofNextVersion"
@@ -374,7 +374,7 @@ func (o *owner) may(ctx context.Context, t *testing.T, manager, verb, resource, 
 }
 
 // left is everything that carries the release's label or lies in its namespace, of all kinds that
-// the cluster has, but the kinds of Assay themselves and what every namespace has.
+// the cluster has. The kinds of Assay themselves and what every namespace has are left out.
 func (o *owner) left(t *testing.T) ([]string, error) {
 	t.Helper()
 	d, err := dynamic.NewForConfig(o.config)

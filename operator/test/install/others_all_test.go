@@ -21,9 +21,9 @@ import (
 )
 
 // All that others provide, in one experiment: its results in S3, numbers of Prometheus in its
-// report, and faults that Chaos Mesh carries out, beside one of our own. What a fault does is
-// looked at in the pods themselves, and what Prometheus says of the replicas' processor time is
-// compared with our own readings.
+// report, and faults that Chaos Mesh carries out, beside one of our own. The effect of a fault is
+// looked at in the pods themselves, and the replicas' processor time by Prometheus is compared with
+// our own readings.
 func TestOneExperimentUsesAllOthers(t *testing.T) {
 	o := withChaosMesh(t)
 	prom := o.others.prom

@@ -79,7 +79,7 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	spec.Faults = nil
 	spec.Results = &v1alpha1.Results{Store: v1alpha1.NoStore} // one thing at a time
 	smoke := &spec.Profiles[0]
-	// What Chaos Mesh does is far above what a machine does that others share.
+	// Delays by Chaos Mesh are far above what a machine does that others share.
 	bears := smoke.Tolerances
 	bears.Contention = "100%"
 	bears.Steal, bears.FaultLateness, bears.StartSpread, bears.ClockError, bears.LinkDelay = "100%", "1s", "1s", "500ms", "20ms"
@@ -112,8 +112,8 @@ func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	})
 }
 
-// offer applies the experiment, for as long as the test lasts. What is taken by the API server may
-// for a moment still be unknown to a manager.
+// offer applies the experiment, for as long as the test lasts. An object that the API server has
+// taken may for a moment still be unknown to a manager.
 func (o *owner) offer(t *testing.T, exp *v1alpha1.Experiment) {
 	t.Helper()
 	t.Cleanup(func() { o.deleted(t, exp, client.PropagationPolicy(metav1.DeletePropagationForeground)) })
@@ -158,7 +158,7 @@ func (o *owner) lookAtFaults(t *testing.T, exp *v1alpha1.Experiment, faults []st
 				continue
 			}
 			wrong, err := o.lookInside(ctx, &u, action)
-			// What was seen counts if the fault was in force all the time.
+			// An observation counts if the fault was in force all the time.
 			if again := u.DeepCopy(); err != nil || o.Get(ctx, client.ObjectKeyFromObject(again), again) != nil || !injected(again) {
 				t.Logf("%s ended while it was looked at (%v)", u.GetName(), err)
 				continue
@@ -321,7 +321,7 @@ func (o *owner) checkTakeover(t *testing.T, r results.Trial, killed string) {
 }
 
 // A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and reports
-// it; it does not wait for what cannot be, and what Chaos Mesh would not let go of is let go of.
+// it. It does not wait for what cannot be, and releases what Chaos Mesh would not release.
 func TestChaosMeshDelay(t *testing.T) {
 	o := withChaosMesh(t)
 	lacking := o.lacksNetem(t)

@@ -34,7 +34,7 @@ import (
 
 const (
 	// processTolerance is by how much two measurements of the same processor time may differ, as a
-	// share of ours: both take a sample a second and not at the same time, and a window of ten
+	// share of ours. Both take a sample a second and not at the same time, and a window of ten
 	// seconds has ten.
 	processTolerance = 0.2
 )
@@ -46,7 +46,7 @@ type prometheus struct {
 	hurried time.Time
 }
 
-// withPrometheus installs the operator and a Prometheus. What the release has of the operator's
+// withPrometheus installs the operator and a Prometheus. The release's objects of the operator's
 // kinds must be gone by then.
 func (o *owner) withPrometheus(t *testing.T) *prometheus {
 	t.Helper()
@@ -66,8 +66,8 @@ func (o *owner) withPrometheus(t *testing.T) *prometheus {
 }
 
 // hurry has the kubelet look at Prometheus' pod, which it does by itself within a minute and a
-// half: what the operator has written into a Secret for Prometheus gets there with that. It does so
-// every few seconds, however often it is called.
+// half. The content of the operator's Secret for Prometheus gets there with that. It does so every
+// few seconds, however often it is called.
 func (p *prometheus) hurry(ctx context.Context, o *owner) {
 	const every = 3 * time.Second
 	if time.Since(p.hurried) < every {
@@ -226,9 +226,9 @@ func (o *owner) report(t *testing.T, exp *v1alpha1.Experiment) string {
 	return out.String()
 }
 
-// What the chart makes of everything that is off by default is taken by an API server that has the
-// kinds for it; but for what needs those of cert-manager, which is not there. Of other values
-// operator/test/integration shows that.
+// An API server that has the kinds for it takes what the chart makes of everything that is off by
+// default. The kinds of cert-manager are not there. For other values operator/test/integration
+// shows that.
 func TestServerTakesEverything(t *testing.T) {
 	o := withOthers(t)
 	for _, ns := range []string{"papers", "lab"} { // that the values name

@@ -13,7 +13,7 @@ import (
 )
 
 // Chaos Mesh deletes the pod of a replica, kills its container, or lets the whole pod fail. The
-// trial goes on and is valid, its clients feel that the replica is gone, and feel that it is back:
+// trial goes on and is valid. Its clients feel that the replica is gone, and feel that it is back:
 // a transaction needs a vote of every replica for the fast path.
 func TestChaosMeshReplacesReplicas(t *testing.T) {
 	o := withChaosMesh(t)

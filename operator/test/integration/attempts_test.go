@@ -35,8 +35,8 @@ func TestAttemptsAreRefused(t *testing.T) {
 	t.Run("Experiment", func(t *testing.T) { refuse(t, env, ns, "experiment-faults.yaml", refusals.AttemptsOfExperiments) })
 }
 
-// What a client that does not ask for strict checks gets past them is dropped: the pods are made
-// without it.
+// Fields that a client without strict checks gets past them are dropped: the pods are made without
+// them.
 func TestWhatIsNotRefusedIsDropped(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -140,7 +140,7 @@ func secured(t *testing.T, env *testenv.Env, profile string) string {
 	return ns.Name
 }
 
-// What the webhook says of a profile is what the API server does with the pods.
+// The webhook says of a profile what the API server does with the pods.
 func TestPodSecurityProfiles(t *testing.T) {
 	env := testenv.Get(t)
 	root := edit{"spec.replicas.containers.0.runAsUser", "0"}

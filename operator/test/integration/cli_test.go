@@ -262,8 +262,8 @@ func TestCommandLineTriesAndScaffolds(t *testing.T) {
 	}
 }
 
-// The connection flags reach the API server: as somebody without rights one is told whom to ask,
-// and logs are asked of it.
+// The connection flags reach the API server: a user without rights is told whom to ask, and logs
+// are asked of it.
 func TestCommandLineConnects(t *testing.T) {
 	env := testenv.Get(t)
 	namespace := env.Namespace(t)

@@ -138,9 +138,9 @@ func workloads(t *testing.T, name, namespace string) []client.Object {
 	return all
 }
 
-// The manager's rights reach further than its work: whoever took it over made pods with any service
-// account in any namespace. The policy of the chart lets through what trials need, and nothing
-// else.
+// The manager's rights reach further than its work: an attacker who took it over made pods with any
+// service account in any namespace. The policy of the chart lets through what trials need, and
+// nothing else.
 func TestManagerIsConfined(t *testing.T) {
 	c := newConfined(t)
 	for _, name := range []string{"systems/client.yaml", "systems/driver.yaml", "systems/metrics.yaml", "systems/records.yaml", "systems/steps.yaml"} {
@@ -247,8 +247,8 @@ func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
 	}
 }
 
-// A StatefulSet makes its pods from ControllerRevisions. Who replaced one had a privileged pod that
-// no policy on the manager saw.
+// A StatefulSet makes its pods from ControllerRevisions. An attacker who replaced one had a
+// privileged pod that no policy on the manager saw.
 func TestRevisionsOfTheManagerAreSnapshots(t *testing.T) {
 	c := newConfined(t)
 	yes, no := true, false

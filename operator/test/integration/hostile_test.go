@@ -40,7 +40,7 @@ func filled(template string) func(*v1alpha1.SystemSpec) {
 }
 
 // Anyone who may write a System could have all managers killed one after the other, without memory,
-// or kept busy for hours: each template was bounded, and all of them together were not. A user of
+// or kept busy for hours. Each template was bounded, and all of them together were not. A user of
 // another namespace must not notice.
 func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 	env := testenv.Get(t)
@@ -58,7 +58,7 @@ func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 			}
 		},
 	}
-	// The experiments first: without its System nobody renders anything when one is applied.
+	// The experiments come first: without its System nothing is rendered when one is applied.
 	for name := range systems {
 		exp := builders.Experiment(name).Namespace(hostile).System(name).Obj()
 		if err := env.Client.Create(t.Context(), exp); err != nil {

@@ -48,8 +48,8 @@ func TestExperimentBeforeItsSystem(t *testing.T) {
 	}
 }
 
-// What the clients of a System never report cannot decide a claim: anyone who applies the
-// Experiment is warned of each such claim.
+// A number that the clients of a System never report cannot decide a claim: the user who applies
+// the Experiment is warned of each such claim.
 func TestClaimsThatReportsNeverDecide(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -161,8 +161,7 @@ func TestMetadataChangesAreNotValidatedAgain(t *testing.T) {
 	}
 }
 
-// What is planned without an API server is what is planned with one: Expand fills the same defaults
-// in.
+// The plan without an API server is the plan with one: Expand fills the same defaults in.
 func TestDefaultsAreTheSameOffline(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -149,8 +149,7 @@ var (
 	reads = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "pods"}, Verbs: []string{"get", "list"}}
 )
 
-// Visitors of the page in the cluster see what the API server lets them see, and nobody else sees
-// anything.
+// Visitors of the page in the cluster see what the API server lets them see, and nothing else.
 func TestLivePageInTheClusterAsksWhoVisits(t *testing.T) {
 	s := newPageStage(t)
 	papers, lab := s.env.Namespace(t), s.env.Namespace(t)

@@ -34,9 +34,9 @@ const (
 )
 
 // BenchmarkManagerMemory measures the manager's peak memory (VmHWM) when it runs a namespace of 200
-// experiments of 50 trials each: it reads them all, puts the results of every experiment together,
-// writes them and the verdicts, and keeps everything in its cache. The trials are done, so that no
-// pod exists.
+// experiments of 50 trials each. The manager reads them all, puts the results of every experiment
+// together, writes them and the verdicts, and keeps everything in its cache. The trials are done,
+// so that no pod exists.
 //
 //	make bench-memory
 func BenchmarkManagerMemory(b *testing.B) {

@@ -32,7 +32,7 @@ import (
 )
 
 // cluster plays the controllers, kubelets and agents of some namespaces, beside a real API server
-// and a real manager: pods of StatefulSets and Jobs appear and go, and their agents dial the
+// and a real manager. Pods of StatefulSets and Jobs appear and go, and their agents dial the
 // manager with real tokens. Nothing runs in the pods.
 type cluster struct {
 	t       testing.TB
@@ -81,7 +81,8 @@ func playCluster(t testing.TB, env *testenv.Env, m *manager, node string, play f
 	return c
 }
 
-// sync makes the pods that are missing and ends those that are deleted. What fails is tried again.
+// sync makes the pods that are missing and ends those that are deleted. Calls that fail are tried
+// again.
 func (c *cluster) sync(ctx context.Context, ns, node string) {
 	in := client.InNamespace(ns)
 	sets, jobs, pods := &appsv1.StatefulSetList{}, &batchv1.JobList{}, &corev1.PodList{}

@@ -19,10 +19,10 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// What plan says of a file is what a cluster says of it: every bound and rule of the schemas, at
-// every place that has it, and every case of the webhooks, is fed to both. They must agree on the
-// verdict, and plan must name every field that the cluster names. Package admit's test of the same
-// cases runs without a cluster.
+// The command plan says of a file what a cluster says of it. Every bound and rule of the schemas,
+// at every place that has it, and every case of the webhooks, is fed to both. They must agree on
+// the verdict, and plan must name every field that the cluster names. Package admit's test of the
+// same cases runs without a cluster.
 func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -127,7 +127,7 @@ func fieldsOf(err error) (fields []string) {
 	return fields
 }
 
-// What may never change of an object is refused by both, with the same words.
+// A change of a field that may never change is refused by both, with the same words.
 func TestChangesAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

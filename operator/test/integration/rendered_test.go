@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// What the chart makes of sets of values is taken by the API server: defaults, an owner with little
-// trust, stores. operator/test/install has the set of everything, with the kinds of others that it
-// needs.
+// The API server takes what the chart makes of sets of values: defaults, an owner with little
+// trust, stores. The set of everything, with the kinds of others that it needs, is in
+// operator/test/install.
 func TestServerTakesWhatIsRendered(t *testing.T) {
 	env := testenv.Get(t)
 	root, err := testenv.Root()

@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// What BenchmarkScale makes: nodes in pools, and in each namespace as many experiments, each of one
-// trial of three replicas and two client pods.
+// BenchmarkScale makes nodes in pools, and in each namespace as many experiments, each of one trial
+// of three replicas and two client pods.
 const (
 	scaleNodes, scalePools            = 1000, 40
 	scaleNamespaces, scaleExperiments = 20, 10

@@ -463,7 +463,7 @@ func (a *agent) ask(method, path string, body []byte, stores bool, then func(ans
 			}
 		})
 	}
-	// A request that nobody answers is over after a while.
+	// A request without an answer is over after a while.
 	a.after(20*time.Second, func() {
 		if !answered {
 			reply(answer{})

@@ -1,11 +1,12 @@
 // Package simulation runs whole histories of Assay in one goroutine at a time and in virtual time.
 // One seed is one history, and the same seed is always the same history.
 //
-// Real is all that decides: the engine, the controllers of trials, of experiments and of admission,
-// the coordinator with its handlers and limits, what agents' messages are stored in, and validity.
-// Simulated is the world around them: an API server (api_test.go), the caches of two managers
-// (view_test.go), their work queues, leases and deaths (manager_test.go), the controllers of
-// Kubernetes, nodes and kubelets (cluster_test.go), and the agents (agent_test.go).
+// The code that decides is real: the engine, the controllers of trials, of experiments and of
+// admission, and the coordinator with its handlers and limits. So are the stores of agents'
+// messages, and validity. The world around them is simulated. It has an API server (api_test.go),
+// the caches of two managers (view_test.go), and their work queues, leases and deaths
+// (manager_test.go). It also has the controllers of Kubernetes, nodes and kubelets
+// (cluster_test.go), and the agents (agent_test.go).
 //
 //	make sim SEEDS=500            500 histories; a violation prints its seed
 //	make sim-night                10,000 histories, with their virtual hours
@@ -15,17 +16,17 @@
 //
 // # How it is deterministic
 //
-// A scheduler of our own (scheduler_test.go) has one queue of events in virtual time. What must
-// wait in the middle, such as a reconcile that calls the API server, is a coroutine: it runs until
-// it waits, and nothing else runs meanwhile. testing/synctest has virtual time, too, but leaves to
-// the Go scheduler which goroutine of one instant runs first, so that a seed would not be one
-// history.
+// A scheduler of our own (scheduler_test.go) has one queue of events in virtual time. Code that
+// must wait in the middle, such as a reconcile that calls the API server, is a coroutine. It runs
+// until it waits, and nothing else runs meanwhile. The package testing/synctest has virtual time,
+// too. But it leaves to the Go scheduler which goroutine of one instant runs first, so that a seed
+// would not be one history.
 //
 // # What is checked
 //
 // Safety is checked after every write, by what the world knows and no manager does
-// (invariants_test.go): no pool is held by two trials; an instant or an outcome that was written
-// does not change; no two processes of a client run; a trial that counts was undisturbed, and
+// (invariants_test.go). No pool is held by two trials. An instant or an outcome that was written
+// does not change. No two processes of a client run. A trial that counts was undisturbed, and
 // judged over its whole plan. Liveness is checked hours after the last disturbance: every trial and
 // experiment has ended with a reason, nothing is left, and the right party is to blame.
 //

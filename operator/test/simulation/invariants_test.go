@@ -94,7 +94,7 @@ func (w *world) pools() {
 	}
 }
 
-// startedProcess is told about every start: nobody else's process may run there.
+// startedProcess is told about every start: no process of another may run there.
 func (w *world) startedProcess(a *agent) {
 	f := w.factsOf(a.of)
 	if a.part == v1alpha1.PodTypeClient {
@@ -253,7 +253,7 @@ func (w *world) settled() {
 				continue
 			}
 			if w.forbids != nil && c != nil && strings.Contains(c.Message, "cannot be made, and is tried again") {
-				continue // somebody must give the right back, and is told so
+				continue // an administrator must give the right back, and is told so
 			}
 			w.violated("experiment %s is not over, hours after the last disturbance: %+v", key.Name, c)
 			continue
@@ -276,8 +276,8 @@ func (w *world) settled() {
 	w.grants()
 }
 
-// toldOf: the trial says that the object could not be deleted, and somebody keeps the manager from
-// it. It goes with the trial.
+// toldOf: the trial says that the object could not be deleted, and what keeps the manager from it.
+// It goes with the trial.
 func (w *world) toldOf(o client.Object) bool {
 	t := w.trialNamed(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[v1alpha1.LabelTrial]})
 	if t == nil && w.forbids != nil && w.deleted[o.GetLabels()[v1alpha1.LabelExperiment]] {

@@ -19,7 +19,7 @@ type scheduler struct {
 	made    uint64
 	running *process // nil: the world itself runs
 
-	// hash is that of all that was traced. lines are kept if there is somebody to read them.
+	// hash is that of all that was traced. The lines are kept if a reader wants them.
 	hash  uint64
 	keep  bool
 	lines []string
@@ -159,7 +159,7 @@ func (p *process) step() {
 	}
 }
 
-// kill ends a process where it waits. What it was about to do is not done.
+// kill ends a process where it waits. Its next step is not done.
 func (p *process) kill() {
 	if p.dead {
 		return

@@ -76,7 +76,7 @@ func playWorld(seed uint64, keep bool, threats ...string) (history, *world) {
 			break
 		}
 	}
-	// What is being deleted is given its time, and nothing begins again.
+	// Objects that are being deleted are given their time, and nothing begins again.
 	w.run(w.now.Add(30*time.Minute), func() bool { return false })
 	w.settled()
 	h := history{

@@ -11,8 +11,8 @@ import (
 )
 
 // view is the cache of one manager: what it has heard of the kinds that it watches. Each kind has a
-// watch of its own, which may be behind. What changed while a watch was broken is seen at once when
-// it is back, without the states in between.
+// watch of its own, which may be behind. A change while a watch was broken is seen at once when it
+// is back, without the states in between.
 type view struct {
 	*calls
 

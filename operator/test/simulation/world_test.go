@@ -42,7 +42,7 @@ type world struct {
 	deleted     map[string]bool // experiments that were deleted, or trials of them
 }
 
-// disturbance is something that somebody did to the trials.
+// disturbance is something that a user did to the trials.
 type disturbance struct {
 	at     time.Time
 	party  v1alpha1.Cause
@@ -225,7 +225,7 @@ func (w *world) active() []*v1alpha1.Trial {
 	})
 }
 
-// disturb notes that somebody disturbs trials; none named: any that runs.
+// disturb notes that a user disturbs trials; none named: any that runs.
 func (w *world) disturb(party v1alpha1.Cause, what string, trials ...types.UID) {
 	d := disturbance{at: w.now, party: party, what: what}
 	if len(trials) > 0 {

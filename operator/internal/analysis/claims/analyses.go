@@ -18,10 +18,10 @@ type choice struct {
 	lines func([]results.TrialLine) []results.TrialLine
 }
 
-// AddAnalyses says of each verdict how many other analyses of the same trials agree with it: every
-// combination of another statistic of latency, of trials that do not count taken in, of trials
-// whose window was not steady left out, and of rounds passed over (a multiverse: Steegen et al.,
-// Perspect. Psychol. Sci. 11, 2016). judged are the verdicts of the claims, in their order.
+// AddAnalyses says of each verdict how many other analyses of the same trials agree with it. It
+// takes every combination of another statistic of latency, and of trials that do not count taken
+// in. Trials whose window was not steady are left out, or rounds passed over (a multiverse: Steegen
+// et al., Perspect. Psychol. Sci. 11, 2016). judged are the verdicts of the claims, in their order.
 func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult, reported ...v1alpha1.ReportedSeries) {
 	addAnalyses(claims, points, lines, judged, nil, reported)
 }
@@ -106,7 +106,7 @@ var (
 // choicesOf are the ways of each kind that a claim has, the one that was taken first.
 func choicesOf(c v1alpha1.Claim, lines []results.TrialLine, looked []int32) [][]choice {
 	all := [][]choice{{{}}, {{}}, {{}}, {{}}}
-	// Of one latency beside a number the number is that of one statistic.
+	// If one latency stands beside a number, the number is that of one statistic.
 	if found := anyStatistic.FindAllString(c.Expr, -1); len(found) > 1 {
 		for _, s := range statistics {
 			if !slices.Contains(found, s) {

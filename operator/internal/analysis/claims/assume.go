@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// What a mean that nobody has said is assumed to be, before a claim that holds moves it.
+// A mean without a value is assumed to be this, before a claim that holds moves it.
 const (
 	assumedThroughput    = 1000.0 // tx/s
 	assumedLatencyMillis = 10.0
@@ -46,9 +46,9 @@ type assumption struct {
 // mostMoves is how often a mean is moved before a claim counts as one that cannot hold.
 const mostMoves = 500
 
-// assume gives the points of which the paper says nothing means with which a claim holds: in each
+// assume gives the points of which the paper says nothing means with which a claim holds. In each
 // comparison that it makes, the greater side is greater by a share, the effect, or by more where
-// another comparison demands it; a quantity is as it is reported. They are found from equal means,
+// another comparison demands it. A quantity is as it is reported. They are found from equal means,
 // by moving the one that moves the comparison most. False where that does not succeed, and for
 // claims about curves: a curve would have to be assumed.
 func (s simulation) assume(c v1alpha1.Claim, p *program, effect float64) (simulation, bool) {

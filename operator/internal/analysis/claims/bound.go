@@ -34,9 +34,9 @@ func boundOf(c v1alpha1.Claim, u unit) (bound, error) {
 	return b, err
 }
 
-// newBound is reported ± within, for an expression of unit u. Of a tolerance of the effect it is
-// from 1-w to 1+w of the effect: by the logarithm for a plain number, whose effect is how far it is
-// from 1, and by the difference for others, whose effect is how far they are from 0. So it never
+// newBound is reported ± within, for an expression of unit u. For a tolerance of the effect it is
+// from 1-w to 1+w of the effect. A plain number goes by the logarithm, and its effect is how far it
+// is from 1. Others go by the difference, and their effect is how far they are from 0. So it never
 // holds "no effect".
 func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	value, err := amount(reported.String(), u)

@@ -27,8 +27,9 @@ func (c *cautionAt) see(x float64, worse bool) {
 }
 
 // cautions name the points at which the numbers may be those of the clients, or leave out what went
-// badly. Of each point that the claim looked at: whether client pods were full, whether the
-// clients' time is in the numbers (Little's law), and for latencies whether requests failed.
+// badly. For each point that the claim looked at, they say whether client pods were full, and
+// whether the clients' time is in the numbers (Little's law). For latencies they say whether
+// requests failed.
 func (r *recorder) cautions() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {
@@ -73,7 +74,7 @@ func whyOutside(share float64) string {
 }
 
 // notSteady says in how many trials of points a measurement window was not steady, and by how much
-// that moves its mean at most: one caveat each for throughput and latency.
+// that moves its mean at most. There is one caveat each for throughput and latency.
 func notSteady(r *readings, looked []int32) (found []results.Caveat) {
 	for _, level := range []struct {
 		name string

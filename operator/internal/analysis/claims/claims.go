@@ -3,8 +3,8 @@
 //
 // The language is CEL's syntax with types and functions of its own and none of CEL's (language.go),
 // after a small rewriting of tokens (source.go). An expression is parsed and checked by CEL and
-// evaluated here (evaluate.go), because its values are not numbers but functions of measured means:
-// each carries its derivatives, from which package stats makes the interval (quantity.go).
+// evaluated here (evaluate.go), because its values are not numbers but functions of measured means.
+// Each carries its derivatives, from which package stats makes the interval (quantity.go).
 //
 // Rejected: evaluating with CEL and returning its "unknown" for a comparison that cannot be
 // decided. CEL would stop at the first side of && that settles it, and a verdict must show every
@@ -16,13 +16,13 @@
 //	&&, ||, !                            Kleene's logic; true -> Holds, false -> Fails, undecided -> Inconclusive
 //
 // Nothing is decided without an interval: one trial for a point leaves every claim about it
-// Inconclusive, but for a trend, whose test is over all trials of the curve and needs five of them.
+// Inconclusive. A trend is an exception: its test is over all trials of the curve and needs five of
+// them.
 //
-// A conjunction holds only if each of its parts does, at its own 95%; so the chance that it holds
+// A conjunction holds only if each of its parts does, at its own 95%. So the chance that it holds
 // wrongly is not greater than that of a single part, and no correction for several comparisons is
-// due. That it fails is another matter: it takes one of the parts, of one of the
-// claims. So it must survive Holm's adjustment for all of them (evidence.go), or the claim is
-// Inconclusive.
+// due. That it fails is another matter: it takes one of the parts, of one of the claims. So it must
+// survive Holm's adjustment for all of them (evidence.go), or the claim is Inconclusive.
 package claims
 
 import (
@@ -72,8 +72,8 @@ var changedByMethod3 = regexp.MustCompile(`\bcapacity\b|\|\|`)
 var changedByMethod4 = regexp.MustCompile(`\b(shape|error_rate|abort_rate)\b|` + unlikeExclusions + `|which may be chance`)
 
 // ByOlderMethod reports whether results that were judged by an older method may differ from what
-// today's gives a claim: those of a plain mean, difference or quotient may not, but where today's
-// looks at first attempts, or adjusts for the number of claims.
+// today's gives a claim. Those of a plain mean, difference or quotient may not. But they may where
+// today's looks at first attempts, or adjusts for the number of claims.
 func ByOlderMethod(method int, today results.ClaimResult) bool {
 	return method < 1 && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions)) ||
 		method < 2 && changedByMethod2.MatchString(today.Expr) || method < 3 && changedByMethod3.MatchString(today.Expr) ||
@@ -148,8 +148,8 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 // says where that shows without axes and faults. reported are the series that claims may name.
 //
 // Its verdicts are Holds, Fails, Inconclusive and NotEvaluated: whether the trials support the
-// claim. What that says of the source of a claim depends on what ran, and is package fidelity's to
-// say.
+// claim. Package fidelity says what that means for the source of a claim, since it depends on what
+// ran.
 func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, reported ...v1alpha1.ReportedSeries) []results.ClaimResult {
 	return evaluateAll(claims, points, lines, capacities, nil, reported)
 }

@@ -112,7 +112,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 // The interval of a difference of two points is Welch's. Two metrics of one point depend on each
-// other, and the interval must know it: here every trial's p99 is three times its mean, so their
+// other, and the interval must know it. Here every trial's p99 is three times its mean, so their
 // ratio has no spread although each of them has.
 func TestIntervals(t *testing.T) {
 	ls := lines(5)

@@ -19,8 +19,8 @@ func (m metric) counted(line results.TrialLine) (some, all int64, isRate bool) {
 	return 0, 0, false
 }
 
-// fewCases is below how many cases, or how many that are none, the deviation of trials says little
-// of a rate.
+// fewCases is below how many cases, or how many others, the deviation of trials says little about a
+// rate.
 const fewCases = 10
 
 // bursty widens the interval of a single rate to that of cases that come in bursts. Where several

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// maxTrendTrials bounds the work of a trend, which looks at every pair. Of more trials, the mean of
-// each point is taken.
+// maxTrendTrials bounds the work of a trend, which looks at every pair. With more trials, the mean
+// of each point is taken.
 const maxTrendTrials = 500
 
 // curve lists the points with these coordinates along an axis, in order of its values if they are
@@ -280,7 +280,7 @@ func (r *estimator) deviations(points []results.PointResult, m metric, common []
 }
 
 // turn says where a curve that rises on the whole falls after its best point, or the other way
-// round, by more than its trials vary: most curves with a peak rise by Kendall's test.
+// round, by more than its trials vary. Most curves with a peak rise by Kendall's test.
 func (r *run) turn(s stats.Series, a arguments, trend bool, direction string) string {
 	if !trend {
 		return ""

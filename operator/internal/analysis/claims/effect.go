@@ -16,11 +16,11 @@ import (
 )
 
 // equality is how far from "no effect" a reported value may lie, by its logarithm or as a share, to
-// be a statement that there is none: 1.02 is, and 1.04 is an effect of 4%.
+// be a statement that there is none. A value of 1.02 is, and 1.04 is an effect of 4%.
 const equality = 0.025
 
-// Weak says why a bound cannot tell the statement from its absence: it also holds "no effect",
-// which is 1 of a quotient and 0 of a difference, though the paper reports one; or it holds 0 of
+// Weak says why a bound cannot tell the statement from its absence. It may also hold "no effect",
+// which is 1 of a quotient and 0 of a difference, though the paper reports one. Or it holds 0 of
 // what is never below it, so that no measurement is too small. Empty: the bound is not weak, the
 // claim is a comparison, or its expression or bound is wrong.
 func Weak(c v1alpha1.Claim) string {
@@ -48,7 +48,7 @@ func Weak(c v1alpha1.Claim) string {
 }
 
 // checkEffect refuses a tolerance of the effect for an expression that has none, or another one
-// than newBound takes it to have: 1 is no effect of a plain number, and 0 of a latency or a
+// than newBound assumes. The value 1 is no effect of a plain number, and 0 of a latency or a
 // throughput.
 func (p *program) checkEffect(within string) error {
 	if !strings.HasSuffix(within, ofTheEffect) {

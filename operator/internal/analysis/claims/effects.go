@@ -9,13 +9,13 @@ import (
 // Effect is what a claim measures: a quantity, or the quotient of the two sides of a comparison.
 type Effect struct {
 	Claim string
-	// What it is, as in the expression; Unit is ms, tx/s or empty.
+	// Name is what it is, as in the expression; Unit is ms, tx/s or empty.
 	What, Unit string
 	stats.Estimate
 }
 
-// Effects are those of claims, with intervals by the trials of one experiment. What has no
-// interval, and trends, which measure no quantity, are left out.
+// Effects are those of claims, with intervals by the trials of one experiment. Quantities without
+// an interval, and trends, which measure no quantity, are left out.
 func Effects(list []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) (all []Effect) {
 	for _, c := range list {
 		p, err := compile(c.Expr)

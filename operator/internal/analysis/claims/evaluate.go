@@ -196,7 +196,7 @@ func unitOf(a, b quantity) unit {
 	return a.unit
 }
 
-// quantity evaluates an expression of a type other than bool. What is missing is noted; the value
+// quantity evaluates an expression of a type other than bool. A missing value is noted; the value
 // means nothing then.
 func (r *run) quantity(e celast.Expr) quantity {
 	q := r.value(e)

@@ -62,7 +62,7 @@ func (j judged) not() judged {
 }
 
 // byChance says why a claim of several alternatives does not hold, though one of them does: one in
-// so many is found by chance. Of three that are false, some held in 6 to 9%. Empty: it holds, or
+// so many is found by chance. With three that are false, some held in 6 to 9%. Empty: it holds, or
 // has one test.
 func (j judged) byChance(level float64) string {
 	if j.truth != holds || j.favour.untested || j.favour.tests < 2 || j.favour.adjusted() < level || j.favour.p >= level {
@@ -113,10 +113,10 @@ func (b bound) outside(e stats.Estimate) evidence {
 	return noEvidence
 }
 
-// adjust lets a claim fail only where that survives Holm's adjustment for all claims of
-// the experiment: of ten claims that are all right, some would be contradicted by chance in up to
-// 40% of experiments. A conjunction counts with each of its parts. A claim that holds needs no
-// adjustment: each answers for itself, and a false one holds in 2.5%.
+// adjust lets a claim fail only where that survives Holm's adjustment for all claims of the
+// experiment. If ten claims are all right, some would be contradicted by chance in up to 40% of
+// experiments. A conjunction counts with each of its parts. A claim that holds needs no adjustment:
+// each answers for itself, and a false one holds in 2.5%.
 //
 // level is below which P a claim fails: 5%, or less at one of several looks.
 func adjust(verdicts []results.ClaimResult, against []evidence, level float64) {

@@ -52,8 +52,8 @@ func TestClaimsThatAreRightAreSeldomContradicted(t *testing.T) {
 	}
 }
 
-// What one comparison contradicts clearly stays Fails among many claims, and what it barely
-// contradicts does not. Alone, both are.
+// A claim that one comparison contradicts clearly stays Fails among many claims, and one that it
+// barely contradicts does not. Alone, both are.
 func TestAdjustedForAllClaims(t *testing.T) {
 	ls := append(series(0, "a", []int{1, 10}, times(5, 100, 800), times(5, 10, 12)), series(2, "b", []int{1, 10}, times(5, 97.2, 600), times(5, 10, 15))...)
 	clear, barely := claim("throughput(variant='a', clients=10) < throughput(variant='b', clients=10)", "", ""), claim("throughput(variant='a', clients=1) < throughput(variant='b', clients=1)", "", "")
@@ -68,8 +68,8 @@ func TestAdjustedForAllClaims(t *testing.T) {
 	expect(t, got[2], v1alpha1.VerdictHolds)
 }
 
-// Of three alternatives that are all false, some held in 6 to 9% of experiments, each in 2.5%. Now
-// in 2.5% together (4%, with the error of 500 draws). What is clear holds among alternatives.
+// Where three alternatives are all false, some held in 6 to 9% of experiments, each in 2.5%. Now in
+// 2.5% together (4%, with the error of 500 draws). A clear alternative holds among others.
 func TestAlternativesAreAdjusted(t *testing.T) {
 	const experiments = 500
 	expr := "throughput(variant='0') < throughput(variant='1') || throughput(variant='2') < throughput(variant='3') || throughput(variant='4') < throughput(variant='5')"

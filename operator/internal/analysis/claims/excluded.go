@@ -109,8 +109,8 @@ func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []r
 const unlikeExclusions = "disturbances left out more attempts of one point than of another"
 
 // lopsided judges a claim once more by the first attempt of each trial, if disturbances left out
-// more attempts of one point than of another, by however little: what selection does to a mean does
-// not become less with more trials, and its interval does. A variant that shows a disturbance
+// more attempts of one point than of another, by however little. The effect of selection on a mean
+// does not become less with more trials, and its interval does. A variant that shows a disturbance
 // sooner loses its slow trials, and is faster for it. A verdict that the first attempts do not give
 // is Inconclusive.
 func lopsided(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
@@ -222,7 +222,8 @@ var speeds = []speed{
 }
 
 // bound keeps the attempts among first that do not count in lines from being worse than what counts
-// by more than beyondCounted allows, relative to the median of the first attempts of their point.
+// by more than beyondCounted allows. That is relative to the median of the first attempts of their
+// point.
 func (s speed) bound(first, lines []results.TrialLine, looked []int32) {
 	medians, worst := map[int32]float64{}, 0.0
 	for _, point := range looked {

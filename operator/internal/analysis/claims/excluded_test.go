@@ -28,7 +28,7 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	// A replica that exits leaves no numbers.
 	exited := judge(t, trials(v1alpha1.ReasonReplicaExited, 0, 0), claimed, "", "")
 	expect(t, exited, v1alpha1.VerdictHolds, "2 Invalid ReplicaExited")
-	// What the environment does is a matter of how much is left.
+	// The environment's effect is a matter of how much is left.
 	expect(t, judge(t, trials(v1alpha1.ReasonClocksApart, 1000, 1), claimed, "", ""), v1alpha1.VerdictHolds, "2 of 5 attempts do not count (2 Invalid ClocksApart)")
 	many := append(trials(v1alpha1.ReasonClocksApart, 1000, 1), trials("", 0, 0)[2:]...)
 	many = append(many, many[2:]...)

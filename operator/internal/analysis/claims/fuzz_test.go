@@ -31,7 +31,7 @@ func fuzzed() ([]results.Axis, []results.TrialLine) {
 
 // FuzzExpr: whatever an expression, it is refused with a place that lies in it, or judged in
 // bounded time with numbers that JSON can hold. Expressions are evaluated also when they were
-// refused, as those of results that somebody else wrote may be.
+// refused, as those of results of strangers may be.
 func FuzzExpr(f *testing.F) {
 	for _, expr := range []string{
 		"mean_latency(clients=1, variant='a') < 5ms", "f(a=1,)", "r'\\' = '''", "((([[{{", "a=b", "f(=", "throughput({1:2})", "f(a=,b=)", "5ms5", "1 - -1", "9e999 < max_throughput()",

@@ -14,8 +14,8 @@ import (
 // points: with fewer, Student's quantile costs more than a drift would.
 const leastRounds = 5
 
-// estimate gives q its interval, and says how many trials of each point are in it. Of what q may be
-// as well, it holds all intervals.
+// estimate gives q its interval, and says how many trials of each point are in it. It holds all
+// intervals of what q may be as well.
 func (r *estimator) estimate(q quantity) (stats.Estimate, []int) {
 	e, counts := r.estimateOne(q.alone())
 	e = r.atLeastExact(q.alone(), e)
@@ -39,9 +39,9 @@ func (r *estimator) estimateOne(q quantity) (stats.Estimate, []int) {
 	return e, counts
 }
 
-// estimateAlone gives q its interval by the best method that its trials allow: the model of all
-// points, the differences of rounds, Fieller's interval of a quotient, the deviations of each
-// point.
+// estimateAlone gives q its interval by the best method that its trials allow. The methods are the
+// model of all points, the differences of rounds, Fieller's interval of a quotient, and the
+// deviations of each point.
 func (r *estimator) estimateAlone(q quantity) (stats.Estimate, []int) {
 	e, counts := r.samples.estimate(q)
 	if q.own != nil || q.unbounded || !e.Known || len(q.gradient) == 0 || e.Low == e.High || !r.exact(q) {

@@ -18,9 +18,9 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// The types of the language. Numbers are CEL's own int and double; both are decimals here. What has
-// an interval of its own, which is not made of means and derivatives, is an estimate: it can be
-// compared with a number and be a claim's quantity, and nothing can be computed from it.
+// The types of the language. Numbers are CEL's own int and double; both are decimals here. A value
+// with an interval of its own, which is not made of means and derivatives, is an estimate. It can
+// be compared with a number and be a claim's quantity, and nothing can be computed from it.
 var (
 	latencyType    = cel.OpaqueType("latency")
 	throughputType = cel.OpaqueType("throughput")

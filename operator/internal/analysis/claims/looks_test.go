@@ -89,7 +89,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What lies at the edge of its bound cannot be decided, and is given up before the last look.
+// A value at the edge of its bound cannot be decided, and is given up before the last look.
 func TestHopelessClaims(t *testing.T) {
 	points, lines := lookedAt([]float64{100, 103, 97, 102, 98, 101, 99, 100, 103, 97}, []float64{100, 97, 103, 98, 102, 99, 101, 100, 97, 103})
 	greater := []v1alpha1.Claim{{Name: "c", Statement: "s", Expr: "throughput(variant='a') > throughput(variant='b')"}}

@@ -102,8 +102,8 @@ var latencies = map[string]struct {
 const perMany = 100_000
 
 // slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that
-// of another percentile: of n transactions the one of rank pn has a share of pn/(n+1) below it, so
-// that of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median it is
+// of another percentile. With n transactions the one of rank pn has a share of pn/(n+1) below it.
+// So of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median it is
 // those that are faster which are few.
 const slowerSamples = 10
 
@@ -136,9 +136,9 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 	return m.ofAll(line, millis), nil
 }
 
-// ofAll takes the requests into account that had no answer in time, an error, or were never sent:
-// they are in no histogram, and were slower than all that are, or are not known. Of C committed and
-// F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that
+// ofAll takes the requests into account that had no answer in time, an error, or were never sent.
+// They are in no histogram, and were slower than all that are, or are not known. With C committed
+// and F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that
 // lies among those that failed, what is measured is a lower bound. Results of before it was kept
 // say between which percentiles of the committed it lies.
 func (m metric) ofAll(line results.TrialLine, millis float64) sample {
@@ -213,9 +213,9 @@ func (m metric) measured(line results.TrialLine) (sample, error) {
 // binMillis is the resolution of instants that are read off a timeline.
 const binMillis = float64(results.TimelineInterval / time.Millisecond)
 
-// recovery reads what one time of a fault did. What noise hides is not known: a trial without a
-// dip, or with one that noise may have made, gives bounds. When a fault was noticed that was not is
-// no number.
+// recovery reads what one time of a fault did. A dip that noise hides is not known: a trial without
+// a dip, or with one that noise may have made, gives bounds. When a fault was noticed that was not
+// is no number.
 func (m metric) recovery(line results.TrialLine) (sample, error) {
 	i := slices.IndexFunc(line.Recovery, func(r results.Recovery) bool { return r.Fault == m.fault && r.Time == m.time })
 	if i < 0 {

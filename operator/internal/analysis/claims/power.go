@@ -41,11 +41,11 @@ const (
 // tried are the numbers of repetitions among which Enough is looked for.
 var tried = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50}
 
-// PowerOf simulates experiments whose points have the paper's values, as means of trials with a
-// normal deviation (a share of the mean, above 0), in n repetitions, and judges the claims by them.
-// A trial that is faster by a share has a latency that is shorter by it. Where the paper does not
-// say what a claim reads, its comparisons hold by a share, effect (above 0). Always with the same
-// draws.
+// PowerOf simulates experiments whose points have the paper's values, and judges the claims by
+// them. The values are means of trials with a normal deviation (a share of the mean, above 0), in n
+// repetitions. A trial that is faster by a share has a latency that is shorter by it. Where the
+// paper does not say what a claim reads, its comparisons hold by a share, effect (above 0). Always
+// with the same draws.
 func PowerOf(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, n int, deviation, effect float64) []Power {
 	fromPaper := newSimulation(points, paper, deviation)
 	var all []Power
@@ -140,8 +140,8 @@ func (s simulation) roundsTaken(c v1alpha1.Claim, p *program, rng *rand.Rand, lo
 // manyCommitted is enough for every percentile.
 const manyCommitted = 1_000_000
 
-// newSimulation looks the paper's values up. What it does not say of a point is not a number, so
-// that no claim can be judged by it.
+// newSimulation looks the paper's values up. A value that it does not give for a point is not a
+// number, so that no claim can be judged by it.
 func newSimulation(points []results.PointResult, paper Paper, deviation float64) simulation {
 	s := simulation{deviation: deviation}
 	for _, p := range points {

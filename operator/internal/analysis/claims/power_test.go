@@ -15,9 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// The repetitions for 80% power agree with tables of an independent simulation of two points: an
-// order whose true difference is 5%, and a ratio that is reported right and claimed within 10%. The
-// last column is its share with three repetitions.
+// The repetitions for 80% power agree with tables of an independent simulation of two points. One
+// is an order whose true difference is 5%, and one a ratio that is reported right and claimed
+// within 10%. The last column is its share with three repetitions.
 func TestPowerAgreesWithTables(t *testing.T) {
 	points := []results.PointResult{{Index: 0, Coordinates: map[string]string{"v": "a"}}, {Index: 1, Coordinates: map[string]string{"v": "b"}}, {Index: 2, Coordinates: map[string]string{"v": "c"}}}
 	paper := func(metric string, at map[string]string) (float64, bool) {
@@ -48,8 +48,9 @@ func TestPowerAgreesWithTables(t *testing.T) {
 	}
 }
 
-// What the paper does not say is assumed: in a comparison the greater side is greater by 10% of
-// itself, and a quantity is as it is reported. The power is that of a paper which says just that.
+// Values that the paper does not give are assumed: in a comparison the greater side is greater by
+// 10% of itself, and a quantity is as it is reported. The power is that of a paper which says just
+// that.
 func TestPowerOfWhatThePaperDoesNotSay(t *testing.T) {
 	points := []results.PointResult{{Index: 0, Coordinates: map[string]string{"v": "a"}}, {Index: 1, Coordinates: map[string]string{"v": "b"}}, {Index: 2, Coordinates: map[string]string{"v": "c"}}}
 	paper := func(metric string, at map[string]string) (float64, bool) {

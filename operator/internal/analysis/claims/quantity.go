@@ -175,7 +175,7 @@ type samples map[int32][]results.TrialLine
 // estimate gives q its interval and says how many trials of each point are in it.
 //
 // The metrics of one trial depend on each other (a closed loop that is faster has a shorter
-// latency), so the linearised quantity is computed for each trial first; only points are
+// latency). So the linearised quantity is computed for each trial first; only points are
 // independent of each other.
 func (s samples) estimate(q quantity) (stats.Estimate, []int) {
 	if q.own != nil {

@@ -6,9 +6,9 @@ import (
 	celast "github.com/google/cel-go/common/ast"
 )
 
-// Reads says which values of an axis an expression names, each once. every: some function in it
-// names none, and so reads every value of the axis, or the only one. An expression that cannot be
-// read reads every value.
+// Reads says which values of an axis an expression names, each once. The result every says that
+// some function in it names none, and so reads every value of the axis, or the only one. An
+// expression that cannot be read reads every value.
 func Reads(expr, axis string) (named []string, every bool) {
 	p, err := compile(expr)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // The mean of a replication of the same system lies in the interval in 95% of experiments (94 to
-// 98% of 2,000), for a paper of one run and of five, though the paper's own number is not the
-// truth.
+// 98% of 2,000). That holds for a paper of one run and of five, though the paper's own number is
+// not the truth.
 func TestReplicationsLieWhereTheyShould(t *testing.T) {
 	for _, runs := range []int32{1, 5} {
 		rng := rand.New(rand.NewPCG(10, uint64(runs)))
@@ -52,8 +52,8 @@ func TestReplicationsLieWhereTheyShould(t *testing.T) {
 	}
 }
 
-// At one of several looks the interval of a verdict is wider. What a replication's numbers say of
-// the system is not: they once took the wider interval for 95%.
+// At one of several looks the interval of a verdict is wider. The numbers of a replication say
+// otherwise: they once used the wider interval as 95%.
 func TestReplicationsAtALook(t *testing.T) {
 	var ls []results.TrialLine
 	for k, x := range []float64{980, 1010, 1005, 990, 1020, 1000} {

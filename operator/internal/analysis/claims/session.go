@@ -10,14 +10,14 @@ import (
 const oneSession = "an absolute number, of this session: the interval says how its trials differ, and not what the machines do in another hour; a quotient of two points would hold for both"
 
 // searchOfOneSession is what a verdict about a capacity says. The interval of a search holds 83% of
-// capacities where good hours last as long as the search, and no search can see an hour that all of
-// its trials share.
+// capacities where good hours last as long as the search. No search can see an hour that all of its
+// trials share.
 const searchOfOneSession = "a capacity of this session: the interval does not say what the machines carry in another hour, and cannot where a good hour lasts as long as the search"
 
-// ofOneSession reports whether a quantity depends on how fast the machines are on the whole: if all
-// means were 1% greater, it would move by more than half of 1% of what it is made of. A mean does,
-// and a sum; a difference of like means and a quotient do not. Rates and recoveries do not either:
-// a slower hour is no share of them.
+// ofOneSession reports whether a quantity depends on how fast the machines are on the whole. It
+// does if, with all means 1% greater, it would move by more than half of 1% of what it is made of.
+// A mean does, and a sum; a difference of like means and a quotient do not. Rates and recoveries do
+// not either: a slower hour is no share of them.
 func ofOneSession(q quantity, r *readings) bool {
 	var moved, all float64
 	for m, g := range q.gradient {

@@ -16,7 +16,7 @@ import (
 const leastShapePoints = 3
 
 // Shapes visits the calls of the function shape in an expression: the series that each names, and
-// the coordinates that it gives beside those of the series. What is no expression has none.
+// the coordinates that it gives beside those of the series. A text that is no expression has none.
 func Shapes(expr string, visit func(series string, at map[string]string)) {
 	p, err := compile(expr)
 	if err != nil {
@@ -38,9 +38,10 @@ func Shapes(expr string, visit func(series string, at map[string]string)) {
 	}))
 }
 
-// shape is how far a measured curve is from the reported one, up to one factor for all points: the
-// least s for which a factor exists that brings each measured value within a factor of 1+s of the
-// reported one. With d the logarithm of measured by reported, 1+s = exp((max d - min d) / 2).
+// shape is how far a measured curve is from the reported one, up to one factor for all points. It
+// is the least s for which a factor exists that brings each measured value within a factor of 1+s
+// of the reported one. With d the logarithm of measured by reported, 1+s = exp((max d - min d) /
+// 2).
 //
 // It is half the greatest contrast of two points, and its interval follows from those of all
 // contrasts. Its upper end is the greatest of their upper ends, each at 95%: the shape is below a

@@ -118,7 +118,7 @@ func TestShapeOfSingleTrials(t *testing.T) {
 }
 
 // A shape whose distance is the bound itself is neither called closer nor farther in more than one
-// of twenty experiments, however many points the curve has; one that is right is found to be.
+// of twenty experiments, however many points the curve has. One that is right is found to be.
 func TestShapesAreRarelyWrong(t *testing.T) {
 	const experiments = 400
 	for name, tc := range map[string]struct {

@@ -59,7 +59,7 @@ func TestTermsOfAQuantity(t *testing.T) {
 	}
 }
 
-// What nobody reported is expected, and is called so.
+// A value that was not reported is expected, and is called so.
 func TestExpectedIsCalledExpected(t *testing.T) {
 	c := claim("mean_latency(variant='ideal', clients=5)", "", "10%")
 	value := v1alpha1.NewValue("2.6ms")

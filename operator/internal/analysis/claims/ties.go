@@ -48,7 +48,7 @@ func (r *readings) meanOf(p results.PointResult, m metric) float64 {
 }
 
 // bestOrTied are the points of which the trials do not show that another has a greater mean (a
-// lesser one, if least): the best is one of them (Hsu, Multiple Comparisons, 1996, chapter 4, with
+// lesser one, if least). The best is one of them (Hsu, Multiple Comparisons, 1996, chapter 4, with
 // each comparison at 97.5%). The interval of the best is the union over them. That of the point
 // which happens to look best holds the best mean of eight equal points in 79 to 86%.
 func (r *estimator) bestOrTied(points []results.PointResult, m metric, least bool) []results.PointResult {
@@ -66,9 +66,9 @@ func (r *estimator) bestOrTied(points []results.PointResult, m metric, least boo
 	})
 }
 
-// atKneeOrTied are the points that may be the knee: of which the trials do not show that their
-// latency is beyond the knee's bound, twice the least, nor that another point is certainly within
-// it and has more throughput. least is the point with the least mean latency.
+// atKneeOrTied are the points that may be the knee. The trials do not show that their latency is
+// beyond the knee's bound, twice the least. Nor do they show that another point is certainly within
+// it and has more throughput. The argument least is the point with the least mean latency.
 func (r *estimator) atKneeOrTied(points []results.PointResult, least results.PointResult) []results.PointResult {
 	latency := metric{name: stats.MeanLatency}
 	within := slices.DeleteFunc(r.byMean(points, metric{name: stats.Throughput}), func(p results.PointResult) bool {

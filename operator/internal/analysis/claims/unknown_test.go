@@ -62,7 +62,7 @@ func TestFailuresCount(t *testing.T) {
 	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictInconclusive, words)
 	expect(t, judge(t, ls, "p99_latency() > 20ms", "", ""), v1alpha1.VerdictHolds, words)
 	// Results that do not have the percentile of all requests say between which of the committed it
-	// lies: that of 51% at the 90th, which is not known to be below the bound.
+	// lies. It is that of 51% at the 90th, which is not known to be below the bound.
 	for i := range ls {
 		ls[i].P90Millis = 30
 	}
@@ -75,8 +75,8 @@ func TestFailuresCount(t *testing.T) {
 	expect(t, judge(t, ls, "p50_latency() < 20ms", "", ""), v1alpha1.VerdictHolds, "12")
 }
 
-// Of requests of which 0.9% time out the p99 is the 99.9th percentile of the others, and that of
-// the committed shows nothing.
+// If 0.9% of requests time out, the p99 is the 99.9th percentile of the others, and that of the
+// committed shows nothing.
 func TestTimeoutsAreNotFast(t *testing.T) {
 	ls := series(0, "a", []int{1}, times(3, 1000), times(3, 5))
 	for i := range ls {
@@ -140,9 +140,9 @@ func poisson(rng *rand.Rand, perSecond, depth, seconds float64) results.Timeline
 }
 
 // Three trials of an outage that random arrivals hide were three trials that recovered in 0 ms,
-// with certainty: up to 92% of false claims of a fast recovery were Holds. At most 5% may be,
-// of each kind of outage; with 60 experiments of each, 8 are allowed, which 5% exceed in 0.3% of
-// all draws.
+// with certainty. Up to 92% of false claims of a fast recovery were Holds. At most 5% may be, of
+// each kind of outage; with 60 experiments of each, 8 are allowed, which 5% exceed in 0.3% of all
+// draws.
 func TestFalseClaimsOfRecovery(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 14))
 	const experiments, allowed = 60, 8
@@ -186,9 +186,9 @@ func outage(t *testing.T, number int32, timeline results.Timeline) results.Trial
 			RecoverMillis: r.RecoverMillis, LostTransactions: r.Lost, LeastDip: r.LeastDip, ResolvedMillis: r.ResolvedMillis}}}
 }
 
-// Three trials without an error do not vary, which was taken for certainty: with a rate of 1e-4,
-// 55% of experiments had none among 3 x 2,000 requests, and any claim of fewer was Holds. Now
-// at most 2.5% are, with what the error of 4,000 draws adds to that.
+// Three trials without an error do not vary, which counted as certainty. With a rate of 1e-4, 55%
+// of experiments had none among 3 x 2,000 requests, and any claim of fewer was Holds. Now at most
+// 2.5% are, with what the error of 4,000 draws adds to that.
 func TestNoErrorIsNotNever(t *testing.T) {
 	const experiments, requests, rate = 4000, 2000, 1e-4
 	draw := distuv.Binomial{N: requests, P: rate, Src: rand.NewPCG(14, 13)}

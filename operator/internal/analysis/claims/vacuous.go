@@ -85,8 +85,8 @@ func (p *program) whyDecided(args []celast.Expr, always bool) string {
 	return says + ": " + strings.Join(ranges, ", and ")
 }
 
-// checkMissable refuses a tolerance that the least possible value lies in: no measurement of what
-// cannot be negative is too small then, and the bound is one from above in disguise.
+// checkMissable refuses a tolerance that the least possible value lies in. Then no measurement of
+// what cannot be negative is too small, and the bound is one from above in disguise.
 func (p *program) checkMissable(c v1alpha1.Claim) error {
 	u := unitOfType(p.result)
 	b, err := boundOf(c, u)
@@ -169,8 +169,9 @@ func spanOf(name string, f function) span {
 	return span{0, math.Inf(1)}
 }
 
-// spanning is from the least to the greatest of what an operation gives of the ends of two spans.
-// What an operation does not define (0 times infinity, 0 by 0) is 0 or anything between the others.
+// spanning is from the least to the greatest of what an operation gives of the ends of two spans. A
+// value that an operation does not define (0 times infinity, 0 by 0) is 0 or anything between the
+// others.
 func spanning(low, high float64, b span, of func(x, y float64) float64) span {
 	out := span{math.Inf(1), math.Inf(-1)}
 	for _, x := range []float64{low, high} {
@@ -221,8 +222,8 @@ func canonical(e celast.Expr) string {
 }
 
 // unknownPart is something that an expression of comparisons depends on, and the places where it
-// can be. Of a value that is compared with constants they are the constants and the ranges between
-// them; of two values, which one is greater; of a test, whether it holds.
+// can be. For a value that is compared with constants they are the constants and the ranges between
+// them; for two values, which one is greater; for a test, whether it holds.
 type unknownPart struct {
 	constants []float64 // sorted; nil: of two values, or of a test
 	places    int

@@ -43,8 +43,8 @@ const sameOrder = "in every round the points ran in the same order, so that a dr
 const unlikelyOrder = 0.01
 
 // orderCaveats note what must be known of the order in which the trials ran that a claim looked at,
-// whatever kind of claim it is: chosen as the best of several points, or along an axis, they are
-// compared, too.
+// whatever kind of claim it is. Points that are chosen as the best of several, or along an axis,
+// are compared, too.
 func (r *recorder) orderCaveats() {
 	var all []results.TrialLine
 	for _, p := range r.looked {
@@ -88,7 +88,7 @@ func inOneOrder(lines []results.TrialLine, points int) bool {
 }
 
 // interleaved reports whether the trials of two points ran in rounds: all of one repetition before
-// those of the next. A repetition that one of them lacks is left out. Of an order that puts all
+// those of the next. A repetition that one of them lacks is left out. In an order that puts all
 // trials of a point together, no round is one, even if both have the same repetitions.
 func interleaved(a, b []results.TrialLine) bool {
 	first, last := map[int32]int32{}, map[int32]int32{}

@@ -59,9 +59,9 @@ func expect(t *testing.T, got results.ClaimResult, verdict v1alpha1.Verdict, wor
 	}
 }
 
-// A claim that is false is Fails, one whose interval straddles its bound Inconclusive, one
-// whose trials are invalid NotEvaluated: judged over the same trials, as they come from a trial's
-// status.
+// A claim that is false is Fails, one whose interval straddles its bound Inconclusive, and one
+// whose trials are invalid NotEvaluated. They are judged over the same trials, as they come from a
+// trial's status.
 func TestFalseStraddlingAndInvalid(t *testing.T) {
 	ls := series(0, "a", []int{1, 10}, times(3, 100, 800), times(3, 10, 12))
 	for i := range ls {
@@ -143,7 +143,7 @@ func TestCurves(t *testing.T) {
 	// The trend of few trials cannot be shown, and the message says so.
 	few := series(0, "a", clients, times(1, 100, 200, 300, 400), times(1, 10, 11, 13, 25))
 	expect(t, judge(t, few, "increasing(of='throughput', along='clients')", "", ""), v1alpha1.VerdictInconclusive, "no order of so few trials decides a trend")
-	// Of very many trials that did not run in turn the means of points are taken.
+	// If very many trials did not run in turn, the means of points are taken.
 	var many []results.TrialLine
 	for i := range 12 {
 		for k := range 60 {
@@ -190,8 +190,7 @@ func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 		"(mean_latency(variant='a') + -999ms) / mean_latency(variant='b') > 0":         "Inconclusive: cannot be told apart",
 		gain + " / throughput(variant='b') < 0.1":                                      "Holds: difference",
 		"measurement(name='drift', variant='a') / dip(fault='crash', variant='b') > 0": "Inconclusive: cannot be told apart",
-		// Of these the denominator is not known to differ from 0, and any number may be the
-		// quotient.
+		// Their denominator is not known to differ from 0, and any number may be the quotient.
 		"throughput(variant='b') / " + gain + " < 1e9":                                              "Inconclusive: the denominator may be 0",
 		"1 + 2 / (3 * (throughput(variant='b') / " + gain + ")) < 1e9":                              "Inconclusive: the denominator may be 0",
 		"dip(fault='crash', variant='b') / measurement(name='drift', variant='a') < 1e9":            "Inconclusive: the denominator may be 0",
@@ -252,7 +251,7 @@ func TestVariants(t *testing.T) {
 		}
 	}
 	expect(t, judge(t, ls, "ratio(of='abort_rate', variant=['b', 'a']) < 1", "", ""), v1alpha1.VerdictNotEvaluated, "the mean of the denominator is 0")
-	// Of a rate that is often 0 there is no ratio of rounds, and maybe no bound.
+	// For a rate that is often 0 there is no ratio of rounds, and maybe no bound.
 	for i := range ls {
 		ls[i].Aborted = int64(i % 2)
 	}
@@ -291,7 +290,7 @@ func TestRecovery(t *testing.T) {
 	expect(t, judge(t, ls, "time_to_90(fault='crash') < 1s && goodput_lost(fault='crash') < 10 && dip(fault='crash') < 0.2", "", ""), v1alpha1.VerdictHolds, "throughput did not fall")
 	expect(t, judge(t, ls, "dip(fault='crash') < 0.1", "", ""), v1alpha1.VerdictInconclusive, "the least that could have been seen is 12%")
 	expect(t, judge(t, ls, "time_to_90(fault='crash') < 200ms", "", ""), v1alpha1.VerdictInconclusive, "a fall to 90% is seen that lasts 0.4 s")
-	// None dipped, and noise would have hidden much; or nobody knows.
+	// None dipped, and noise would have hidden much; or it is not known.
 	for words, r := range map[string]results.Recovery{
 		"the least dip that could have been seen is 60%": {LeastDip: 0.6},
 		"did not keep which dip could have been seen":    {},

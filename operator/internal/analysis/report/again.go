@@ -61,8 +61,8 @@ func runAgain(e results.Experiment) again {
 	return again{command: "kubectl assay run -f " + name + ".yaml --wait", note: note, spec: string(text)}
 }
 
-// shellWord is a name as one word of a shell's command, whatever a bundle of somebody else has for
-// a name.
+// shellWord is a name as one word of a shell's command, whatever a bundle of a stranger has for a
+// name.
 func shellWord(name string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// What the manager accepts of a client's report, verify accepts of the trial, and the reverse. A
+// A report of a client that the manager accepts, verify accepts of the trial, and the reverse. A
 // report without a timeline was accepted by the one and refused by the other, and a timeline that
 // contradicts the counters the other way round.
 func TestTheClusterAndVerifyAcceptTheSame(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTheClusterAndVerifyAcceptTheSame(t *testing.T) {
 				if trial.Latency, err = merged.Latency.Encode(); err != nil {
 					t.Fatal(err)
 				}
-			} else { // as somebody would forge it
+			} else { // as a forger would write it
 				h := histogramOf(t, client.Latency)
 				trial.Summary = results.Summarize(client.Counters, h, time.Duration(client.MeasureNanos))
 				for _, o := range client.Operations {

@@ -19,7 +19,7 @@ type balanceSum struct {
 }
 
 // add takes in the pods of one part of a trial, of all of which it is known what they used. One pod
-// alone is balanced with nobody.
+// alone is balanced with no other.
 func (s *balanceSum) add(pods []results.Pod, measureNanos int64) {
 	if len(pods) < 2 {
 		return
@@ -75,7 +75,7 @@ func coresByBin(pods []results.Pod, measureNanos int64) [][]float64 {
 	return bins
 }
 
-// toMean are the values of all bins, each by the mean of its bin. Of a bin in which nobody did
+// toMean are the values of all bins, each by the mean of its bin. In a bin in which no pod did
 // anything, all are 1.
 func toMean(bins [][]float64) []float64 {
 	var shares []float64

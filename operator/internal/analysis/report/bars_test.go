@@ -89,9 +89,9 @@ func TestBarsOfNamedVariants(t *testing.T) {
 	}
 }
 
-// Curves show an axis of numbers; bars beside them would say the same twice. Of very many points
-// the first are drawn, and the page says so.
-// Bars of 150 tx/s beside the paper's 21,919 could not be seen.
+// Curves show an axis of numbers; bars beside them would say the same twice. If there are very many
+// points, the first are drawn, and the page says so. Bars of 150 tx/s beside the paper's 21,919
+// could not be seen.
 func TestPaperOfAnotherOrderHasItsOwnBars(t *testing.T) {
 	for name, tc := range map[string]struct {
 		paper float64 // ktx/s; 1 is measured

@@ -10,7 +10,7 @@ import (
 
 // Beside is a number of the source and what was measured for it.
 type Beside struct {
-	// What is compared: a point with a metric, or a claim.
+	// It is what is compared: a point with a metric, or a claim.
 	At, What string
 	// Paper, Measured with its spread, and Ratio of the two, as tables have them.
 	Paper, Measured, Ratio string

@@ -1,10 +1,11 @@
 // Package report puts an experiment's results together (Build, Fit) and shows them (Text, Markdown,
 // HTML, CSV).
 //
-// Build is pure: it takes the time as a parameter and reads nothing. What is shown is written for a
-// reader who doubts it: verdicts first, every number with its unit, its n and how far its trials
-// are apart (meanCell), no more digits than that supports, the paper's value beside it, the trials
-// that are not in the averages with their reasons, and what was left out.
+// Build is pure: it takes the time as a parameter and reads nothing. The page is written for a
+// reader who doubts it. Verdicts come first. Every number has its unit, its n and how far its
+// trials are apart (meanCell), and no more digits than that supports. The paper's value stands
+// beside it. The page has the trials that are not in the averages with their reasons, and what was
+// left out.
 package report
 
 import (
@@ -24,10 +25,10 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Build puts together what an experiment comes to by now: the trials that are done (lines, in any
-// order), their aggregates at every point of the axes, and the verdicts, with the experiment's
-// profile applied. exp is the object as it is in the cluster; systems are those that it runs, by
-// name.
+// Build puts together what an experiment comes to by now. That is the trials that are done (lines,
+// in any order), their aggregates at every point of the axes, and the verdicts, with the
+// experiment's profile applied. The argument exp is the object as it is in the cluster; systems are
+// those that it runs, by name.
 func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axes []results.Axis, lines []results.TrialLine, now time.Time) results.Experiment {
 	spec := plan.ApplyProfile(exp.Spec)
 	lines = slices.Clone(lines)
@@ -106,8 +107,8 @@ func source(s *v1alpha1.Source) map[string]string {
 	return m
 }
 
-// everyPoint adds the points that have no trial, so that nobody takes a table for complete that is
-// not. The last axis moves fastest, as in a plan.
+// everyPoint adds the points that have no trial, so that no reader believes that the table is
+// complete. The last axis moves fastest, as in a plan.
 func everyPoint(axes []results.Axis, run []results.PointResult) []results.PointResult {
 	total := 1
 	for _, a := range axes {
@@ -170,7 +171,8 @@ func JudgeAt(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results
 	return judged
 }
 
-// reported turns the paper's curves into numbers. A value that is none is left out and named.
+// reported turns the paper's curves into numbers. A value that is not a number is left out and
+// named.
 func reported(series []v1alpha1.ReportedSeries) (out []results.ReportedSeries, leftOut []string) {
 	for _, s := range series {
 		r := results.ReportedSeries{Name: s.Name, Metric: s.Metric, Unit: s.Unit, Axis: s.Axis, Note: s.Note, Measurement: s.Measurement}
@@ -202,7 +204,7 @@ func reported(series []v1alpha1.ReportedSeries) (out []results.ReportedSeries, l
 	return out, leftOut
 }
 
-// Fit encodes results so that they fit, for a ConfigMap. What does not fit is left out in this
+// Fit encodes results so that they fit, for a ConfigMap. Lines that do not fit are left out in this
 // order and named in LeftOut: the lines of trials that succeeded, then all lines. Both are in the
 // ConfigMaps of the trials; verdicts and aggregates always stay. It fails when not even they fit.
 func Fit(e results.Experiment, fits func(encoded []byte) bool) ([]byte, error) {

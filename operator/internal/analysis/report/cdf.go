@@ -14,9 +14,9 @@ import (
 // mostCDFs is how many plots of distributions a page has.
 const mostCDFs = 12
 
-// distributions draws the latencies' distributions: a plot for each value of the axis that is a
-// number, with a curve for each variant there; one plot, or more when there are too many points for
-// one, where no axis is a number.
+// distributions draws the latencies' distributions. There is a plot for each value of the axis that
+// is a number, with a curve for each variant there. Where no axis is a number there is one plot, or
+// more when there are too many points for one.
 func distributions(e results.Experiment) (plots []htmlPlot, note string) {
 	axis, ok := numericAxis(e)
 	groups := map[string][]results.PointLatency{}

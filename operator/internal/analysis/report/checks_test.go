@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What the System's checks say is shown of every trial, also of those that are excluded.
+// The verdicts of the System's checks are shown of every trial, also of those that are excluded.
 func TestReportsSayWhatChecksSay(t *testing.T) {
 	e := results.Experiment{
 		Name: "e", Axes: []results.Axis{{Name: "clients"}},

@@ -41,7 +41,7 @@ func TestReportsNameCollectedFiles(t *testing.T) {
 	}
 }
 
-// Of a trial with many traces the first are named, and the others counted.
+// If a trial has many traces, the first are named, and the others counted.
 func TestManyCollectedFilesAreCounted(t *testing.T) {
 	files := map[string]int64{}
 	for _, digit := range "0123456789" {

@@ -62,10 +62,11 @@ type DifferentOrigin struct{ What, A, B string }
 // comparedMetrics are what is compared at each point.
 var comparedMetrics = []string{stats.Throughput, stats.MeanLatency, stats.P99Latency}
 
-// Compare puts the points of two groups of runs side by side; between is the standard deviation of
-// runs by their mean, which is used where each group has one run (stats.CompareRuns). Points are
-// the same when all axes with more than one value in either experiment have the same value; an axis
-// with one value in each is part of what the experiments are, and is noted where it differs.
+// Compare puts the points of two groups of runs side by side. The argument between is the standard
+// deviation of runs by their mean, which is used where each group has one run (stats.CompareRuns).
+// Points are the same when all axes with more than one value in either experiment have the same
+// value. An axis with one value in each is part of what the experiments are, and is noted where it
+// differs.
 func Compare(runsA, runsB []results.Experiment, between float64) Comparison {
 	a, b := runsA[0], runsB[0]
 	c := Comparison{A: a, B: b, RunsA: len(runsA), RunsB: len(runsB), Between: between}
@@ -315,8 +316,8 @@ func differentOrigins(a, b results.Experiment) []DifferentOrigin {
 }
 
 // networkDiffers is by how much the measured round trips of two regions may differ and still count
-// as the same: 5%, and 0.5 ms besides, since they are the least of a few probes on pods that share
-// their machine.
+// as the same. It is 5%, and 0.5 ms besides, since they are the least of a few probes on pods that
+// share their machine.
 func networkDiffers(x, y float64) bool { return max(x, y)-min(x, y) > 0.5+0.05*min(x, y) }
 
 // differentNetworks lists the pairs of regions between which, with the same asked, other round

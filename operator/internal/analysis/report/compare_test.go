@@ -106,8 +106,8 @@ func ordered(order string, means func(place int) float64) (a, b []results.Experi
 	return a, b
 }
 
-// Runs of one side that all came before the other were compared as if they had alternated: of
-// identical versions on machines that wander by 1% from run to run, 26% and 48% differed.
+// Runs of one side that all came before the other were compared as if they had alternated. Then 26%
+// and 48% of identical versions differed, on machines that wander by 1% from run to run.
 func TestCompareKnowsTheOrderOfRuns(t *testing.T) {
 	for order, tc := range map[string]struct {
 		review, most float64 // shares of identical versions that differ
@@ -205,9 +205,9 @@ func (b testbed) runs(n, trials int) []results.Experiment {
 	return all
 }
 
-// Trials of a run were taken for independent draws of what differs between runs: two runs of one
-// system were different in 11, 36 and 62% of comparisons with 3, 5 and 10 trials of each point. At
-// most 5% may be; of 300 comparisons 24 are allowed, which 5% exceed in 1% of all draws.
+// Trials of a run counted as independent draws of what differs between runs. Two runs of one system
+// were different in 11, 36 and 62% of comparisons with 3, 5 and 10 trials of each point. At most 5%
+// may be; of 300 comparisons 24 are allowed, which 5% exceed in 1% of all draws.
 func TestCompareRunsOfTheSame(t *testing.T) {
 	b := testbed{rand.New(rand.NewPCG(2026, 14))}
 	const comparisons, allowed = 300, 24

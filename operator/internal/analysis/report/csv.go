@@ -16,15 +16,16 @@ var unitOf = map[string]string{
 	stats.MeanLatency: "ms", stats.P50Latency: "ms", stats.P90Latency: "ms", stats.P95Latency: "ms", stats.P99Latency: "ms", stats.P999Latency: "ms",
 }
 
-// CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the
-// mean, standard deviation, least and greatest value, the 95% interval of the mean, and what the
-// paper reports. Numbers are not rounded. What does not exist is empty: everything without a valid
-// trial, deviation and interval with one. Then the median with the two trials that enclose it, and
-// with what probability (stats.Median), where the lines of the trials are in the results. Then the
-// requests of the valid trials, all that ended or were never sent, and of these the errors,
-// timeouts, unsent and given up; empty where clients do not report them; and of a closed loop the
-// mean share of the clients' time that is in the numbers, which is 1 by Little's law. Measurements
-// come after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
+// CSV writes a line for each point: its coordinates, the trials by outcome, and each metric. A
+// metric has the mean, standard deviation, least and greatest value, the 95% interval of the mean,
+// and what the paper reports. Numbers are not rounded. Missing values are empty: everything without
+// a valid trial, deviation and interval with one. Then the median with the two trials that enclose
+// it, and with what probability (stats.Median), where the lines of the trials are in the results.
+// Then come the requests of the valid trials, all that ended or were never sent, and of these the
+// errors, timeouts, unsent and given up. They are empty where clients do not report them. For a
+// closed loop the last is the mean share of the clients' time that is in the numbers, which is 1 by
+// Little's law. Measurements come after, with the number of trials that have them; NotMeasured:
+// valid trials, and none has it.
 func CSV(w io.Writer, e results.Experiment) error {
 	out := newCSV(w)
 	header := []string{"point"}

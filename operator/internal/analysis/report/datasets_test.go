@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What data the trials began with, and what it cost, is shown once for each data set.
+// The data that the trials began with, and what they cost, are shown once for each data set.
 func TestReportsSayWhatDataCost(t *testing.T) {
 	set := func(digest string, copies int32, fastest, slowest float64) []results.Dataset {
 		return []results.Dataset{{

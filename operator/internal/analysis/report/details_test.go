@@ -170,7 +170,7 @@ func TestMarksOfResetsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// What Chaos Mesh did is named by its own words, in the table and at the marks.
+// The faults of Chaos Mesh are named by its own words, in the table and at the marks.
 func TestWhatChaosMeshDidIsNamed(t *testing.T) {
 	const object = "NetworkChaos partition"
 	timeline := results.NewTimeline(-1000, 30)

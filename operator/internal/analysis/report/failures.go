@@ -228,11 +228,12 @@ func failureNotes(e results.Experiment) []string {
 }
 
 // unevenLevel is the P below which trials are left out at one value of an axis more or less often
-// than at the others; it is divided by the number of values.
+// than at the others. It is divided by the number of values.
 const unevenLevel = 0.05
 
 // unevenExclusions names the values of an axis at which trials are left out more or less often than
-// at the others, by Fisher's exact test: what leaves them out then depends on what is compared.
+// at the others, by Fisher's exact test. The reason for leaving them out then depends on what is
+// compared.
 func unevenExclusions(e results.Experiment) []string {
 	var notes []string
 	for _, a := range e.Axes {

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Errors, timeouts, requests that were never sent, and trials that do not count were in no table: a
+// Errors, timeouts, requests that were never sent, and trials that do not count were in no table. A
 // point with 2% of timeouts had the p99 of the rest, and five valid trials of nine were "n=5".
 func TestFailuresAreInSight(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
@@ -86,8 +86,8 @@ func TestFailuresAreInSight(t *testing.T) {
 	}
 }
 
-// What clients say of their whole run was shown as if it were of the window.
-// A script's table may have rates alone. How many requests there were is not known then, and not 0.
+// Numbers of the clients' whole run were shown as if they were of the window. A script's table may
+// have rates alone. How many requests there were is not known then, and not 0.
 func TestRequestsThatAScriptDoesNotCount(t *testing.T) {
 	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Outcome: stats.Succeeded, Throughput: 100, Script: "e-0"}}}
 	e.Points = stats.Points(e.Trials)

@@ -16,11 +16,11 @@ func Imported(e results.Experiment) bool {
 	return slices.ContainsFunc(e.Trials, func(l results.TrialLine) bool { return l.Imported != nil })
 }
 
-// unjudged is what nobody knows of trials that were measured elsewhere.
+// unjudged is what is not known of trials that were measured elsewhere.
 const unjudged = "the trials were measured elsewhere: whether they are valid was not judged, and their faults, clocks, disturbances, machines and order are not known"
 
-// whatRanOf is what ran, relative to the source. Nobody knows the size of what was measured
-// elsewhere, so its verdicts are neither Reproduced nor Replicated.
+// whatRanOf is what ran, relative to the source. The size of what was measured elsewhere is not
+// known, so its verdicts are neither Reproduced nor Replicated.
 func whatRanOf(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec, lines []results.TrialLine) *results.Fidelity {
 	f := fidelity.Of(spec, systems)
 	if Imported(results.Experiment{Trials: lines}) {
@@ -72,7 +72,8 @@ func importedFrom(e results.Experiment) string {
 	return strings.Join(parts, "; ")
 }
 
-// reading is how to read a table or a figure. Nobody judged whether imported trials are valid.
+// reading is how to read a table or a figure. Assay did not judge whether imported trials are
+// valid.
 func (p page) reading(legend string) string {
 	if !p.imported {
 		return legend

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The source's own program without a profile makes a verdict Reproduced. What was measured
-// elsewhere does not, since nobody knows at which size it was.
+// The source's own program without a profile makes a verdict Reproduced. A result that was measured
+// elsewhere does not, since it is not known at which size it was.
 func TestImportedTrialsAreOfUnknownSize(t *testing.T) {
 	spec := v1alpha1.ExperimentSpec{
 		Source:  &v1alpha1.Source{Title: "A paper", Systems: []v1alpha1.SourceSystem{{Name: "etcd"}}},

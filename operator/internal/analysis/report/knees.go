@@ -16,7 +16,7 @@ import (
 
 // loadAxis is the axis along which load grows: the number of clients, the rate of an open loop, or
 // named points that set the number of clients. Only along such an axis has a curve of latency over
-// throughput a knee. Of several it is the one that the plots are over.
+// throughput a knee. If there are several, it is the one that the plots are over.
 func loadAxis(e results.Experiment) (string, bool) {
 	if axis, ok := numericAxis(e); ok && isLoad(e, axis) {
 		return axis, true
@@ -147,9 +147,9 @@ type countedLoad struct {
 	queueGrows bool
 }
 
-// loadOf counts the load of a point. The nominal rate is not what arrives: of 10 requests a second
-// at random, 20 s have 200 give or take 14, so that a system that keeps up would not sustain them
-// in a fifth of experiments.
+// loadOf counts the load of a point. The nominal rate is not what arrives. At 10 requests a second
+// at random, 20 s have 200 give or take 14. So a system that keeps up would not sustain them in a
+// fifth of experiments.
 func loadOf(e results.Experiment, p results.PointResult) countedLoad {
 	var rates, left []float64
 	for _, l := range e.Trials {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// What Fit says of the lines that it leaves out.
+// Fit says this of the lines that it leaves out.
 const (
 	withoutSucceeded = "the lines of trials that succeeded: see the trials' own results"
 	withoutLines     = "the lines of all trials: see the trials' own results"

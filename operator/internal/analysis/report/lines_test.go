@@ -27,7 +27,7 @@ func ownResults(l results.TrialLine) results.Trial {
 	return t
 }
 
-// Of large experiments lines do not fit into the results. Reports then had nothing of their trials:
+// Lines of large experiments do not fit into the results. Reports then had nothing of their trials:
 // no faults, no recovery, no table of them, though their own results are there.
 func TestLinesThatDidNotFitAreMadeAgain(t *testing.T) {
 	whole := build()

@@ -7,7 +7,7 @@ import (
 
 // Curves are told apart by the shape of their dots or by their dashes, and by colour besides: a
 // report must be legible in greyscale print. The page's style gives the classes c0, c1, ... their
-// colours, those of Okabe and Ito, which people with any colour vision can tell apart; in a dark
+// colours, those of Okabe and Ito, which people with any colour vision can tell apart. In a dark
 // page they are lighter.
 
 // manyCurves is how many curves can be told apart.

@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// paused is a trial with a window of 4 s after a second of warm-up: so many transactions in each
-// bin of 100 ms, and none between a pause, which two pods confirm some milliseconds after its
-// second, and its end one second later. Each transaction takes 5 ms.
+// paused is a trial with a window of 4 s after a second of warm-up. It has so many transactions in
+// each bin of 100 ms, and none in a pause. Two pods confirm the pause some milliseconds after its
+// second, and it ends one second later. Each transaction takes 5 ms.
 func paused(t *testing.T, name string, perBin int64, late float64) results.Trial {
 	t.Helper()
 	line := results.NewTimeline(-1000, 60)

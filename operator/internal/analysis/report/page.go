@@ -260,9 +260,10 @@ func notANumber(s string) bool {
 	return err != nil
 }
 
-// meanCell writes what trials come to, as the artifacts of ELECT and DMTree do: one its value, two
-// to four the mean with the minimum and the maximum, five and more the mean with the half-width of
-// its interval. The decimals are those that the half-width, or half of the span, supports.
+// meanCell writes what trials come to, as the artifacts of ELECT and DMTree do. One trial has its
+// value, two to four the mean with the minimum and the maximum. Five and more have the mean with
+// the half-width of its interval. The decimals are those that the half-width, or half of the span,
+// supports.
 func meanCell(a results.Aggregate, scale float64) string {
 	if a.N == 0 {
 		return "-"

@@ -47,7 +47,7 @@ func paperValue(e results.Experiment, metric string, coordinates map[string]stri
 	return 0, false
 }
 
-// paperBetween is the paper's value at a point that it does not report: on the straight line
+// paperBetween is the paper's value at a point that it does not report. It is on the straight line
 // between the two that it reports on either side, of an axis of numbers. False: it reports the
 // point, or nothing on one side. It is for tables only: no verdict reads it.
 func paperBetween(e results.Experiment, metric string, coordinates map[string]string) (float64, bool) {

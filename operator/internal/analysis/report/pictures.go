@@ -89,7 +89,7 @@ type namedPlot struct {
 const longestName = 80
 
 // fileName turns a title into what every shell and file system takes: lower-case letters, digits,
-// and a hyphen for anything else. What is in brackets is left out.
+// and a hyphen for anything else. The part in brackets is left out.
 func fileName(title string) string {
 	title, _, _ = strings.Cut(title, " (")
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })

@@ -186,8 +186,8 @@ func TestLegends(t *testing.T) {
 	}
 }
 
-// Where the greatest value of an axis that had a valid trial was 0, places in the frame were
-// 0/0, which no picture can be made of, and values below 0 were all drawn at 0.
+// Where the greatest value of an axis that had a valid trial was 0, places in the frame were 0/0,
+// which no picture can be made of. Values below 0 were all drawn at 0.
 func TestAxesWithoutValuesAboveZero(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values     []string // of the axis; the last one has no valid trial

@@ -173,7 +173,7 @@ func (p PooledEffects) lead() string {
 	return text
 }
 
-// tables are the sites and the effects. What is long comes last, so that a narrow page shows the
+// tables are the sites and the effects. The long columns come last, so that a narrow page shows the
 // numbers.
 func (p PooledEffects) tables() (sites, effects table) {
 	sites.columns = []column{{"site", true}, {"experiment", false}, {"began", false}, {"CPU", false}, {"nodes", false}, {"UID", false}}

@@ -7,9 +7,10 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Power says of each claim that is judged how probable it is that n repetitions support it
-// if the paper's curves hold, and trials deviate by a share of their mean. Where the curves do not
-// have what a claim reads, it holds by a share, effect. The spec has its profile applied.
+// Power says of each claim that is judged how probable it is that n repetitions support it. It
+// assumes that the paper's curves hold, and trials deviate by a share of their mean. Where the
+// curves do not have what a claim reads, it holds by a share, effect. The spec has its profile
+// applied.
 func Power(spec v1alpha1.ExperimentSpec, axes []results.Axis, n int, deviation, effect float64) []claims.Power {
 	judged, points, paper := simulated(spec, axes)
 	return claims.PowerOf(judged, points, paper, n, deviation, effect)

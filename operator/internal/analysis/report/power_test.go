@@ -18,9 +18,9 @@ import (
 )
 
 // orderHolds simulates how often n trials for each point show the order of failure-fp's peaks, with
-// nothing of package stats: normal trials of the reported curves, and Student's interval of each
-// difference of the greatest means. Pooled: one relative variance is known from all points, as it
-// is at best with rounds as blocks; else Welch's, from the trials of the two points.
+// nothing of package stats. It takes normal trials of the reported curves, and Student's interval
+// of each difference of the greatest means. Pooled: one relative variance is known from all points,
+// as it is at best with rounds as blocks; else Welch's, from the trials of the two points.
 func orderHolds(curves [][]float64, n int, deviation float64, pooled bool) float64 {
 	const experiments = 4000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -61,10 +61,9 @@ func orderHolds(curves [][]float64, n int, deviation float64, pooled bool) float
 	return float64(holds) / experiments
 }
 
-// The power of the order of failure-fp's peaks with three repetitions lies between that of a judge
-// who knows each variance from its own three trials, and of one who knows one variance from all
-// points and takes no other point for the peak, give or take 3 points: three standard errors of
-// ours.
+// The power of the order of failure-fp's peaks with three repetitions lies between those of two
+// judges. One knows each variance from its own three trials. The other knows one variance from all
+// points and takes no other point for the peak. We allow 3 points: three standard errors of ours.
 func TestPowerOfFailureFP(t *testing.T) {
 	b, err := os.ReadFile("../../../../experiments/failure-fp.yaml")
 	if err != nil {

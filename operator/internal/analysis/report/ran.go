@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// titleOf names what ran before the source, so that nobody takes the one for the other.
+// titleOf names what ran before the source, so that no reader confuses them.
 func titleOf(e results.Experiment) string {
 	source := strings.TrimSuffix(fmt.Sprintf("%s, %s", e.Source["title"], e.Source["section"]), ", ")
 	switch {

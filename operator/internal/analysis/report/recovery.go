@@ -134,9 +134,9 @@ func medianSpan(xs []float64, decimals int) string {
 	return fmt.Sprintf("%s (%s to %s)", middle, stats.Fixed(xs[0], decimals), stats.Fixed(xs[len(xs)-1], decimals))
 }
 
-// backSpan is medianSpan of times that are known to lie between the one and the other. What is k-th
-// in their order lies between the k-th of the ones and the k-th of the others, each sorted by
-// itself; where these differ, it is longer than the one.
+// backSpan is medianSpan of times that are known to lie between the one and the other. The k-th in
+// their order lies between the k-th of the ones and the k-th of the others, each sorted by itself.
+// Where these differ, it is longer than the one.
 func backSpan(least, most []float64) string {
 	if len(least) == 0 {
 		return "-"
@@ -164,8 +164,8 @@ const recoveryLegend = "After the instant at which the fault was confirmed in th
 	"Where throughput was not back when the data ended, it took longer than the time until then, and what that may make longer is shown with >."
 
 // RecoveryCSV writes a line for each time of each fault in each valid trial. Numbers are not
-// rounded; what does not exist is empty. recovered_ms is, where recovered is false, a lower bound:
-// the end of the data; confirmed_ms of a reset is when it began, and of what Chaos Mesh does when
+// rounded; missing values are empty. Where recovered is false, recovered_ms is a lower bound: the
+// end of the data. The confirmed_ms of a reset is when it began, and of what Chaos Mesh does when
 // that was asked for. An experiment without such faults gives the header alone.
 func RecoveryCSV(w io.Writer, e results.Experiment) error {
 	out := newCSV(w)

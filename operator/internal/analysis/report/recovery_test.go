@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// flapping is a trial with so many times of a fault, as it says of itself, and its line, as the
+// flapping is a trial with so many times of a fault, as it says of itself. Its line is as the
 // controller makes it of the trial's status: the first 16 times, without what a status has no room
 // for.
 func flapping(times int) (results.Trial, results.TrialLine) {

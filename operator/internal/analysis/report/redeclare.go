@@ -9,9 +9,9 @@ import (
 )
 
 // Redeclare gives results the figures of another spec, with its profile applied: figures change no
-// trial, and so may be declared when all trials are over. What the figures stack is taken over with
-// them: measurements of counters that these results lack, from drivers, the counters of each
-// trial's clients, and the paper's series of measurements.
+// trial, and so may be declared when all trials are over. Measurements that the figures stack are
+// taken over with them. They are those of counters that these results lack, from drivers, the
+// counters of each trial's clients, and the paper's series of measurements.
 func Redeclare(e *results.Experiment, spec v1alpha1.ExperimentSpec, drivers map[string]map[string]float64) {
 	e.Figures = FiguresOf(spec)
 	e.Measurements, e.Trials = slices.Clone(e.Measurements), slices.Clone(e.Trials)

@@ -352,7 +352,7 @@ func TestFitLeavesTrialsOut(t *testing.T) {
 	}
 }
 
-// What users write ends up in the page as text: in names, statements, messages and in the labels of
+// Text of users ends up in the page as text: in names, statements, messages and in the labels of
 // curves.
 func TestHTMLEscapes(t *testing.T) {
 	const evil = `<script>alert("x")</script>`

@@ -11,7 +11,7 @@ import (
 )
 
 // sealedFacts say whether the claims are those of before the first trial, what has changed since,
-// and how often somebody may have looked at verdicts before the end.
+// and how often the authors may have looked at verdicts before the end.
 func sealedFacts(e results.Experiment) (facts []string) {
 	if s := e.Seal; s != nil {
 		switch {
@@ -36,9 +36,9 @@ func changesOf(all []results.SealChange) (said []string) {
 	return said
 }
 
-// looks are the occasions on which somebody saw verdicts and could still do something about them,
-// as far as they left a trace. Verdicts after each trial are shown to everybody who may read the
-// experiment: nobody knows who did.
+// looks are the occasions on which the authors saw verdicts and could still do something about
+// them, as far as they left a trace. Verdicts after each trial are shown to everybody who may read
+// the experiment: it is not known who did.
 func looks(e results.Experiment) (said []string) {
 	add := func(n int, one, many string) {
 		switch {

@@ -36,9 +36,9 @@ type markKey struct {
 	object string
 }
 
-// begins is when a fault's action took effect: of a reset when it began, since its confirmation is
-// that the machine came back; of what Chaos Mesh does or undoes when that was asked for, since it
-// says so up to some seconds after it.
+// begins is when a fault's action took effect. For a reset it is when it began, since its
+// confirmation is that the machine came back. For what Chaos Mesh does or undoes it is when that
+// was asked for, since it says so up to some seconds after it.
 func begins(f results.FaultRecord) float64 {
 	if timeline.Kind(f.Kind).ConfirmedLate() {
 		return f.StartedMillis
@@ -86,9 +86,9 @@ func timeOf(id string) int {
 	return 1
 }
 
-// The widths of bins over time, and what decides between them: no more bins than a plot of this
-// size can show, and, up to half a second, enough transactions in a bin that the line shows the
-// system and not how its commits fall into bins.
+// The widths of bins over time, and what decides between them. There are only as many bins as a
+// plot of this size can show. Up to half a second, a bin has enough transactions that the line
+// shows the system and not how its commits fall into bins.
 var binWidths = []int64{100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000}
 
 const (

@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// mostSessions are shown of a script. What took longest, failed or ended the run is among them.
+// mostSessions are shown of a script. The longest sessions, and those that failed or ended the run,
+// are among them.
 const mostSessions = 80
 
 // sessionsLegend says how to read the table.

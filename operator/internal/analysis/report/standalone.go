@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// standaloneText is the font of a picture in a file of its own: what is likely to be there, since a
+// standaloneText is the font of a picture in a file of its own. It is likely to be there, since a
 // file cannot ask the system for its own font as a page does.
 const standaloneText = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 

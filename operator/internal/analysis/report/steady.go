@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// intoLines gives each trial's line what its own results say of it. Of recoveries a line has what
-// fits into the trial's status: those of the first times, without kind, instant, throughput before
-// and cautions.
+// intoLines gives each trial's line what its own results say of it. A line has those recoveries
+// that fit into the trial's status: those of the first times, without kind, instant, throughput
+// before and cautions.
 func (d *Details) intoLines(e *results.Experiment) {
 	e.Trials = slices.Clone(e.Trials)
 	for i, l := range e.Trials {

@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// timed is a trial of build with a window of 20 s after a warm-up of 2 s, in which so many
-// transactions are committed in each bin of the window, at a latency in ms.
+// timed is a trial of build with a window of 20 s after a warm-up of 2 s. So many transactions are
+// committed in each bin of the window, at a latency in ms.
 func timed(name string, committed func(bin int) int64, latency func(bin int) float64) results.Trial {
 	t := results.NewTimeline(-2000, 230)
 	for i := range t.Committed {

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/text/printable"
 )
 
-// Anyone who opens a bundle of somebody else must not have his terminal, his browser, his
-// spreadsheet or his shell do what is written in it.
+// A bundle of a stranger must not have the terminal, the browser, the spreadsheet or the shell of
+// its reader do what is written in it.
 func TestTextOfStrangersDoesNotAct(t *testing.T) {
 	const payload = "\x1b]0;owned\x07\u009b2J<img src=x onerror=alert(1)></text><script>alert(1)</script>$(touch owned)`\r"
 	keep := map[string]bool{} // words that the report itself compares

@@ -11,9 +11,9 @@ import (
 )
 
 // pageStyle is how a page and the pictures in it look: in light, in dark and in print. A rule for
-// what is in a picture begins with svg; pictures in files of their own get what these rules come to
-// on a light page (Pictures), so that they are written as single classes (svg .dot), and in the
-// order in which they override each other.
+// what is in a picture begins with svg. Pictures in files of their own get what these rules come to
+// on a light page (Pictures). So they are written as single classes (svg .dot), and in the order in
+// which they override each other.
 const pageStyle = `:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #555; --rule: #ddd; --grid: #e5e5e5; --shade: #00000012; --mark: #333;
   --good: #005a9c; --bad: #b03a00; --open: #5f5f5f; --band: #dcdcdc; --fade: #00000038;
   --c0: #1f7dda; --c1: #cf5a0d; --c2: #135e41; --c3: #c24fa3; --c4: #9d7a4f; --c5: #287583; --c6: #000; --c7: #6b5200; }
@@ -55,7 +55,7 @@ svg .spread { fill: var(--mark); fill-opacity: 0.15; }
 dt { float: left; clear: left; width: 9em; color: var(--soft); } dd { margin-left: 9.5em; overflow-wrap: anywhere; }
 ` + strip.Style
 
-// What the rules for pictures come to on a light and on a dark page.
+// These are what the rules for pictures come to on a light and on a dark page.
 var (
 	lightStyle = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle, "") })
 	darkStyle  = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle, "@media (prefers-color-scheme: dark)") })

@@ -154,8 +154,8 @@ const verdictWidth = len("NotReproduced")
 // preliminary stands above the verdicts of an experiment that still runs.
 const preliminary = "Preliminary: the experiment still runs, and each verdict may change."
 
-// verdict pads a verdict and colours it: green where it supports the claim, red where it refutes
-// it, yellow where nothing is decided, or grey for one that was not evaluated.
+// verdict pads a verdict and colours it. It is green where it supports the claim, red where it
+// refutes it, yellow where nothing is decided, and grey for one that was not evaluated.
 func verdict(v string, color bool) string {
 	padded := fmt.Sprintf("%-*s", verdictWidth, v)
 	if !color {

@@ -10,8 +10,8 @@ import (
 )
 
 // TrialCSV writes a line for each trial in the order in which they ran, valid or not. Numbers are
-// not rounded; what does not exist is empty: the numbers of a trial that does not count, and what
-// could not be checked of its window (unchecked says why).
+// not rounded; missing values are empty. These are the numbers of a trial that does not count, and
+// what could not be checked of its window (unchecked says why).
 func TrialCSV(w io.Writer, e results.Experiment) error {
 	out := newCSV(w)
 	header := []string{"trial", "point"}

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What a trial's line does not have was once written as 0: percentiles and counts of results that
-// were imported from tables of throughput and mean latency.
+// A value that a trial's line does not have was once written as 0: percentiles and counts of
+// results that were imported from tables of throughput and mean latency.
 func TestTrialsWithoutNumbers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		line      results.TrialLine

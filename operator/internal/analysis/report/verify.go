@@ -35,11 +35,11 @@ func (v *Verified) differs(format string, args ...any) {
 // transaction a second.
 const rounding = 0.000_501
 
-// Verify computes an experiment's results again, from its trials' own results on: the numbers of
-// each trial from its histogram, counters and timeline; its line in the results; the points from
-// the lines; what ran from the spec and its Systems, by name; the verdicts from points, lines, what
-// ran, and the spec with its profile applied. Trials that are not given are taken from their lines,
-// which Notes say.
+// Verify computes an experiment's results again, from its trials' own results on. It computes the
+// numbers of each trial from its histogram, counters and timeline, its line in the results, and the
+// points from the lines. It computes what ran from the spec and its Systems, by name. It computes
+// the verdicts from points, lines, what ran, and the spec with its profile applied. Trials that are
+// not given are taken from their lines, which Notes say.
 func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) Verified {
 	v := Verified{Points: len(e.Points), Claims: len(e.Claims)}
 	trials = results.ByRow(trials)
@@ -342,8 +342,8 @@ func sameOutcome(a, b string) bool {
 	return x == y || x.Supports() && y.Supports() || x.Refutes() && y.Refutes()
 }
 
-// capacities compares what searches are said to have come to with what the trials give. Of a search
-// that was given up the lines do not know it.
+// capacities compares what searches are said to have come to with what the trials give. The lines
+// do not know that a search was given up.
 func (v *Verified) capacities(e results.Experiment, want []results.Capacity) {
 	if len(e.Capacities) != len(want) {
 		v.differs("%d capacities are said, and the spec searches %d", len(e.Capacities), len(want))

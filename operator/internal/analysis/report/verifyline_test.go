@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Whoever took the clients' time out of a line, or made it 1, took a caution out of the verdicts,
-// and verify saw nothing.
+// A forger who took the clients' time out of a line, or made it 1, took a caution out of the
+// verdicts, and verify saw nothing.
 func TestVerifyComparesWhatCautionsRestOn(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	trial := results.Trial{Name: "e-0", Outcome: stats.Succeeded, MeasureNanos: 10e9, CorrectClients: 2, ClosedLoop: &results.ClosedLoop{},

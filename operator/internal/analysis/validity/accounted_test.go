@@ -173,7 +173,7 @@ var negligible = map[string]string{
 }
 
 // Whatever one fact is dropped of what is known of a run that counts, it does not count any more,
-// unless the fact is negligible. What is not known, speaks against a trial.
+// unless the fact is negligible. A fact that is not known speaks against a trial.
 func TestNoFactCanBeMissed(t *testing.T) {
 	whole := eventful(t)
 	if f := Judge(whole); !f.OK() {
@@ -223,8 +223,8 @@ func TestNoFactCanBeMissed(t *testing.T) {
 	}
 }
 
-// each calls do for every fact, with its path and what drops it: an element of a list or map, what
-// a pointer points to, and every value but that of its type that says nothing.
+// each calls do for every fact, with its path and what drops it. Facts are an element of a list or
+// map, what a pointer points to, and every value but that of its type that says nothing.
 func each(v reflect.Value, path string, do func(path string, drop func())) {
 	switch v.Kind() {
 	case reflect.Pointer:

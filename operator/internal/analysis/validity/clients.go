@@ -110,7 +110,7 @@ func exitText(code int) string {
 }
 
 // silence judges whether a client told about no request while others did: its share of the load is
-// missing, or is not known. That nobody told about any is an outcome of its own.
+// missing, or is not known. If no client told about any, that is an outcome of its own.
 func silence(o *Observation) Failure {
 	silent, told := -1, false
 	for i, c := range o.Clients {
@@ -135,7 +135,7 @@ func silence(o *Observation) Failure {
 func generators(o *Observation) Failure { return judgeGenerators(o.Spec(), o.Result.Pods) }
 
 // judgeClients checks that the reports are those of exactly the clients that the trial has, less
-// those that misbehave on purpose: one too many or too few, and every figure is about something
+// those that misbehave on purpose. With one too many or too few, every figure is about something
 // else.
 func judgeClients(spec *v1alpha1.TrialSpec, l *placement.Layout, clients []results.Client, merged results.Merged) Failure {
 	reported := map[int32]results.Client{}

@@ -34,7 +34,7 @@ func judgeClocks(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod 
 	return Failure{}
 }
 
-// judgeBase judges whether all agents went by one clock, which nobody set.
+// judgeBase judges whether all agents went by one clock, which was not set meanwhile.
 func judgeBase(o *Observation) Failure {
 	tolerated := o.Spec().Tolerances.ClockError.OrZero()
 	var first *Pod

@@ -13,11 +13,12 @@ import (
 )
 
 // RecoverLateness is how much later than planned the manager may ask Chaos Mesh to end a fault, or
-// to begin one. What it missed by more, because there was no manager, is not made up for.
+// to begin one. An instant that it missed by more, because there was no manager, is not made up
+// for.
 const RecoverLateness = 2 * time.Second
 
-// faults judges whether every fault happened as planned. What is planned for after the last request
-// changes nothing that is measured.
+// faults judges whether every fault happened as planned. An action that is planned for after the
+// last request changes nothing that is measured.
 func faults(o *Observation) Failure {
 	shardOf := map[string]int{}
 	for i := range o.Pods {
@@ -27,7 +28,7 @@ func faults(o *Observation) Failure {
 }
 
 // outlived reports whether an action was planned for a pod whose process had ended by itself by
-// then: it could not be carried out, and the exit, not the fault, is what the trial does not count
+// then. It could not be carried out, and the exit, not the fault, is what the trial does not count
 // for.
 func outlived(o *Observation, f results.FaultRecord) bool {
 	p := o.Pod(f.Pod)
@@ -91,7 +92,7 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Failure {
 	return Failure{}
 }
 
-// probedCut is how long a cut must last in the window for probes to have been sent into it: every
+// probedCut is how long a cut must last in the window for probes to have been sent into it. Every
 // pod, its processes paused or not, sends one to every other each second.
 const probedCut = 3 * canaryEvery
 

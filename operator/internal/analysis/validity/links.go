@@ -13,7 +13,7 @@ import (
 // may meet a busy moment.
 const fewestLost = 3
 
-// links judges the network of a run: what the agents' shapers did that nobody asked for, and what
+// links judges the network of a run: what the agents' shapers did without being asked, and what
 // canary probes saw. Where nothing was shaped, nothing was asked, and canaries are only recorded.
 func links(o *Observation) Failure {
 	for i := range o.Pods {
@@ -59,12 +59,12 @@ func judgeAgentNetwork(o *Observation, p *Pod) Failure {
 }
 
 // probedAfter is how long after the beginning of the window each pod has probed each other one, and
-// knows what became of that, the probe's own time left out: a second until all had their turn, one
-// until an unanswered probe is lost, one until that is noticed.
+// knows what became of that, the probe's own time left out. It is a second until all had their
+// turn, one until an unanswered probe is lost, and one until that is noticed.
 const probedAfter = 3 * canaryEvery
 
 // judgeProbed says that nothing is known of a pair, if no probe of a window in which one must have
-// been sent was counted. What a pod sees while its own agent carries out faults is counted apart.
+// been sent was counted. Probes of a pod while its own agent carries out faults are counted apart.
 func judgeProbed(o *Observation, v View, faulted bool, longest time.Duration) Failure {
 	long := o.Windows().Measure >= probedAfter+longest+2*shaping.MaxBacklog
 	if !long || faulted || v.Cut() || v.Said.CanarySent > 0 || o.AgentActs(v.From) {

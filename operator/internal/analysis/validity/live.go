@@ -47,7 +47,7 @@ func First(checks []Check, o *Observation) Failure {
 }
 
 // podsEvicted fails as soon as the cluster says that it ends a pod, which takes a while. A pod that
-// is gone without that, somebody has deleted.
+// is gone without that was deleted by a user.
 func podsEvicted(o *Observation) Failure {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Evicted != "" {
@@ -223,8 +223,8 @@ func MissingReport(o *Observation) string {
 		if p.Report == nil || shaped && (p.ReportedAt.Before(o.ProbesOver) || n == nil || !n.Watched) {
 			return p.Name
 		}
-		// What a machine that was reset used before, or a pod before it was replaced, is not known,
-		// and nothing of it is judged.
+		// The use of a machine before it was reset, or of a pod before it was replaced, is not
+		// known, and nothing of it is judged.
 		if !p.Interrupted && (p.Report.Resources == nil || !p.Report.ResetsCounted || len(p.Report.Measured) < len(o.RowWindows) && o.scriptSucceeded()) {
 			return p.Name
 		}

@@ -163,8 +163,8 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 	}
 }
 
-// What speaks against a trial before the start begins with what it has of its pods: a trial that
-// loads asks for nothing else.
+// The checks before the start begin with the trial's pods: a trial that loads asks for nothing
+// else.
 func TestChecksBeforeTheStartBeginWithThePods(t *testing.T) {
 	names := func(checks []Check) (all []string) {
 		for _, c := range checks {

@@ -7,7 +7,7 @@ import (
 )
 
 // LiveFaults are the actions that took effect so far, in the order of the plan: each once, at the
-// first instant of all its pods. Who watches sees them as they happen.
+// first instant of all its pods. A user who watches sees them as they happen.
 func (o *Observation) LiveFaults() []protocol.LiveFault {
 	var faults []protocol.LiveFault
 	at := map[string]int{}

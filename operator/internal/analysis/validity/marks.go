@@ -46,8 +46,8 @@ func (o *Observation) scriptSucceeded() bool {
 	return false
 }
 
-// RowWindows are the parts of a script's run that its rows are about, in the order of the rows. Of
-// a row without a window it is said why. ended is when the script was over.
+// RowWindows are the parts of a script's run that its rows are about, in the order of the rows. It
+// says why a row has no window. The argument ended is when the script was over.
 func RowWindows(script *v1alpha1.Script, rows []v1alpha1.Point, marks []timeline.Mark, ended time.Duration) []results.RowWindow {
 	out := make([]results.RowWindow, len(rows))
 	for i, row := range rows {

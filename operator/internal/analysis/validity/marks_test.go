@@ -54,7 +54,7 @@ func TestWindowsOfRows(t *testing.T) {
 	}
 }
 
-// A disturbance between two rows is in no number.
+// A disturbance between two rows is excluded from all numbers.
 func TestRowsAreJudgedByTheirWindows(t *testing.T) {
 	used := func(stolen float64, seconds float64) results.Resources {
 		late := 0.0

@@ -50,9 +50,9 @@ func (o *Observation) network() *results.Network {
 
 func pairName(a, b string) string { return fmt.Sprintf("%s <-> %s", a, b) }
 
-// link describes a pair: the round trip as the end measured it that is further off; the one-way
-// times from anyone who knows them; the canaries of both. off is in milliseconds; measured is false
-// where no end has measured, or can, since a link is cut.
+// link describes a pair. It has the round trip as the end measured it that is further off, the
+// one-way times from the ends that know them, and the canaries of both. The result off is in
+// milliseconds; measured is false where no end has measured, or can, since a link is cut.
 func (p Pair) link() (link results.Link, off float64, measured bool) {
 	link = results.Link{From: p.A, To: p.B, Out: asked(p.Out), In: asked(p.In), ExpectedMillis: results.Millis(p.Out.Delay + p.In.Delay)}
 	for _, v := range p.Views() {

@@ -13,9 +13,10 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Observation is all that is known of a trial at one moment, as one value: what was asked, what
-// every agent has reported, what became of every fault, and, once they are over, what the clients
-// reported. It is written down as a results.Trial (Describe). Nobody changes it once it is built.
+// Observation is all that is known of a trial at one moment, as one value. It has what was asked,
+// what every agent has reported, what became of every fault, and, once they are over, what the
+// clients reported. It is written down as a results.Trial (Describe). It does not change once it is
+// built.
 type Observation struct {
 	// Trial as read, with every tolerance set.
 	Trial *v1alpha1.Trial
@@ -87,9 +88,11 @@ type Pod struct {
 	// containers will run again; FailedWhy is what the cluster says of it.
 	Exists, HasAddress, Failed bool
 	FailedWhy                  string
-	// Evicted says who ended the pod for the cluster's own needs, and why; empty: nobody did.
+	// Evicted says who ended the pod for the cluster's own needs, and why; empty: it was not
+	// evicted.
 	Evicted string
-	// Deleting: the cluster ends the pod, since somebody deleted or evicted it; or a fault did.
+	// Deleting: the cluster ends the pod, since a user or the cluster deleted or evicted it; or a
+	// fault did.
 	Deleting bool
 	// Terminating: the pod goes or is gone, as planned, and its replacement is not there. Refused
 	// is why a pod of this name has no place in the trial; empty: it has one.

@@ -41,7 +41,7 @@ func evicted(p *corev1.Pod) string {
 	return ""
 }
 
-// PodEnded reports whether a pod is being deleted and no container of it runs: a kubelet reports
+// PodEnded reports whether a pod is being deleted and no container of it runs. A kubelet reports
 // such phases of a pod only when all of its containers have stopped for good (KEP-3329).
 func PodEnded(p *corev1.Pod) bool {
 	return p.DeletionTimestamp != nil && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed)
@@ -118,7 +118,7 @@ func restarted(p *corev1.Pod) string {
 func outOfMemory(p *corev1.Pod) string {
 	for _, c := range p.Status.ContainerStatuses {
 		if !limited(p, c.Name) {
-			continue // then its node was out of memory, whoever took it
+			continue // then its node was out of memory, no matter who took it
 		}
 		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
 			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {

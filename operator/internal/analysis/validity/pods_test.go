@@ -148,7 +148,7 @@ func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	}
 }
 
-// Who ends a pod for the cluster's sake says so before.
+// A program that ends a pod for the cluster's sake says so before.
 func TestEvictionsAreKnown(t *testing.T) {
 	disrupted := func(status corev1.ConditionStatus) corev1.PodStatus {
 		return corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{

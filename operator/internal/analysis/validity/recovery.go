@@ -13,10 +13,10 @@ import (
 // by the hundred, each is over before the next second is.
 const maxRecoveries = 100
 
-// Recoveries measures what each time of each fault did to throughput, from the instant at which the
-// first of its pods confirmed it, or, where that comes later than the fault itself, at which it
-// began. Faults outside of the window are left out: there is nothing before or after them to
-// compare.
+// Recoveries measures what each time of each fault did to throughput. It begins at the instant at
+// which the first of its pods confirmed it, or, where that comes later than the fault itself, at
+// which it began. Faults outside of the window are left out: there is nothing before or after them
+// to compare.
 func Recoveries(t *results.Trial) []results.Recovery {
 	type occurrence struct {
 		fault string

@@ -8,9 +8,9 @@ import (
 )
 
 // replicas judges whether every process of the system lived, but for those that a fault killed, for
-// as long as it mattered: until the first client ended, or the last request. What a replica does
-// after that, such as to die of SIGPIPE when clients are killed one by one, changes nothing that is
-// measured. That the clients themselves lasted for all of the window, ends judges.
+// as long as it mattered. That is until the first client ended, or the last request. Events of a
+// replica after that, such as to die of SIGPIPE when clients are killed one by one, change nothing
+// that is measured. That the clients themselves lasted for all of the window, ends judges.
 func replicas(o *Observation) Failure {
 	over := o.Windows().LastRequest()
 	for i := range o.Pods {

@@ -55,7 +55,8 @@ func resources(o *Observation) Failure {
 }
 
 // judgeResources says which container was held back by its limit, or which node by its hypervisor,
-// for longer than tolerated, or of which pod that is not known. Of several it names the worst.
+// for longer than tolerated, or of which pod that is not known. If there are several, it names the
+// worst.
 func judgeResources(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod string) bool) Failure {
 	throttling, steal := spec.Tolerances.Throttling.OrZero(), spec.Tolerances.Steal.OrZero()
 	least := leastMeasured * ScriptWindow(spec, pods).Seconds()

@@ -67,7 +67,7 @@ func TestComponentsArePlaced(t *testing.T) {
 	}
 }
 
-// Of two systems only one has the component: each trial has what its own system has.
+// Only one of two systems has the component: each trial has what its own system has.
 func TestComponentsOfOneOfTwoSystems(t *testing.T) {
 	systems := map[string]v1alpha1.SystemSpec{"plain": builders.System("plain").Obj().Spec, "tiers": builders.System("tiers").Set(withProxies).Obj().Spec}
 	exp := builders.Experiment("exp").System("plain").Set(func(s *v1alpha1.ExperimentSpec) {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/text/strict"
 )
 
-// DecodeExperiment reads one Experiment from YAML or JSON as the API server would: unknown fields
+// DecodeExperiment reads one Experiment from YAML or JSON as the API server would. Unknown fields
 // are errors, and defaults that a zero value could not be told from (topology.f) are filled in.
 func DecodeExperiment(data []byte) (*v1alpha1.Experiment, error) {
 	var raw map[string]any

@@ -47,9 +47,9 @@ var passing = map[string]bool{
 	v1alpha1.ReasonClockStepped:       true,
 }
 
-// lasting are reasons of the environment's that time alone does not cure: somebody must change the
-// cluster, or the System. spec.retries pays for repeating them. A deadline is among them, since
-// mostly what it waits for would never have come, and since each such trial takes minutes.
+// lasting are reasons of the environment's that time alone does not cure: a user must change the
+// cluster, or the System. Repeating them counts against spec.retries. A deadline is among them,
+// since mostly what it waits for would never have come, and since each such trial takes minutes.
 var lasting = map[string]bool{
 	v1alpha1.ReasonFailed:            true,
 	v1alpha1.ReasonDeadlineExceeded:  true,
@@ -145,7 +145,7 @@ func manner(t *v1alpha1.Trial) string {
 }
 
 // givenUp names the budget that keeps a repetition without a valid trial from being tried again, or
-// nothing. What the latest attempt came to decides which budget pays. Both are sums over trials
+// nothing. The outcome of the latest attempt decides which budget pays. Both are sums over trials
 // that are over, never an instant: anyone who asks again, whenever, gets the same answer.
 func (o observation) givenUp(p *Plan, s Slot) string {
 	switch last := o.latest[s]; {

@@ -159,8 +159,8 @@ func TestDisturbancesAreReported(t *testing.T) {
 	}
 }
 
-// TestDisturbancesSimulation plays random ends against random budgets. What must hold in the end
-// follows from the trials alone.
+// TestDisturbancesSimulation plays random ends against random budgets. The rules for the end follow
+// from the trials alone.
 func TestDisturbancesSimulation(t *testing.T) {
 	reasons := []string{"", "", "", v1alpha1.ReasonCPUStolen, v1alpha1.ReasonFaultLate, v1alpha1.ReasonCPUThrottled, v1alpha1.ReasonReplicaExited}
 	for seed := range uint64(100) {

@@ -13,19 +13,20 @@
 // "system" is the first axis. Every point is a TrialSpec in which nothing is left to decide but
 // number, repetition, attempt, seed and the revision of the System.
 //
-// A parameter's value comes from the last of these that sets it: default of the System, parameters
-// of the experiment, of the system's reference, of the workload, of the profile, of the axes.
+// A parameter's value comes from the last of these that sets it. They are the default of the
+// System, and the parameters of the experiment, of the system's reference, of the workload, of the
+// profile, and of the axes.
 //
 // # Order
 //
 // Trials run one at a time, in rounds. With RandomizedInterleaved, round r holds repetition r of
-// every point, in an order that is a permutation of its own (Fisher-Yates on splitmix64, started
-// with the first 8 bytes of SHA-256 of "order", seed and r). With Sequential, round r holds all
-// repetitions of point r, in order. A round first attempts each of its repetitions once; then those
-// whose trial was invalid or failed get their second attempt, in the same order, then their third,
-// until each has a valid trial or its budget is used up: retries for what the system did, and for
-// what the environment did the time disturbances.retryFor, of which all repetitions draw
-// (disturbances.go). Only then does the next round start. So
+// every point. The order is a permutation of its own (Fisher-Yates on splitmix64, started with the
+// first 8 bytes of SHA-256 of "order", seed and r). With Sequential, round r holds all repetitions
+// of point r, in order. A round first attempts each of its repetitions once. Then those whose trial
+// was invalid or failed get their second attempt, in the same order, then their third. That goes on
+// until each has a valid trial or its budget is used up. The budgets are retries for what the
+// system did, and the time disturbances.retryFor for what the environment did. All repetitions draw
+// on that time (disturbances.go). Only then does the next round start. So
 //
 //	next = the first round with an open repetition; in it, of the open repetitions with the fewest attempts, the first
 //

@@ -90,7 +90,7 @@ func TestExpandRegionsOfEachSystem(t *testing.T) {
 	}
 }
 
-// What a point sets reaches the trial, and nothing else changes.
+// The settings of a point reach the trial, and nothing else changes.
 func TestExpandClientsRateAndShards(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("tapir").Values("rate", 100).Values("shards", 1, 2).
 		Points("size", v1alpha1.AxisPoint{Name: "small"}, v1alpha1.AxisPoint{Name: "large", Clients: ptr(int32(50))}).

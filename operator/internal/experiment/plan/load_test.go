@@ -10,7 +10,7 @@ import (
 )
 
 // Settings that only the load generator carries out were accepted for clients that never heard of
-// them: an experiment at 1,000 requests a second measured what its client did by itself.
+// them. An experiment at 1,000 requests a second measured what its client did by itself.
 func TestSettingsReachCompleteClients(t *testing.T) {
 	constant := v1alpha1.ArrivalsConstant
 	rate := int64(1000)

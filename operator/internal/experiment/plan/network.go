@@ -85,8 +85,8 @@ func (e *fieldChecker) loudKills() []string {
 	return warnings
 }
 
-// networkError puts what is wrong where it was written. What is wrong with a profile is where that
-// was chosen.
+// networkError puts what is wrong where it was written. An error in a profile is reported where the
+// profile was chosen.
 func (e *draft) networkError(path *field.Path, n v1alpha1.Network, err error) *field.Error {
 	located := (*network.Error)(nil)
 	if errors.As(err, &located) && located.Link >= 0 {

@@ -72,7 +72,7 @@ func derive(purpose string, numbers ...int64) uint64 {
 }
 
 // permutation shuffles 0..n-1 by Fisher-Yates. The numbers come from splitmix64 (Steele, Lea,
-// Flood, OOPSLA 2014) and not from math/rand, whose sequence a later version of Go might change: a
+// Flood, OOPSLA 2014) and not from math/rand, whose sequence a later version of Go might change. A
 // seed must give the same order for ever.
 func permutation(n int32, state uint64) []int32 {
 	order := make([]int32, n)

@@ -73,8 +73,8 @@ func checkValue(p v1alpha1.Parameter, v v1alpha1.Value) (v1alpha1.Value, error) 
 	return canonical, nil
 }
 
-// parseValue reads text as a value of the type. number is what bounds are compared with; an integer
-// beyond 2^53 loses its last bits there, which no bound in practice notices.
+// parseValue reads text as a value of the type. The result number is what bounds are compared with;
+// an integer beyond 2^53 loses its last bits there, which no bound in practice notices.
 func parseValue(t v1alpha1.ParameterType, text string) (canonical v1alpha1.Value, number float64, err error) {
 	canonical = v1alpha1.NewValue(text)
 	switch t {

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// CheckResults refuses results of a client that cannot be read, as admission of a System does. What
-// the schema of a System refuses is not looked for.
+// CheckResults refuses results of a client that cannot be read, as admission of a System does. An
+// error that the schema of a System refuses is not looked for.
 func CheckResults(r *v1alpha1.ClientResults) field.ErrorList {
 	return checkResults(field.NewPath("results"), r)
 }

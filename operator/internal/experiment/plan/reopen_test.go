@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Of any experiment that is given up, Reopen takes trials without which the manager goes on with
+// From any experiment that is given up, Reopen takes trials without which the manager goes on with
 // every repetition, and none that it would go on with all the same.
 func TestReopen(t *testing.T) {
 	outcomes := []struct{ outcome, reason string }{

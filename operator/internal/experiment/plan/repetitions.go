@@ -18,8 +18,8 @@ import (
 // too often to stop by.
 const leastToStop = 3
 
-// Trials is the number of valid trials that the plan wants: the least, if repetitions go on until
-// the means are known well enough, and about as many as a search takes.
+// Trials is the number of valid trials that the plan wants. It is the least, if repetitions go on
+// until the means are known well enough, and about as many as a search takes.
 func (p *Plan) Trials() int {
 	if p.Search != nil {
 		return p.searches() * p.Search.About()
@@ -27,8 +27,8 @@ func (p *Plan) Trials() int {
 	return len(p.Points) * int(p.leastRepetitions()+p.Spec.AdditionalRepetitions)
 }
 
-// LeastRepetitions is the fewest valid trials of each of so many points: min, but with until as
-// many as may end the repetitions and those that follow, if max allows it.
+// LeastRepetitions is the fewest valid trials of each of so many points. It is min, but with until
+// as many as may end the repetitions and those that follow, if max allows it.
 func LeastRepetitions(r v1alpha1.Repetitions, points int) int32 {
 	if r.Until == nil || UntilDecided(r) {
 		return r.Min
@@ -51,8 +51,8 @@ func (p *Plan) leastRepetitions() int32 { return LeastRepetitions(p.Spec.Repetit
 // further is how many rounds follow that in which all of so many points are known well enough. One
 // or two points are so where their deviations are small by chance, and a comparison would use just
 // these: 6.7% of two identical points would differ. Two rounds that are not chosen for what they
-// show take that back (Simons, Ann. Math. Stat. 39, 1968). Of three points and more, one deviation
-// at least is not small by chance.
+// show take that back (Simons, Ann. Math. Stat. 39, 1968). With three points and more, one
+// deviation at least is not small by chance.
 func further(points int) int32 {
 	if points < 3 {
 		return 2
@@ -200,7 +200,7 @@ const (
 	fixed                 // it has min, and nothing asks for more
 	precise               // its intervals are short enough
 	most                  // its intervals are too long, and it has max
-	givenUp               // a repetition may not be tried again: a point that does not run well gets no more than it would have got anyway
+	givenUp               // a repetition may not be tried again: a point that does not run well gets only what it would have got anyway
 )
 
 // progress is how far a point is: how many repetitions it gets, as far as its trials can tell.
@@ -215,17 +215,17 @@ type progress struct {
 
 // progresses of all points: how many repetitions each gets. All stop together, after the first
 // round in which every point is precise, or two rounds later where there are but one or two points
-// (further), after min at least and max at most. Whether there is an n-th round is decided by the
-// trials of the rounds before it alone, never by its own or later ones; so the decision is the same
+// (further). They stop after min at least and max at most. The trials of the rounds before it alone
+// decide whether there is an n-th round, never its own or later ones. So the decision is the same
 // whenever it is made again, by whichever manager. A point that is given up has no say, and gets no
 // more.
 //
 // This is a sequential procedure: the intervals that end it are looked at after each round (Chow
 // and Robbins, Ann. Math. Stat. 36, 1965; Law, Simulation Modeling and Analysis, section on
-// obtaining a specified precision). Were each point to stop by itself, it would stop where its own
-// deviation is small by chance, and a comparison would use just these deviations: of identical
-// variants with a mode in three trials of ten, 23 to 46% would differ.
-// docs/reference/repetitions.md has what is left.
+// obtaining a specified precision). If each point stopped by itself, it would stop where its own
+// deviation is small by chance, and a comparison would use just these deviations. Then 23 to 46% of
+// identical variants with a mode in three trials of ten would differ. The rest is in
+// docs/reference/repetitions.md.
 //
 // Additional repetitions come on top of that, when it is settled.
 func (o observation) progresses(p *Plan) []progress {

@@ -154,9 +154,9 @@ func TestLaterRoundsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// At every moment the decision is the same whatever the order in which trials are seen, and one
-// trial after the other is the one that was decided before: a manager that takes over goes on as
-// the last one would have.
+// At every moment the decision is the same whatever the order in which trials are seen. One trial
+// after the other is the one that was decided before: a manager that takes over goes on as the last
+// one would have.
 func TestAManagerThatTakesOverDecidesTheSame(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -214,8 +214,8 @@ func TestMessagesWhileRepetitionsGoOn(t *testing.T) {
 	}
 }
 
-// What repetitions go by can be chosen, a mean of 0 is never known well enough, and a valid trial
-// without numbers says nothing.
+// The metric that repetitions go by can be chosen, a mean of 0 is never known well enough, and a
+// valid trial without numbers says nothing.
 func TestPrecisionOf(t *testing.T) {
 	noisy := func(s v1alpha1.TrialSpec) float64 { return 1000 + 30*float64(s.Repetition%2) }
 	for name, tc := range map[string]struct {
@@ -349,8 +349,8 @@ func inPage(t *testing.T, name, table string) {
 	}
 }
 
-// An experiment that is complete goes on when additional repetitions are asked for. What ran before
-// stays as it is: with the same trials, the decisions of its rounds are the same.
+// An experiment that is complete goes on when additional repetitions are asked for. Trials that ran
+// before stay as they are: with the same trials, the decisions of its rounds are the same.
 func TestAdditionalRepetitions(t *testing.T) {
 	steady := func(s v1alpha1.TrialSpec) float64 { return 1000 + 5*float64(s.Repetition%3) }
 	for name, tc := range map[string]struct {

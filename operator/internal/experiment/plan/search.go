@@ -322,8 +322,8 @@ func progressesOfSearches(p *Plan, o observation) []progressOfSearch {
 }
 
 // nextOfSearch is Next for a plan with a search. Variants take turns: the next trial is of the one
-// with the fewest, in a random order of each round; or, one after the other, of the first that is
-// not done. A trial that does not count is repeated at its load: it has told nothing.
+// with the fewest, in a random order of each round. With Sequential it is of the first that is not
+// done. A trial that does not count is repeated at its load: it has told nothing.
 func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	searches := progressesOfSearches(p, o)
 	next, resolved, stuck, open := -1, int32(0), 0, 0

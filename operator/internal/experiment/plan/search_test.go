@@ -31,7 +31,7 @@ func lineOf(t v1alpha1.Trial) results.TrialLine {
 		Committed: h.Committed, Errors: h.Errors, Offered: h.Offered, P99Millis: float64(h.P99LatencyMicroseconds) / 1000}
 }
 
-// simulated runs a search in no time: a trial of a rate has a latency of more than 20 ms exactly if
+// simulated runs a search in no time. A trial of a rate has a latency of more than 20 ms exactly if
 // the rate is above the variant's capacity, which deviates from trial to trial.
 func simulated(t *testing.T, p *plan.Plan, seed int64, deviation float64, outcome func(v1alpha1.TrialSpec) string) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
@@ -168,7 +168,7 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// What the planner makes of headlines is what results make of lines, bounds and all.
+// The planner makes of headlines what results make of lines, bounds and all.
 func TestHeadlinesAndLinesAgree(t *testing.T) {
 	p := expand(t, searched())
 	for _, micros := range []int64{19_999, 20_000, 20_001} {

@@ -14,7 +14,8 @@ import (
 const leastShapePoints = 3
 
 // checkShapes says why reported series that a claim compares with measured curves have no curve
-// beside them: an unknown series, an axis without a value, too few points that are measured.
+// beside them. It may be an unknown series, an axis without a value, or too few points that are
+// measured.
 func checkShapes(p *Plan, c v1alpha1.Claim, checks Checks) (why []string) {
 	if checks.Shapes == nil {
 		return nil

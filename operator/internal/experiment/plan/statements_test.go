@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A verdict is of the sentence that it stands under: a profile that judges something else says so,
+// A verdict is of the sentence that it stands under. A profile that judges something else says so,
 // a bound is not widened without a reason, and a reported value is somewhere in the source.
 func TestStatements(t *testing.T) {
 	const own = "Four clients get more done than two."

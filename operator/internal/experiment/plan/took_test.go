@@ -31,7 +31,7 @@ func TestTookLeavesOutWhatPeopleKept(t *testing.T) {
 	}
 }
 
-// Of two valid trials of one repetition the first counts, in whatever order they are listed.
+// The first of two valid trials of one repetition counts, in whatever order they are listed.
 func TestTheFirstValidTrialCounts(t *testing.T) {
 	valid := func(number int32) v1alpha1.Trial {
 		return v1alpha1.Trial{

@@ -67,8 +67,8 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 	return p, nil
 }
 
-// checkMeasurements checks that there is somebody to ask, and what is asked for, for every point: a
-// query may depend on its coordinates.
+// checkMeasurements checks that there is a Prometheus to ask, and what is asked for, for every
+// point: a query may depend on its coordinates.
 func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	path := field.NewPath("spec", "measurements")
 	asks := slices.ContainsFunc(p.Spec.Measurements, func(m v1alpha1.Measurement) bool { return m.Counter == "" })

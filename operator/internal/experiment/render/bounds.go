@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// What one rendering may take of the manager's memory and time: anyone who may write a System may
-// write any template.
+// One rendering may take so much of the manager's memory and time: anyone who may write a System
+// may write any template.
 const (
 	// maxRendered bounds what one template may produce, and what one of its functions may return.
 	maxRendered = 1 << 20
@@ -25,7 +25,7 @@ const (
 	// hundred replicas for each of a hundred replicas is ten thousand.
 	maxSteps = 1_000_000
 	// maxDepth bounds how deep templates may call each other, and maxNesting how deep blocks may be
-	// in each other: both are frames on a stack, and no program recovers from one that has no more
+	// in each other. Both are frames on a stack, and no program recovers from one that has no more
 	// room.
 	maxDepth   = 100
 	maxNesting = 100
@@ -34,7 +34,7 @@ const (
 	maxWidth = 1_000_000
 )
 
-// What all templates of one pod, and of one trial, may take together: a pod has hundreds of
+// All templates of one pod, and of one trial, may take so much together: a pod has hundreds of
 // templates and a trial thousands of pods.
 const (
 	maxPodText    = 4 << 20

@@ -127,7 +127,7 @@ func userOf(user *int64) int64 {
 	return *user
 }
 
-// datasets gives pods their copies, by init containers that run before the agent does: a pod whose
+// datasets gives pods their copies, by init containers that run before the agent does. A pod whose
 // agent has reported has them all, so no copy is made while anything is measured. A copy belongs to
 // the user of the first of the containers.
 func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container, used func(*v1alpha1.DatasetSource) bool) {
@@ -168,8 +168,8 @@ func claimVolume(readOnly bool) corev1.Volume {
 	}}
 }
 
-// datasetContainer runs the agent's program for one task. It has the user of whoever made or uses
-// the files, and the group of all of them.
+// datasetContainer runs the agent's program for one task. It has the user that made or uses the
+// files, and the group of all of them.
 func datasetContainer(name, task string, args []string, user *int64, env Environment, mounts ...corev1.VolumeMount) corev1.Container {
 	security := systemSecurity(user)
 	security.ReadOnlyRootFilesystem = ptr(true)

@@ -75,7 +75,7 @@ func TestTheKeyIsTheRecipe(t *testing.T) {
 	}
 }
 
-// What one namespace keeps has no name in another.
+// Sets that one namespace keeps have no name in another.
 func TestDatasetsOfNamespacesDiffer(t *testing.T) {
 	if datasetOf(t, "ns", kvTrial(), dataSystem()).Name == datasetOf(t, "other", kvTrial(), dataSystem()).Name {
 		t.Error("two namespaces have a data set of one name")

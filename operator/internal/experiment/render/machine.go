@@ -31,8 +31,8 @@ func MachineLabels(trial types.NamespacedName) map[string]string {
 
 // MachinePod resets one node for a trial. It is in the manager's namespace, not in the trial's:
 // anyone who may run experiments must not get at a pod with such a right. It sees the node's
-// processes (hostPID), since reboot(2) means the machine only there; its one capability is
-// SYS_BOOT; it has no host path, no host network, and no right in the cluster. What it must know
+// processes (hostPID), since reboot(2) means the machine only there. Its one capability is
+// SYS_BOOT. It has no host path, no host network, and no right in the cluster. Its knowledge for
 // after the reset is on a disk of the node, in a volume that goes with the pod.
 func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Environment) *corev1.Pod {
 	sum := sha256.Sum256([]byte(string(uid) + "/" + node))

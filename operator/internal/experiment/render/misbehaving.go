@@ -26,9 +26,9 @@ func MisbehavingClients(spec *v1alpha1.TrialSpec, c placement.Client) (int, erro
 }
 
 // Misbehaving lists the clients, by their index over all pods from first to before first + count,
-// that a fault makes behave otherwise. They are spread evenly over all clients of the trial: of the
-// share s, client k is one of them if floor((k+1)s) > floor(ks), so that the first n clients have
-// floor(ns) of them.
+// that a fault makes behave otherwise. They are spread evenly over all clients of the trial. With
+// the share s, client k is one of them if floor((k+1)s) > floor(ks), so that the first n clients
+// have floor(ns) of them.
 func Misbehaving(spec *v1alpha1.TrialSpec, first, count int) ([]int32, error) {
 	b := fault.Behavior(spec.Faults)
 	if b == nil {

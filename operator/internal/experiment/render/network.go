@@ -40,7 +40,7 @@ func links(spec *v1alpha1.TrialSpec, l *placement.Layout) (matrix network.Matrix
 // Shapes says that links must be shaped in this trial, now and then or all the time.
 func (t *Trial) Shapes() bool { return t.shapes }
 
-// Network is what the links between one pod and all others shall be: two directions for each peer,
+// Network is what the links between one pod and all others must be: two directions for each peer,
 // by the regions of both ends. The manager adds what depends on more than the trial's spec: the key
 // of the probes, and whether and by what to shape.
 func (t *Trial) Network(pod string) (*protocol.Network, error) {
@@ -163,10 +163,10 @@ func (t *Trial) volumes(r placement.Replica) []protocol.Volume {
 }
 
 // ProbeKey is what the agents of a trial know each other's probes by. It follows from the trial's
-// UID, so that every manager gives the same. Who can read the UID could make up probes; but such a
-// one is in the trial's own network namespace or can delete the trial, and gains nothing: a forged
-// probe can only make the network look wrong. It protects trials from each other's mistakes: an
-// address that is used again, an agent of a trial before.
+// UID, so that every manager gives the same. A user who can read the UID could make up probes. But
+// such a one is in the trial's own network namespace or can delete the trial, and gains nothing: a
+// forged probe can only make the network look wrong. It protects trials from each other's mistakes:
+// an address that is used again, an agent of a trial before.
 func ProbeKey(trial types.UID) []byte {
 	sum := sha256.Sum256([]byte("assay.dev/probe-key/" + string(trial)))
 	return sum[:16]

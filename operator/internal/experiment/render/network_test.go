@@ -139,7 +139,8 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 	}
 }
 
-// What a cluster's owner withholds is asked for only by experiments that cannot be run otherwise.
+// Rights that a cluster's owner withholds are asked for only by experiments that cannot be run
+// otherwise.
 func TestWithheldCapabilities(t *testing.T) {
 	type capabilitiesOf map[v1alpha1.ShapingBackend][]corev1.Capability
 	admin := corev1.Capability("NET_ADMIN")

@@ -70,7 +70,7 @@ type Objects struct {
 }
 
 // undisturbed asks those who move pods at will to leave a trial's where they are: the Cluster
-// Autoscaler, and Karpenter. Who drains a node does so all the same.
+// Autoscaler, and Karpenter. An owner who drains a node does so all the same.
 var undisturbed = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 
 // NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
@@ -131,7 +131,7 @@ type builder struct {
 	// annotations of pods: what monitoring says of them, and whom their agents trust.
 	annotations map[string]string
 
-	// What is done to the pods' network, which decides what their agents may do.
+	// shaping is what is done to the pods' network, which decides what their agents may do.
 	actions []timeline.Action
 	shapes  bool
 	network v1alpha1.Network

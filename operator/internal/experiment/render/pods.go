@@ -8,7 +8,7 @@ import (
 
 // Template is pods of a trial that are alike.
 type Template struct {
-	// What one of them is: replica, client, prepare, or the name of a component.
+	// A pod is one of these: replica, client, prepare, or the name of a component.
 	What string
 	// Pods by name, as far as the name is known before they exist; their number in any case.
 	Pods   []string

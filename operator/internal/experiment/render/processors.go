@@ -35,8 +35,8 @@ func (c *Context) processors(field, text string) (*protocol.Processors, error) {
 }
 
 // AssignProcessors gives containers on one node processors that none of them shares, as long as
-// there are enough: each after those of the ones before it, in the order of the pods' names. There
-// are the pods of the cluster with the same names, which say where each runs.
+// there are enough. Each gets those after the ones before it, in the order of the pods' names.
+// There are the pods of the cluster with the same names, which say where each runs.
 func AssignProcessors(pods map[string]*Pod, there map[string]*corev1.Pod) {
 	given := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(pods)) {

@@ -38,7 +38,7 @@ func DefaultAgentResources() corev1.ResourceRequirements {
 }
 
 // agent is the native sidecar of a pod. The kubelet starts the System's containers after the hook
-// has put their launcher into the shared volume; it kills an agent whose hook fails, tries again,
+// has put their launcher into the shared volume. It kills an agent whose hook fails, tries again,
 // and says why in the pod's status. When the agent's container is restarted, the hook runs once
 // more and leaves the binaries that are there.
 func (b *builder) agent(part string, shared []corev1.VolumeMount) corev1.Container {

@@ -27,7 +27,7 @@ const etcDir = "etc"
 // defaultHomeSize is the most that a home directory holds.
 var defaultHomeSize = resource.MustParse("10Gi")
 
-// furnish makes a pod a machine: with the group's user, a home directory that the user can write
+// furnish makes a pod a machine. It gets the group's user, a home directory that the user can write
 // to, files of /etc that name user and hosts, and the right to answer on port 22. None of that
 // needs a privilege: the system call that sets the least port is one of those that the restricted
 // Pod Security profile allows.

@@ -154,8 +154,8 @@ const (
 	leaveFunc = "assayLeave"
 )
 
-// ParseTemplate parses one template of a System. Field names the template in errors. What it
-// returns may be executed once.
+// ParseTemplate parses one template of a System. Field names the template in errors. The template
+// that it returns may be executed once.
 func ParseTemplate(field, text string) (*template.Template, error) {
 	return parseTemplate(field, text, nil)
 }

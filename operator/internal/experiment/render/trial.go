@@ -1,9 +1,10 @@
-// Package render turns a System and a Trial into what runs: the objects of the trial (pods, names,
-// volumes) and, once every pod has an address, the files, commands and gates of each pod.
+// Package render turns a System and a Trial into what runs. These are the objects of the trial
+// (pods, names, volumes) and, once every pod has an address, the files, commands and gates of each
+// pod.
 //
 // It is pure: no client, no clock. It happens in two steps because artifacts want literal IPs in
-// their configuration, and a pod has its IP only when it runs: first the pods are made with a
-// launcher that waits, then the templates are rendered and handed to the pods' agents.
+// their configuration, and a pod has its IP only when it runs. First the pods are made with a
+// launcher that waits. Then the templates are rendered and handed to the pods' agents.
 package render
 
 import (

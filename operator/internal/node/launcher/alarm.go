@@ -11,9 +11,9 @@ import (
 )
 
 // alarm is a signal that the kernel sends to a process group at an instant of CLOCK_MONOTONIC, with
-// no thread of ours having to be woken first: on a busy node that takes milliseconds, more for the
-// third of three replicas than for the first. Nothing in Linux does that by name. A TCP connection
-// to itself does:
+// no thread of ours having to be woken first. Waking a thread takes milliseconds on a busy node,
+// and more for the third of three replicas than for the first. Nothing in Linux does that by name.
+// A TCP connection to itself does:
 //
 //   - one byte is received at t0, with the kernel's time stamp (SO_TIMESTAMPNS);
 //   - a block of n bytes is sent with a pacing rate (SO_MAX_PACING_RATE) of n / (instant - t0), so that the next byte may leave at the instant and not before:
@@ -23,8 +23,8 @@ import (
 //   - its time stamp, read later, says when.
 //
 // It takes no privilege. The connection never leaves the loopback interface, which a silent pod
-// keeps. Where it does not work (a kernel that is none, as gVisor's) the launcher's own timer is
-// all there is. It serves once and is not safe for concurrent use.
+// keeps. Where it does not work (in a sandbox's own kernel, as gVisor's) the launcher's own timer
+// is all there is. It serves once and is not safe for concurrent use.
 type alarm struct {
 	sender, receiver int
 }
@@ -99,7 +99,7 @@ func connectToSelf(address unix.Sockaddr) (sender, receiver int, err error) {
 		unix.Close(sender)
 		return 0, 0, err
 	}
-	// Whoever else is in the pod's network may have come first.
+	// Another process in the pod's network may have come first.
 	if self, err := unix.Getsockname(sender); err != nil || port(self) != port(peer) {
 		unix.Close(sender)
 		unix.Close(receiver)
@@ -188,7 +188,7 @@ func (a *alarm) stamp(flags int) (int64, error) {
 }
 
 // set makes the kernel send a signal to a process group at an instant, by a timer of the processor
-// that this is called on. A group of 0 is nobody: for a rehearsal.
+// that this is called on. A group of 0 is no process: for a rehearsal.
 func (a *alarm) set(instant int64, group int, number unix.Signal) error {
 	zero, err := a.ping()
 	if err != nil {
@@ -242,7 +242,7 @@ func (a *alarm) own(group int, number unix.Signal) error {
 	return nil
 }
 
-// disarm makes sure that nobody gets a signal any more.
+// disarm makes sure that no process gets a signal any more.
 func (a *alarm) disarm() error {
 	_, err := unix.FcntlInt(uintptr(a.receiver), unix.F_SETFL, 0)
 	return os.NewSyscallError("fcntl", err)
@@ -258,11 +258,11 @@ func (a *alarm) struck() int64 {
 	return at
 }
 
-// close disarms it, too. The connection ends as connections should: one that is closed with
-// something unread, or before its last byte has come, is reset, and resets in a pod are counted,
-// since they say that replicas lost each other.
+// close disarms it, too. The connection ends as connections should. One that is closed with
+// something unread, or before its last byte has come, is reset. Resets in a pod are counted, since
+// they say that replicas lost each other.
 func (a *alarm) close() {
-	_ = a.disarm() // what is closed signals nobody
+	_ = a.disarm() // a closed alarm signals no process
 	_ = unix.Shutdown(a.sender, unix.SHUT_WR)
 	if a.drain() {
 		a.release()

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper is a process in a group of its own, which nobody but an alarm ends before the test does.
+// sleeper is a process in a group of its own, which only an alarm ends before the test does.
 func sleeper(t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -160,8 +160,8 @@ func TestAlarmsResetNoConnection(t *testing.T) {
 		t.Fatal("the kernel does not count resets")
 		return ""
 	}
-	// In a network of its own, where nobody else resets anything. The thread is never unlocked, so
-	// it ends with the test.
+	// It is in a network of its own, where no other process resets anything. The thread is never
+	// unlocked, so it ends with the test.
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Skipf("a new network namespace needs root: %v", err)
@@ -277,7 +277,7 @@ func TestAPauseDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
 	})
 }
 
-// onceIn wants that a test of alarms is right once in so many attempts: a launcher that is not
+// onceIn wants that a test of alarms is right once in so many attempts. A launcher that is not
 // given a processor for long enough to rehearse its alarm, or to set it, does without one. Alarms
 // that never strike are wrong in each.
 func onceIn(t *testing.T, attempts int, test func() error) {

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// alarmLead is how long before its instant an alarm is set: much longer than a thread waits for
-	// a processor on a busy node, and short enough that the process that is there then is the one
-	// that will be.
+	// alarmLead is how long before its instant an alarm is set. It is much longer than a thread
+	// waits for a processor on a busy node. It is short enough that the process that is there then
+	// is the one that will be.
 	alarmLead = 500 * time.Millisecond
 	// alarmLast is when it is too late to set one.
 	alarmLast = 5 * time.Millisecond
@@ -21,7 +21,7 @@ const (
 	// permitPoll is how often to look for the permit.
 	permitPoll = time.Millisecond
 	// redundant is how many alarms are set for one signal, on different processors where there are
-	// some. Timers of this kind are carried out when an interrupt ends, but a processor whose
+	// some. Timers of this kind are carried out when an interrupt ends. But a processor whose
 	// interrupts have left much to do does it in a thread, which waits as others do. Whichever
 	// comes first is the one that counts.
 	redundant = 2
@@ -35,8 +35,7 @@ type alarms struct {
 
 // setAlarms waits until it is time to, and has the kernel signal the container's main process and
 // its group at the instant. There are none when they cannot be had, or come too late, or are not
-// permitted by then: what they are for happens by the launcher's own timer in any case. The caller
-// closes them.
+// permitted by then. The launcher's own timer does their work in any case. The caller closes them.
 func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func() bool) *alarms {
 	set := &alarms{}
 	if !l.rehearsed(instant) || SleepUntil(l.planned, instant-int64(alarmLead)) != nil {
@@ -94,7 +93,7 @@ func (s *alarms) struck() int64 {
 	return first
 }
 
-// disarm makes sure that nobody gets a signal any more.
+// disarm makes sure that no process gets a signal any more.
 func (s *alarms) disarm() {
 	for _, a := range s.each {
 		_ = a.disarm() // no descriptor of ours is refused this

@@ -11,7 +11,7 @@ import (
 const (
 	// canaryEvery is how often the canary wakes up, and canaryLate how late it is when it counts as
 	// late. A thread that wakes up on a free processor runs within 0.1 ms, or 0.3 ms on a virtual
-	// one that slept; a program that wants all of a processor keeps it for some 3 ms at a time.
+	// one that slept. A program that wants all of a processor keeps it for some 3 ms at a time.
 	canaryEvery = 25 * time.Millisecond
 	canaryLate  = time.Millisecond
 	// canaryLife is how long the canary lives after it was asked for last.
@@ -19,8 +19,8 @@ const (
 )
 
 // canary is a thread in the container that wakes up at instants which have nothing to do with what
-// the system does, and notes how often it had to wait for a processor. The system's own threads
-// wake each other up, many at a time, and wait for each other: their waiting does not tell whether
+// the system does. It notes how often it had to wait for a processor. The system's own threads wake
+// each other up, many at a time, and wait for each other: their waiting does not tell whether
 // others are in the way.
 type canary struct {
 	mu          sync.Mutex

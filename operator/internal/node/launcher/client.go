@@ -59,14 +59,14 @@ func Dial(ctx context.Context, path string, onState func(State)) (*Client, error
 // Gone is closed when the connection is.
 func (c *Client) Gone() <-chan struct{} { return c.gone }
 
-// Close ends the connection. What the launcher was told goes on.
+// Close ends the connection. The orders of the launcher go on.
 func (c *Client) Close() error {
 	c.permit.close()
 	return c.conn.Close()
 }
 
 // Permit lets every kill up to that of the instant, on CLOCK_MONOTONIC, happen. It takes no time
-// and wakes nobody. A closed client permits nothing.
+// and wakes no process. A closed client permits nothing.
 func (c *Client) Permit(instant int64) { c.permit.give(instant) }
 
 // Call sends a request and waits for its answer. An answer that reports an error is returned as

@@ -17,8 +17,8 @@ func Monotonic() int64 {
 }
 
 // WallAhead is how far a wall clock is ahead of CLOCK_MONOTONIC, in ns. Nil is this node's own,
-// CLOCK_REALTIME. The two cannot be read at once, and a thread that loses the processor in between,
-// as on a busy node happens for milliseconds, is that much off, so the closest of a few readings
+// CLOCK_REALTIME. The two cannot be read at once. A thread that loses the processor in between, as
+// on a busy node happens for milliseconds, is that much off, so the closest of a few readings
 // counts.
 func WallAhead(wall func() int64) int64 {
 	const closeEnough, readings = int64(10 * time.Microsecond), 10
@@ -59,7 +59,7 @@ func threadTime() int64 {
 const coarse = 20 * time.Millisecond
 
 // SleepUntil waits for an instant of CLOCK_MONOTONIC. The last stretch is one absolute
-// clock_nanosleep on a thread of its own with the smallest timer slack: the kernel wakes such a
+// clock_nanosleep on a thread of its own with the smallest timer slack. The kernel wakes such a
 // thread within some ten microseconds, where a timer of Go's runtime depends on its scheduler. It
 // returns at once for an instant in the past, and early only with ctx.Err().
 func SleepUntil(ctx context.Context, at int64) error {

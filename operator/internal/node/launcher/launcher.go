@@ -80,8 +80,8 @@ type Launcher struct {
 }
 
 // Serve is a launcher's life. It returns when ctx is done: the pod is being deleted, so the trial
-// is over and whatever still runs is killed at once rather than asked; a process with something
-// left to print has been stopped by the agent before.
+// is over. All that still runs is killed at once rather than asked. A process with something left
+// to print has been stopped by the agent before.
 func Serve(ctx context.Context, options Options) error {
 	l, err := newLauncher(ctx, options)
 	if err != nil {

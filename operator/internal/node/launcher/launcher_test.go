@@ -96,7 +96,7 @@ func newBox(t *testing.T, o boxOptions) *box {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Its processes would outlive it: outside a PID namespace nobody ends them.
+		// Its processes would outlive it: outside a PID namespace nothing ends them.
 		left := descendants(b.cmd.Process.Pid)
 		b.cmd.Process.Kill()
 		b.cmd.Wait()
@@ -627,7 +627,7 @@ func TestAMirrorWhoseReaderIsStuckLosesOutputAndReportsIt(t *testing.T) {
 	line := []byte(strings.Repeat("x", 99) + "\n")
 	written := 3 * mirrorLimit / len(line)
 	for range written {
-		m.write(line) // nobody reads yet, and this must not wait
+		m.write(line) // the reader has not begun yet, and this must not wait
 	}
 	m.close()
 	go func() {

@@ -10,9 +10,9 @@ import (
 )
 
 // keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is
-// full, or the disk, it ends with a whole line, and what comes later is counted only, also when the
-// disk has room again: half a line in a report, or one joined with a later one, would be read as a
-// wrong number.
+// full, or the disk, it ends with a whole line. Later output is counted only, also when the disk
+// has room again. Half a line in a report, or one joined with a later one, would be read as a wrong
+// number.
 type keeper struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -20,7 +20,7 @@ type keeper struct {
 	size    int64 // of the file
 	lineEnd int64 // size up to and including the last newline
 	leftOut int64
-	// arrivals says when each piece came; nil: nobody wants to know.
+	// arrivals says when each piece came; nil: the agent does not ask for it.
 	arrivals *os.File
 }
 
@@ -146,7 +146,7 @@ func (m *mirror) run(w io.Writer) {
 		chunk, lost, closed := m.pending, m.lost, m.closed
 		m.pending, m.lost = nil, 0
 		m.mu.Unlock()
-		// Nobody can be told that the log itself is broken; the files are what counts.
+		// The log itself is broken, and cannot say so; the files are what counts.
 		_, _ = w.Write(chunk)
 		if lost > 0 {
 			fmt.Fprintf(w, "\nlauncher: %d bytes left out of this log, whose reader is slow; the kept files have them\n", lost)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a full disk did not take was not counted, and what came later was joined with the half line
-// before: a wrong number, reported as a right one.
+// Output that a full disk did not take was not counted, and later output was joined with the half
+// line before: a wrong number, reported as a right one.
 func TestADiskThatIsFullForAWhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.stdout")
 	k, err := openKeeper(path, 1<<20)

@@ -18,9 +18,9 @@ import (
 // disk does neither.
 const pauseTimeout = 5 * time.Second
 
-// pauses of one launcher. The signals themselves are sent under signalling, so that a pause that is
-// signalled again, for processes that were born meanwhile, cannot undo a resume; and so are the
-// launcher's own children born: one that is stopped before it has become a program stops the
+// pauses of one launcher. The signals themselves are sent under signalling. So a pause that is
+// signalled again, for processes that were born meanwhile, cannot undo a resume. The launcher's own
+// children are born under it, too: one that is stopped before it has become a program stops the
 // launcher, too, which waits for that (vfork). It is locked before the launcher's mutex.
 type pauses struct {
 	signalling sync.Mutex
@@ -64,7 +64,7 @@ func (l *Launcher) pause(request Pause) PauseResult {
 	})
 }
 
-// takeBack makes alarms stop nobody, and lets those go on whom they have stopped.
+// takeBack makes alarms stop no process, and lets those go on that they have stopped.
 func (l *Launcher) takeBack(set *alarms) {
 	set.disarm()
 	l.pauses.signalling.Lock()
@@ -187,7 +187,7 @@ func (l *Launcher) endPauses() {
 // awaitStates returns when every thread of the container's other processes is stopped, or none is.
 // It looks often at first, and calls again now and then.
 //
-// A pause counts as confirmed when one thread of each process was seen stopped: the one that takes
+// A pause counts as confirmed when one thread of each process was seen stopped. The one that takes
 // the signal marks all others of its process, and none of these gets back to its program
 // (do_signal_stop, kernel/signal.c). That all stand still proves it, and is awaited. It comes
 // milliseconds later on a busy node, since each of them, the idle ones included, has to run once

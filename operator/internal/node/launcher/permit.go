@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// permit is a word of memory that the agent and a launcher share: the instant, on CLOCK_MONOTONIC,
-// of the latest kill that may happen, since the pod is silent for it. It is a word and no message
-// so that a launcher whose agent is late does not wait longer than it must: each thread that a
-// message must wake on a busy node can take milliseconds.
+// permit is a word of memory that the agent and a launcher share. It is the instant, on
+// CLOCK_MONOTONIC, of the latest kill that may happen, since the pod is silent for it. It is a word
+// and no message so that a launcher whose agent is late does not wait longer than it must. Each
+// thread that a message must wake on a busy node can take milliseconds.
 type permit struct {
 	mu      sync.Mutex
 	instant *int64 // nil when closed

@@ -16,8 +16,8 @@ import (
 // own, cannot.
 type Measure struct{}
 
-// Usage is what a container has used since it started, as the kernel counts for its control group:
-// the launcher's own part, a few hundred microseconds a second at most, is in it. Counters begin
+// Usage is what a container has used since it started, as the kernel counts for its control group.
+// The launcher's own part, a few hundred microseconds a second at most, is in it. Counters begin
 // anew with the container.
 type Usage struct {
 	// AtMonotonicNanos is when it was read, on CLOCK_MONOTONIC.
@@ -68,8 +68,9 @@ func measure() (Usage, error) {
 	return u, nil
 }
 
-// group is where the kernel keeps account of a control group: three directories in version 1, in
-// which each controller may have a hierarchy of its own; the same one thrice in version 2.
+// group is where the kernel keeps account of a control group. There are three directories in
+// version 1, in which each controller may have a hierarchy of its own, and the same one thrice in
+// version 2.
 type group struct {
 	version              int
 	cpu, cpuacct, memory string
@@ -78,9 +79,10 @@ type group struct {
 // errNoGroup says what a sandbox of another kind, such as gVisor, may lack.
 var errNoGroup = errors.New("the container does not see its control group under /sys/fs/cgroup")
 
-// findGroup finds the control group of this process. What /proc/self/cgroup says is relative to the
-// root of the hierarchy, and a container may see a part of that only: of each mount, mountinfo says
-// which part it shows. root is where /proc and /sys are; a test has its own.
+// findGroup finds the control group of this process. The path in /proc/self/cgroup is relative to
+// the root of the hierarchy, and a container may see a part of that only. The file mountinfo says
+// of each mount which part it shows. The argument root is where /proc and /sys are; a test has its
+// own.
 func findGroup(root string) (group, error) {
 	paths, err := groupPaths(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {

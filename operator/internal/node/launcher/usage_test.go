@@ -101,7 +101,7 @@ func TestFindGroup(t *testing.T) {
 	}
 }
 
-// What the two versions of control groups print of the same container: 0.5 cores of limit,
+// The two versions of control groups print this of the same container: 0.5 cores of limit,
 // throttled in 231 of 240 periods.
 var (
 	firstFiles = map[string]string{

@@ -12,7 +12,7 @@ import (
 
 // waits adds up for how long the threads of a control group were runnable and had no processor. The
 // kernel keeps that for each thread, and forgets it when the thread ends; so waits remembers what
-// it read last. What a thread waited between the last reading and its end is lost, and a thread
+// it read last. The wait of a thread between the last reading and its end is lost, and a thread
 // that lives between two readings is not seen at all.
 type waits struct {
 	mu      sync.Mutex

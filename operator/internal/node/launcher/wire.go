@@ -1,8 +1,8 @@
-// Package launcher is the first process of a container: it runs the container's command when it is
+// Package launcher is the first process of a container. It runs the container's command when it is
 // told to, kills it at an exact instant, keeps it down, starts it again, and keeps what it prints.
 //
 // It decides nothing. The agent of the pod says what to do over a Unix socket in a directory that
-// both share, one JSON object for each line, requests in and responses and states out:
+// both share. There is one JSON object for each line, requests in and responses and states out:
 //
 //	agent -> {"id":7,"kill":{"id":"crash/kill/r-0","atMonotonicNanos":91000000000,"awaitGo":true}}
 //	agent -> {"id":8,"go":{"id":"crash/kill/r-0"}}
@@ -15,8 +15,8 @@
 // launcher has one process only.
 //
 // The launcher must be the first process of a PID namespace, or it makes itself the reaper of its
-// descendants ("child subreaper"), so that in both cases wait4 answers ECHILD exactly when no
-// process of the container is left. That is what "confirmed dead" means here.
+// descendants ("child subreaper"). In both cases wait4 answers ECHILD exactly when no process of
+// the container is left. That is what "confirmed dead" means here.
 //
 // It imports the standard library and x/sys only, is linked statically, and therefore runs in every
 // image.
@@ -161,8 +161,8 @@ type Response struct {
 	Usage  *Usage        `json:"usage,omitempty"`
 }
 
-// The states of a process, in the words of package protocol, which is not imported here: it knows
-// the API types, and what is linked into this binary is copied into every pod of every trial.
+// The states of a process are in the words of package protocol, which is not imported here. It
+// knows the API types, and what is linked into this binary is copied into every pod of every trial.
 const (
 	Waiting = "Waiting" // not started
 	Running = "Running"

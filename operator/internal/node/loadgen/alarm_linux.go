@@ -22,10 +22,10 @@ func MonotonicNanos() int64 {
 //
 // It is a timerfd in Go's network poller. Go's own timers are up to 1 ms late when the process is
 // idle, since the poller then sleeps in whole milliseconds. Rejected: a locked thread in
-// clock_nanosleep (when it wakes it must first get a processor of the Go scheduler, and every
-// wake-up switches threads twice), and spinning (takes a core from the driver or the system). The
-// 99th percentile of the send lag, Poisson arrivals, generator with 1 processor of 2, in ms at 1
-// 000, 10 000 and 40 000 requests/s:
+// clock_nanosleep. When it wakes it must first get a processor of the Go scheduler, and every
+// wake-up switches threads twice. Also rejected: spinning, which takes a core from the driver or
+// the system. The 99th percentile of the send lag, Poisson arrivals, generator with 1 processor of
+// 2, in ms at 1 000, 10 000 and 40 000 requests/s:
 //
 //	timerfd 0.14, 1.1 (others ran; 0.24 at 5 000, 0.10 at 20 000), 0.16    nanosleep 0.37, 0.33, 2.7
 //	time.Sleep 1.05, 1.06, 1.06                                         spinning 19, 40, 47

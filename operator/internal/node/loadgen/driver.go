@@ -15,7 +15,8 @@ type Driver interface {
 // Session carries out the requests of one client, one at a time.
 type Session interface {
 	// Do carries out one attempt and blocks until it has ended, or for the timeout, which it may
-	// exceed by a little: what took longer than the timeout is counted as timed out in any case.
+	// exceed by a little. An attempt that took longer than the timeout is counted as timed out in
+	// any case.
 	Do(Request) Result
 }
 

@@ -12,7 +12,7 @@ type Drivers struct {
 	Correct Driver
 	// Misbehaving is the driver of those that misbehave on purpose. Nil: there are none.
 	//
-	// Nothing of what it does is in any number, but it must be there: a measurement during which it
+	// No number has anything of what it does, but it must be there. A measurement during which it
 	// fails is one of a system that was spared what it should have borne, and would make a protocol
 	// look robust. So its failure counts as one of the run until the window is over; after that it
 	// changes nothing any more. A driver whose clients crash on purpose must itself live on.

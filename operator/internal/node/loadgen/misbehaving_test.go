@@ -59,7 +59,7 @@ func runBoth(t *testing.T, cfg Config, correct, misbehaving *memory) (results.Cl
 	return c, log.String(), [2][]int32{a.clients, b.clients}
 }
 
-// What clients do that misbehave is in no counter and no timeline, however they end.
+// Requests of clients that misbehave are in no counter and no timeline, however they end.
 func TestMisbehavingClientsAreNotMeasured(t *testing.T) {
 	every := func(r Request) Outcome { return Outcome(r.Sequence % 4) }
 	for name, tc := range map[string]struct {
@@ -203,7 +203,7 @@ func TestDeathOfTheMisbehavingDriver(t *testing.T) {
 	t.Run("before the window's end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newMemory(ms, func(Request) Outcome { return Error })
-			d.died.Store(&died) // without a barrier nobody looks before the start
+			d.died.Store(&died) // without a barrier no client looks before the start
 			c, _, _ := runBoth(t, misbehavingConfig(), newMemory(ms, commit), d)
 			if want := "the clients that misbehave on purpose were missing: it died"; c.Failure != want {
 				t.Errorf("failure %q, want %q", c.Failure, want)
@@ -251,7 +251,7 @@ func TestAllClientsOfAPodMisbehave(t *testing.T) {
 				if c.Counters != (results.Counters{}) {
 					t.Errorf("counters %+v, want none", c.Counters)
 				}
-				// Exactly the warm-up later is what would be said of nobody's first request.
+				// Exactly the warm-up later is what would be said if there were no first request.
 				if started := time.Duration(c.StartedNanos); started < 0 || started > ms {
 					t.Errorf("started %v after the release, want 0s, or the first arrival", started)
 				}

@@ -26,7 +26,7 @@ type run struct {
 	measure time.Duration
 	stopped atomic.Bool // given up: send nothing more
 	shards  []*shard    // of the clients that are measured
-	apart   *shard      // of those that misbehave; nobody reads it
+	apart   *shard      // of those that misbehave; no report reads it
 	clients []*client
 	unsent  int64 // in the window; kept by the agenda, under its lock
 	absence error // why misbehaving clients were missing in the window; nil: they were there
@@ -149,7 +149,7 @@ func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDrivers
 		case <-drained.C:
 			windowOver()
 			r.stopped.Store(true)
-			closeDrivers() // ends the requests under way
+			closeDrivers() // ends the requests in progress
 			return <-ended
 		case <-ctx.Done():
 			r.stopped.Store(true)
@@ -183,8 +183,8 @@ func (r *run) offerClosed(warmUp time.Duration) error {
 }
 
 // offerOpen lets the clients that are measured work off one agenda, and those that misbehave
-// another: were it one, clients that are always free, since they give up everything at once, would
-// take requests from those that are measured.
+// another. With one agenda, clients that are always free, since they give up everything at once,
+// would take requests from those that are measured.
 func (r *run) offerOpen(warmUp time.Duration) error {
 	var measured, others []*client
 	for _, c := range r.clients {

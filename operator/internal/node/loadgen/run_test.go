@@ -77,8 +77,8 @@ func closedConfig() Config {
 		Driver:  DriverConfig{Protocol: ProtocolEcho, Address: "unused:1"}}
 }
 
-// virtual is the clock of a synctest bubble. What takes no time there takes none by the clock, so
-// that counts and instants are exact however busy the machine is.
+// virtual is the clock of a synctest bubble. Work that takes no time there takes none by the clock,
+// so that counts and instants are exact however busy the machine is.
 func virtual() clock {
 	return clock{monotonic: func() int64 { return time.Now().UnixNano() }, newAlarm: func() (sleeper, error) { return virtualAlarm{}, nil }}
 }
@@ -121,8 +121,8 @@ func TestClosedLoop(t *testing.T) {
 		for _, n := range c.Timeline.Committed {
 			total += n
 		}
-		// 4 clients with 5 ms each do 240 in 300 ms, and 320 in the 400 ms from the warm-up to the
-		// cool-down's end, of which the last four end when it is over.
+		// 4 clients with 5 ms each do 240 in 300 ms. They do 320 in the 400 ms from the warm-up to
+		// the cool-down's end, of which the last four end when it is over.
 		if s.Committed != 240 || total != 316 || d.most != 4 {
 			t.Errorf("committed %d, in the timeline %d, at most %d outstanding; want 240, 316 and 4", s.Committed, total, d.most)
 		}

@@ -201,7 +201,8 @@ func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
 	}
 }
 
-// A run is given up while a client takes a request: nobody sends it, and it must not be forgotten.
+// A run is given up while a client takes a request: the request is not sent, and it must not be
+// forgotten.
 func TestARequestThatIsTakenWhenARunIsGivenUpIsUnsent(t *testing.T) {
 	c := clientOn(&script{steps: []step{{30 * ms, Commit}}}, Retry{})
 	var unsent []time.Duration

@@ -85,8 +85,9 @@ func (f formatOfABench) report(size int) (io.Reader, int) {
 	return io.MultiReader(append(all, strings.NewReader(f.end))...), blocks * len(block)
 }
 
-// BenchmarkFormats reads 4 MB of each format of a client. make bench-parsers prints MB and lines
-// for each second of a processor, which other programs on the machine change less than the clock.
+// BenchmarkFormats reads 4 MB of each format of a client. The target make bench-parsers prints MB
+// and lines for each second of a processor, which other programs on the machine change less than
+// the clock.
 func BenchmarkFormats(b *testing.B) {
 	formats := formatsOfABench(b)
 	for _, name := range slices.Sorted(maps.Keys(formats)) {
@@ -163,8 +164,8 @@ func lastLine(text string) string {
 }
 
 // TestASummaryThatIsReadIsConsistent: of any numbers, counts are 0 or more, percentiles rise, and
-// rate times time is the count within 2%, beyond the digits that were printed; or the report is
-// refused.
+// rate times time is the count. That holds within 2%, beyond the digits that were printed, or the
+// report is refused.
 func TestASummaryThatIsReadIsConsistent(t *testing.T) {
 	o := Options{Clients: 1, Windows: timeline.Windows{Measure: 20 * time.Second}, Summary: []results.SummaryNumber{
 		{Name: results.NumberCommitted, Pattern: "^c (?P<value>.*)$"}, {Name: results.NumberThroughput, Pattern: "^x (?P<value>.*)$"},

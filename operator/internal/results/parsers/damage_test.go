@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What some formats need to be read at all.
+// Some formats need these to be read at all.
 var damageSpecs = map[string]Spec{
 	FormatRegularExpression: {Pattern: `^(?P<a>\w+) (?P<b>.*)$`, Fields: []Field{{From: "a", Label: true}, {From: "b"}}},
 	FormatCSV:               {Fields: []Field{{From: "a", Label: true}, {From: "b"}}},

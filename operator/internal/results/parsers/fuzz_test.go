@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// fuzzTable checks what must hold of any input: no panic, no number that is none, an error that
-// names the file, no more rows than lines or nodes.
+// fuzzTable checks what must hold of any input: no panic, no value that is not a number, an error
+// that names the file, no more rows than lines or nodes.
 func fuzzTable(f *testing.F, format string, spec Spec, seeds ...string) {
 	for _, s := range seeds {
 		f.Add(s)

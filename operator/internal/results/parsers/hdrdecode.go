@@ -24,9 +24,9 @@ const (
 )
 
 // hdrDecoder reads histograms of any range, as other programs wrote them, one after the other, in
-// the same memory. The library's decoder unpacks into an array of all counts that a range has,
-// which are some 23,000 for a minute with three digits, and makes all of it anew for each
-// histogram. Of these, an interval of a benchmark fills some hundred.
+// the same memory. The library's decoder unpacks into an array of all counts that a range has, and
+// makes all of it anew for each histogram. There are some 23,000 for a minute with three digits. An
+// interval of a benchmark fills some hundred of these.
 type hdrDecoder struct {
 	packed   []byte
 	plain    bytes.Buffer
@@ -106,8 +106,8 @@ func (d *hdrDecoder) unpack(text string) error {
 	return nil
 }
 
-// hdrRange says which values a count of a histogram is of. Values below 2^k units, with 2^k the
-// first power of two from 2 * 10^digits on, have a count for each unit; above, each doubling of the
+// hdrRange says which values a count of a histogram is of. Values below 2^k units have a count for
+// each unit, with 2^k the first power of two from 2 * 10^digits on. Above, each doubling of the
 // value has 2^(k-1) counts, each twice as wide as those before. A unit is the greatest power of two
 // up to the lowest value (hdrhistogram.org, "HdrHistogram: how it works").
 type hdrRange struct {

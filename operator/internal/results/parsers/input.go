@@ -153,7 +153,7 @@ func (l *lines) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: "+format, append([]any{l.file, l.number}, args...)...)
 }
 
-// parseNumber reads a decimal number. What is no number of a measurement (NaN, infinities,
+// parseNumber reads a decimal number. A text that is no number of a measurement (NaN, infinities,
 // hexadecimal) is refused.
 func parseNumber(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)

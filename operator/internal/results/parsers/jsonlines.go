@@ -76,9 +76,9 @@ func newMembers(r results.Records) (*members, error) {
 	return m, nil
 }
 
-// read gives the texts of a line's fields; nil for a line that is no operation: one that is no
-// object, that has other values than wanted, or none of the members that are read. An object that
-// has only some of them is an error.
+// read gives the texts of a line's fields; nil for a line that is no operation. That is one that is
+// no object, that has other values than wanted, or none of the members that are read. An object
+// that has only some of them is an error.
 func (m *members) read(line []byte) ([]string, error) {
 	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 // once.
 const maxJSONDocument = 16 << 20
 
-// parseJSONPath makes a row of each node that Spec.Rows selects, with RFC 9535 paths. Of a key that
-// is there twice, the last counts, as in Python.
+// parseJSONPath makes a row of each node that Spec.Rows selects, with RFC 9535 paths. If a key is
+// there twice, the last counts, as in Python.
 func parseJSONPath(file string, r io.Reader, spec Spec) (*Table, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -53,17 +53,17 @@ func (p *peak) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// What is promised of a stats.json of 1 GB. The rate is by the processor's time and not by the
-// clock: a machine that others use makes it no slower but for its caches.
+// These are the promises for a stats.json of 1 GB. The rate is by the processor's time and not by
+// the clock: a machine that others use makes it no slower but for its caches.
 const (
 	peakLimit = 100e6 // bytes of the whole process
 	rateLimit = 200   // MB for each second of a processor
 )
 
-// 48 MB are too few to hold the reader to the promise of 1 GB on a busy machine: half of its rate
+// 48 MB are too few to hold the reader to the promise of 1 GB on a busy machine. Half of its rate
 // is asked for, which a reader that had become several times slower would miss, in the best of
-// three readings. More than the second figure nobody reads: there the processor's time would be
-// wrong.
+// three readings. A reading beyond the second figure is not possible: there the processor's time
+// would be wrong.
 const (
 	leastRate = rateLimit / 2
 	mostRate  = 5000

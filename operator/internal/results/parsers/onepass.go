@@ -8,7 +8,7 @@ import (
 )
 
 // onePass matches a regular expression by a table, in one step for each byte of the line, and finds
-// the groups on the way. Package regexp takes 15 to 40 ns for a byte where groups are wanted, which
+// the groups on the way. Package regexp takes 15 to 40 ns for a byte where groups are wanted. That
 // is most of the time that a report of one line for each operation takes to read.
 //
 // A table can do it where each byte says what it belongs to (Russ Cox, "Regular Expression Matching
@@ -124,10 +124,10 @@ func (c *passCompiler) fill(pc uint32, state int, atBegin bool) bool {
 	return ok
 }
 
-// walk follows the instructions up to those that take a byte, in the order of their priority.
-// groups are the slots on the way; atEnd: only the end of the line can follow. done: what comes
-// later in the order cannot match any more. ok is false where there are two ways to one
-// instruction or for one byte.
+// walk follows the instructions up to those that take a byte, in the order of their priority. The
+// argument groups has the slots on the way; atEnd says that only the end of the line can follow.
+// The result done says that what comes later in the order cannot match any more. The result ok is
+// false where there are two ways to one instruction or for one byte.
 func (c *passCompiler) walk(pc uint32, state int, groups uint32, atBegin, atEnd bool) (done, ok bool) {
 	i := &c.program.Inst[pc]
 	if i.Op == syntax.InstFail {
@@ -171,7 +171,7 @@ func (c *passCompiler) walk(pc uint32, state int, groups uint32, atBegin, atEnd 
 	return false, atEnd || c.take(i, state, groups)
 }
 
-// end notes that a state ends a match. What is first in the order wins.
+// end notes that a state ends a match. The first in the order wins.
 func (c *passCompiler) end(state int, groups uint32, atEnd bool) (done, ok bool) {
 	e := &c.out.ends[state]
 	if !e.atEnd {
@@ -220,8 +220,8 @@ const (
 	unknown // for package regexp to say
 )
 
-// match finds the leftmost match and the places of its groups, -1 where a group has none. spots has
-// room for two places of each group, and as much behind them.
+// match finds the leftmost match and the places of its groups, -1 where a group has none. The
+// argument spots has room for two places of each group, and as much behind them.
 func (p *onePass) match(line []byte, spots []int) outcome {
 	steps := 4*len(line) + 64 // attempts at many places must not take the square of the length
 	for start, b := range line {

@@ -22,8 +22,8 @@
 //
 //	Rows               the file with the numbers as it is, and what ran on the machines by SSH
 //
-// The others are summaries: somebody has averaged or ranked before, and what they hold can be shown
-// and compared, but neither merged over clients nor cut to another window:
+// The others are summaries: another program has averaged or ranked before. Their numbers can be
+// shown and compared, but neither merged over clients nor cut to another window:
 //
 //	YCSB               the text that YCSB prints at the end of a run
 //	PequinStats        stats.json of the Pequin and Basil artifacts (ReadPequinStats gives it typed)
@@ -37,7 +37,7 @@
 //
 // Parsers stream: memory does not grow with the length of the report, but with the rows of a
 // summary, which are bounded. JSONPath alone needs its document as a whole, 16 MiB at most. Parsers
-// are strict where a number could get lost: a report that is damaged (cut off, columns missing,
+// are strict where a number could get lost. A report that is damaged (cut off, columns missing,
 // NaN, a negative count) is an error with its file and line, not a smaller result.
 package parsers
 

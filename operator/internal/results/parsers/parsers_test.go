@@ -20,7 +20,7 @@ var options = Options{
 	Index:              1, FirstClient: 2, Clients: 2,
 }
 
-// What a client of the Pequin and Basil artifacts prints; t = 0 is at 7548 s.
+// A client of the Pequin and Basil artifacts prints this; t = 0 is at 7548 s.
 const printed = `rw,3703921,7547999999999,32
 rw,4000000,7548000000000,33
 rw,5000000,7548133599816,32
@@ -203,7 +203,7 @@ func FuzzTransactionLines(f *testing.F) {
 
 func TestMemoryDoesNotGrowWithTheReport(t *testing.T) {
 	const line = "rw,1000,7548000000001,0\n"
-	// What is allocated in all bounds what is held at any time. A slice that grows with the report
+	// The allocations in all bound what is held at any time. A slice that grows with the report
 	// takes some bytes for each line.
 	allocated := func(lines int) uint64 {
 		var before, after runtime.MemStats

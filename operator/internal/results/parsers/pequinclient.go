@@ -172,8 +172,8 @@ func controlNumbers(fields [][]byte, want int) ([]int64, error) {
 }
 
 // NewThroughput is what the artifact calls new_tput: for each client the transactions by its own
-// time to the end, added up over the clients. ok is false when some client with transactions did
-// not say its time.
+// time to the end, added up over the clients. The result ok is false when some client with
+// transactions did not say its time.
 func (p *PequinClient) NewThroughput() (throughput float64, ok bool) {
 	for _, id := range slices.Sorted(maps.Keys(p.Committed)) {
 		seconds := p.EndSeconds[id]

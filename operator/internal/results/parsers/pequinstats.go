@@ -132,7 +132,7 @@ type PequinRun struct {
 // processes write counters of their own.
 var ErrNotPequinStats = errors.New("the document has no aggregate.combined and run_stats.combined; it is no stats.json of an experiment")
 
-// ReadPequinStats reads a stats.json. Of a key that is there twice, the last counts, as in the
+// ReadPequinStats reads a stats.json. If a key is there twice, the last counts, as in the
 // artifact's own Python.
 func ReadPequinStats(file string, r io.Reader) (*PequinStats, error) {
 	p := &pequinReader{scan: newJSONScan(file, r), stats: &PequinStats{

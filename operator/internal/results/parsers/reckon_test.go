@@ -23,9 +23,9 @@ func reckon(t *testing.T, text string) (results.Client, error) {
 	})
 }
 
-// The sample is what the client library of Cjen1/reckon at df17d816639e, reckon/goclient, wrote: 20
-// operations, one each 10 ms, on a store in memory that lets reads wait for 1 ms, and writes for 2.
-// Writes of the key 5 fail.
+// The sample is what the client library of Cjen1/reckon at df17d816639e, reckon/goclient, wrote. It
+// has 20 operations, one each 10 ms, on a store in memory that lets reads wait for 1 ms, and writes
+// for 2. Writes of the key 5 fail.
 func TestReckonsOwnClient(t *testing.T) {
 	sample, err := os.ReadFile("testdata/reckon.bin")
 	if err != nil {

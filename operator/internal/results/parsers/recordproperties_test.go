@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// mustBeSound checks what must hold of anything that was read: it can be sent, counts are 0 or
-// more, kinds of operations are part of all, percentiles rise or a remark says why not, and the
+// mustBeSound checks what must hold of anything that was read. It can be sent, counts are 0 or
+// more, and kinds of operations are part of all. Percentiles rise or a remark says why not, and the
 // rate times the time is the count, or a remark says why not.
 func mustBeSound(t *testing.T, c results.Client) {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 // parsePatternRecords reads a report in which each line that matches a pattern is an operation.
-// Other lines are skipped and counted (otherLines): a pattern cannot tell an operation's line that
+// Other lines are skipped and counted (otherLines). A pattern cannot tell an operation's line that
 // got damaged from other output, so that the count is to be compared with what the client prints
 // besides.
 func parsePatternRecords(r io.Reader, o Options) (results.Client, error) {
@@ -385,7 +385,7 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 	return nil
 }
 
-// took is how long an operation took. What did not commit need not say it.
+// took is how long an operation took. An operation that did not commit need not say it.
 func (p *recordParser) took(texts []string, end time.Duration, how ending) (time.Duration, error) {
 	if p.since >= 0 {
 		begin, err := p.at(texts[p.since])

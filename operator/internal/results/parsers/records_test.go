@@ -107,7 +107,7 @@ func TestRecordsStartWithTheFirstOperationHoweverItEnds(t *testing.T) {
 			t.Errorf("%q: the first operation began at %v, nothing sent: %t (%v); want %v", lines, got, c.NothingSent, err, want)
 		}
 	}
-	// Of instants of the end, the beginning is earlier by the latency.
+	// If instants are of the end, the beginning is earlier by the latency.
 	atEnd := lineRecords
 	atEnd.Instant.Of = results.OfEnd
 	c, err := Parse(FormatCSV, strings.NewReader(header+"CONFLICT;7543.25;50\n"), withRecords(atEnd))

@@ -113,7 +113,7 @@ func TestSummaryOfTheLastLine(t *testing.T) {
 	}
 }
 
-// What Eiger-PORT's client prints: a line a second, and percentiles when it is told to stop.
+// Eiger-PORT's client prints this: a line a second, and percentiles when it is told to stop.
 func TestSummaryOfEigerPORT(t *testing.T) {
 	const text = `total,interval_op_rate,interval_key_rate,avg_latency,elapsed_time
 0,0,0,0,0,NaN,1
@@ -137,7 +137,7 @@ Read Latencies (usecs): 50=82823, 75=433537, 90=1177938, 95=1512912, 99=2486462,
 	}
 }
 
-// What the YCSB of HATS's artifact printed on a kind cluster: its driver refused some reads. The
+// The YCSB of HATS's artifact printed this on a kind cluster: its driver refused some reads. The
 // artifact added the percentiles of all operations together.
 func TestSummaryOfHATS(t *testing.T) {
 	const text = `INFO  [Thread-5] 2026-11-23 09:12:43,508 CassandraCQLClient.java:238 - Connected to cluster: hats-ed41-0

@@ -51,7 +51,7 @@ const (
 // counted). A line without a digit after its first comma is other output of the program: skipped
 // and counted. Any other line must be a whole transaction; else the report is damaged (lines of two
 // threads mixed, a disk full), numbers are missing, and the report is refused. The one exception is
-// a last line without its newline, which a killed client leaves; it is counted and dropped even
+// a last line without its newline, which a killed client leaves. It is counted and dropped even
 // when it looks whole, since its numbers may be cut.
 //
 // Aborts, errors and timeouts are not in these lines: their counters are unreported. Offered counts

@@ -78,11 +78,11 @@ func different(t *testing.T, a, b []float64) map[string]bool {
 }
 
 // A/A: two identical variants on drifting machines. At most 5% of 200 experiments may be called
-// different with interleaved trials, by each method that judges claims: Welch's interval, which
-// takes the drift for noise, the pairs of significantly_different, and the ratios of ratio. Pairs
-// have a level of 5% exactly, so that of 200 experiments they call 10 different, give or take 3.
-// Which 200 are drawn is fixed by the seed; that the level is kept is tested with 10,000. Without
-// interleaving, the drift becomes a result.
+// different with interleaved trials, by each method that judges claims. These are Welch's interval,
+// which counts the drift as noise, the pairs of significantly_different, and the ratios of ratio.
+// Pairs have a level of 5% exactly, so that of 200 experiments they call 10 different, give or take
+// 3. Which 200 are drawn is fixed by the seed; that the level is kept is tested with 10,000.
+// Without interleaving, the drift becomes a result.
 func TestAA(t *testing.T) {
 	shares := func(experiments int, interleaved bool, seed uint64) map[string]float64 {
 		m := &machines{rng: rand.New(rand.NewPCG(2026, seed))}

@@ -16,8 +16,8 @@ import (
 //
 // which is a randomised complete block design with rounds as blocks: a drift of the machines is in
 // r_k, and all points tell how much trials vary. The variance of a point's own deviations is
-// Shukla's (Heredity 29, 1972), from the residuals of the additive model with P points and n
-// rounds, of which the sum of squares is S_p:
+// Shukla's (Heredity 29, 1972). It comes from the residuals of the additive model with P points and
+// n rounds, of which the sum of squares is S_p:
 //
 //	s_p² = P/(P-2) (S_p/(n-1) - sum_q S_q / (P (P-1) (n-1)))
 //
@@ -30,8 +30,8 @@ import (
 // Points that vary alike are pooled (d_0 is infinite); points that vary more keep their own
 // variances. The maximum is ours: a point whose trials lie close together by chance is not known
 // better than others. So are the degrees of freedom, d_0 + (n-1) max(1, 2 - 6/P), (P-1)(n-1) at
-// most: with many points those of two independent variances (Satterthwaite), with few, from which
-// d_0 is known badly, those of one. TestBlocksAA is what says that this keeps the level.
+// most. With many points they are those of two independent variances (Satterthwaite); with few,
+// from which d_0 is known badly, those of one. TestBlocksAA is what says that this keeps the level.
 type Blocks struct {
 	// Points and Rounds of the model.
 	Points, Rounds int
@@ -41,8 +41,8 @@ type Blocks struct {
 	ownOfRounds    float64   // as much of it as trials make: the sum of variance by P²
 }
 
-// BlockTerm is a point in a function of means: the change of the function by a relative change of
-// the mean (the gradient times the mean), and the rounds in which the point has a trial.
+// BlockTerm is a point in a function of means. It has the change of the function by a relative
+// change of the mean (the gradient times the mean), and the rounds in which the point has a trial.
 type BlockTerm struct {
 	// Point is its index in the samples that the model was made of.
 	Point  int

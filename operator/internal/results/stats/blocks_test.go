@@ -92,8 +92,8 @@ func (c *calls) compare(b stats.Blocks, samples [][]float64, x, y int) {
 	one(b.Estimate(w.Value, []stats.BlockTerm{blockTerm(samples, x, 1), blockTerm(samples, y, -1)}), &c.model, &c.widthOfModel)
 }
 
-// One model of all points, with rounds as blocks: identical variants differ in at most 6%, and the
-// interval of three trials of 24 points is at most 0.7 of Welch's. Of 4,500 comparisons the draw
+// One model of all points has rounds as blocks. Identical variants differ in at most 6%, and the
+// interval of three trials of 24 points is at most 0.7 of Welch's. With 4,500 comparisons the draw
 // alone makes that 6.7%, by two standard errors.
 func TestBlocksAA(t *testing.T) {
 	const experiments, comparisons, allowed = 1500, 3, 6.7

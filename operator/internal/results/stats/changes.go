@@ -24,7 +24,7 @@ type Changes struct {
 
 const (
 	// changePenalty of each change, in variances of a batch times the logarithm of the number of
-	// batches. Of steady noise 3 finds a change in few windows.
+	// batches. In steady noise 3 finds a change in few windows.
 	changePenalty = 3
 	// leastStretch is how many batches lie between two changes.
 	leastStretch = 2
@@ -38,11 +38,11 @@ const (
 //
 // s² is from the differences of neighbours, so that the changes are hardly in it: the greater of
 // two. One is that of neighbouring batches, by their median. The other allows for observations that
-// depend on their neighbours, as of a first-order process: with D1 and D2 the mean squared
+// depend on their neighbours, as of a first-order process. With D1 and D2 the mean squared
 // differences of observations one and two apart, and f = D2/D1 - 1, it is D1/2 (1+f)/(1-f)² by
-// batch. CheckStationarity looks at the start and a straight line alone; a system that falls in the
-// middle of the window, and clients that end before it does, are seen here only (Barrett et al.,
-// OOPSLA'17, on why a start is not enough).
+// batch. CheckStationarity looks at the start and a straight line alone. A system that falls in the
+// middle of the window, and clients that end before it does, are seen here only. (Barrett et al.,
+// OOPSLA'17, say why a start is not enough.)
 //
 // observations are as for CheckStationarity, with the same refusals.
 func FindChanges(observations []float64, tolerance float64) (Changes, error) {

@@ -7,9 +7,9 @@ import (
 )
 
 // ClientTime is Little's law for one trial of a closed loop. Each of N correct clients is in a
-// transaction or thinks, for the whole window W, so that with X committed transactions a second of
-// mean latency R, Z to think after each transaction, and timeouts that took T each at most, this
-// share of the clients' time is in the numbers:
+// transaction or thinks, for the whole window W. Let X be the committed transactions a second of
+// mean latency R, Z the time to think after each transaction, and T the most that each timeout
+// took. Then this share of the clients' time is in the numbers:
 //
 //	known = (committed R + (committed + given up + errors + timeouts) Z) / (N W)
 //	share = known + min(timeouts T / (N W), max(0, 1 - known))
@@ -38,10 +38,10 @@ func ClientTime(t results.Trial) *float64 {
 // generator has 0.3% at most.
 const clientTimeTolerance = 0.03
 
-// ClientTimeFits reports whether the clients' time in a trial's numbers is all that there is, to
-// within 3% and what transactions at the edges of the window can make: of each client one at each
-// edge, twice the 99th percentile by the window and the root of the number of clients. True where
-// it is not known.
+// ClientTimeFits reports whether the clients' time in a trial's numbers is all that there is. It
+// must be so to within 3% and what transactions at the edges of the window can make. Each client
+// has one at each edge, twice the 99th percentile by the window and the root of the number of
+// clients. True where it is not known.
 func ClientTimeFits(line results.TrialLine) bool {
 	if line.ClientTimeShare == nil {
 		return true
@@ -53,8 +53,8 @@ func ClientTimeFits(line results.TrialLine) bool {
 	return math.Abs(*line.ClientTimeShare-1) <= clientTimeTolerance+edges
 }
 
-// FullClients is from which share on of their CPU limit, or of their node, that is used client pods
-// may be what limits throughput: they read replies late, and the system looks slow.
+// FullClients is a share of their CPU limit, or of their node. From it on, client pods may be what
+// limits throughput: they read replies late, and the system looks slow.
 const FullClients = 0.9
 
 // ClientBusy is how full the client pods of a trial were: the greatest share that was used of a

@@ -34,8 +34,8 @@ func loop(rng *rand.Rand, clients, stuck int, think, pause, window float64) resu
 }
 
 // A transaction of a closed loop that never ended was left out of every number, and nothing said
-// so: one client of ten that hangs, or clients that pause without counting it, leave throughput and
-// latency as they are of the others.
+// so. With one client of ten that hangs, or clients that pause without counting it, throughput and
+// latency are those of the others.
 func TestClientTime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		clients, stuck int
@@ -90,7 +90,7 @@ func TestClientTime(t *testing.T) {
 			t.Errorf("timeouts %s: %v, want %g", name, *share, tc.want)
 		}
 	}
-	// What has no such law says nothing.
+	// A loop that has no such law says nothing.
 	for name, change := range map[string]func(*results.Trial){
 		"an open loop":        func(t *results.Trial) { t.ClosedLoop = nil },
 		"of the whole run":    func(t *results.Trial) { t.Summary.RunSummary = true },

@@ -15,9 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Of 10,000 simulated experiments, the 95% intervals must hold the truth in 93% to 97% (the
-// standard deviation of that share is 0.2%). What they hold of log-normal data is in the table of
-// the documentation only: there is no promise.
+// In 10,000 simulated experiments, the 95% intervals must hold the truth in 93% to 97% (the
+// standard deviation of that share is 0.2%). The share that they hold of log-normal data is in the
+// table of the documentation only: there is no promise.
 func TestCoverageOfTenThousandExperiments(t *testing.T) {
 	const experiments = 10000
 	draws := map[string]struct {

@@ -29,18 +29,18 @@ type Crossing struct {
 // neighbouring points first change the sign of a - b. A point where both means are equal is a
 // crossing when the sign differs on its two sides.
 //
-// The interval inverts a test: an x may be the crossing unless Welch's interval of the difference
+// The interval inverts a test. An x may be the crossing unless Welch's interval of the difference
 // that straight lines give there, (1-s) d_i + s d_j, lies above or below 0. This is Fieller's
 // interval between two points, with Satterthwaite's degrees of freedom of the four samples. It
 // begins where the first such x lies, and ends where the difference is shown to have the other
 // sign. Where the trials do not show a sign at the first point, or never show the other one, the
-// crossing may lie outside of what was measured, and there is no interval. A percentile bootstrap,
+// crossing may lie outside of what was measured. Then there is no interval. A percentile bootstrap,
 // which this was, has intervals that hold the crossing in 80% of experiments with three
-// repetitions: what is drawn again varies less than what it is drawn from.
+// repetitions. The draws vary less than what they are drawn from.
 //
 // Without a crossing, Value means nothing (NoCrossing). Crossover fails when the curves do not have
-// the same two or more rising values of the axis, or a point of them has no repetition or one that
-// is not finite.
+// the same two or more rising values of the axis. It also fails when a point of them has no
+// repetition or one that is not finite.
 func Crossover(a, b Series) (Crossing, error) {
 	fewest, err := checkSeries(a, b)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestCrossover(t *testing.T) {
 }
 
 // The intervals of crossings hold them in 94% of experiments or more, with three repetitions, too:
-// those of a bootstrap held 78 to 83% of them. Of 2,000 experiments the draw alone makes 95% 94%,
+// those of a bootstrap held 78 to 83% of them. With 2,000 experiments the draw alone makes 95% 94%,
 // by two standard errors.
 func TestCrossoverCoverage(t *testing.T) {
 	x := []float64{10, 20, 30, 40}
@@ -100,7 +100,7 @@ func TestCrossoverCoverage(t *testing.T) {
 }
 
 // Where the trials do not show a sign at the first point, or not the other one at any, the crossing
-// may lie outside of the points: there is no interval.
+// may lie outside of the points. Then there is no interval.
 func TestCrossoverWithoutInterval(t *testing.T) {
 	x := []float64{10, 20, 30}
 	flat := series(x, []float64{99, 100, 101}, []float64{99, 100, 101}, []float64{99, 100, 101})

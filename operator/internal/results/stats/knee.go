@@ -31,21 +31,21 @@ type Knee struct {
 	Cautions []Caution
 }
 
-// FindKnee finds the knee of a latency-throughput curve: of the points whose latency is at most
-// twice the least of the curve, the one with the greatest throughput (of several, the one with the
-// least latency).
+// FindKnee finds the knee of a latency-throughput curve. It looks at the points whose latency is at
+// most twice the least of the curve. It takes the one with the greatest throughput (of several, the
+// one with the least latency).
 //
 // It is Jain's usable capacity, "the maximum throughput achievable without exceeding a prespecified
 // response time limit" (The Art of Computer Systems Performance Analysis, 1991, section 3.3), with
-// the limit at Kleinrock's operating point: throughput/latency, the power of an M/M/1 queue, is
-// greatest where the latency is twice that without load ("Power and deterministic rules of thumb
+// the limit at Kleinrock's operating point. There throughput/latency, the power of an M/M/1 queue,
+// is greatest where the latency is twice that without load ("Power and deterministic rules of thumb
 // for probabilistic problems in computer communications", ICC'79). In words: up to the knee a
 // request waits no longer than it is served.
 //
 // Nothing is fitted, and points above the bound may come and go without moving the knee. The least
-// latency stands for the latency without load, so the curve needs a point of light load; the least,
-// not that of the least load, since many systems are slower when nearly idle. The order of the
-// points does not matter.
+// latency stands for the latency without load, so the curve needs a point of light load. It is the
+// least, not that of the least load, since many systems are slower when nearly idle. The order of
+// the points does not matter.
 //
 // When the knee is the slowest point of the curve, the curve ends before its knee (Unsaturated):
 // the true one has at least this throughput. FindKnee fails for fewer than three points, and for

@@ -17,7 +17,7 @@ func QueueGrows(left []float64) bool {
 }
 
 // DefaultGoodputTolerance is how far goodput may lie from the offered load, as a share of it, for
-// the load to be sustained: the 5% by which the HotStuff evaluation in OCaml (University of
+// the load to be sustained. It is the 5% by which the HotStuff evaluation in OCaml (University of
 // Cambridge) discards a point.
 const DefaultGoodputTolerance = 0.05
 
@@ -33,7 +33,7 @@ type LoadPoint struct {
 
 // Sustained reports whether goodput is within tolerance of the offered load: |goodput - offered| <=
 // tolerance * offered, and the queue does not grow. The latency of a point that is not sustained
-// must not be shown: it is that of the requests that got through, and the queue grows for as long
+// must not be shown. It is that of the requests that got through, and the queue grows for as long
 // as the run lasts.
 func (p LoadPoint) Sustained(tolerance float64) bool {
 	return !p.QueueGrows && math.Abs(p.Goodput-p.Offered) <= tolerance*p.Offered

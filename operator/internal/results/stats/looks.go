@@ -17,13 +17,13 @@ type Looks struct{ First, Last int }
 func (l Looks) Count() int { return l.Last - l.First + 1 }
 
 // Level is the share of experiments in which the interval of the look after so many rounds may be
-// wrong, so that the intervals of all looks together are wrong in 5% at most. Each holds whatever
-// made the experiment stop there (repeated confidence intervals: Jennison and Turnbull, J. R. Stat.
-// Soc. B 51, 1989). Before First and after Last it is that of the nearest look.
+// wrong. So the intervals of all looks together are wrong in 5% at most. Each holds whatever made
+// the experiment stop there (repeated confidence intervals: Jennison and Turnbull, J. R. Stat. Soc.
+// B 51, 1989). Before First and after Last it is that of the nearest look.
 //
 // The 5% are spent over the looks (Lan and DeMets, Biometrika 70, 1983): up to round n, the share
 // of them that n is of Last. So much at the first looks is near Pocock's design, and decides at
-// once what is far apart; designs that keep nearly all for the last look (O'Brien and Fleming) save
+// once what is far apart. Designs that keep nearly all for the last look (O'Brien and Fleming) save
 // fewer trials on the shipped evidence. The levels follow from sums of independent normal values,
 // by numerical integration (Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969). Student's
 // tests use the same levels (Jennison and Turnbull, Group Sequential Methods, 2000, section 11.4).

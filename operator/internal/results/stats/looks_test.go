@@ -37,7 +37,7 @@ func TestLevelsOfLooks(t *testing.T) {
 	}
 }
 
-// Of sums of normal values, 5% cross a bound at some look.
+// Among sums of normal values, 5% cross a bound at some look.
 func TestLooksTogetherAreWrongInFivePercent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, looks := range []stats.Looks{{First: 3, Last: 12}, {First: 10, Last: 100}} {

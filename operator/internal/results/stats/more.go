@@ -13,9 +13,9 @@ const MostRepetitions = 100
 const decidingShare = 0.8
 
 // More is about how many trials of each point would tell, with a probability of 80%, whether a
-// quantity lies between low and high, which may be infinite. It takes the estimate from n trials of
-// each point for the truth, and so their deviation: with n' trials the standard error is that of n
-// times sqrt(n/n'), and Student's degrees of freedom grow with n'-1. Beyond MostRepetitions it is
+// quantity lies between low and high, which may be infinite. It treats the estimate from n trials
+// of each point as the truth, and so their deviation. With n' trials the standard error is that of
+// n times sqrt(n/n'), and Student's degrees of freedom grow with n'-1. Beyond MostRepetitions it is
 // 0. It is false for an estimate without a bounded interval, of which nothing can be said.
 func More(e Estimate, n int, low, high float64) (int, bool) {
 	half := (e.High - e.Low) / 2

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// What More says is enough must decide in about 80% of simulated experiments whose truth is the
-// estimate, and two thirds of it must decide less often.
+// The number that More says is enough must decide in about 80% of simulated experiments whose truth
+// is the estimate, and two thirds of it must decide less often.
 func TestMoreDecides(t *testing.T) {
 	for name, tc := range map[string]struct {
 		a, b, deviation float64

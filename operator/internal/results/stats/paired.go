@@ -9,11 +9,11 @@ import (
 // are the trials of round i. Its interval is Student's of the differences (Student 1908), d ±
 // t(n-1) s_d/sqrt(n).
 //
-// It is the right one for interleaved trials whenever machines drift: what the drift adds to a
-// whole round is in both trials and leaves their difference, while Difference (Welch's) takes it
-// for noise of each variant. Both keep their level under interleaving (Difference errs on the safe
-// side and sees less); without interleaving neither does. See Abedi and Brecht, "Conducting
-// repeatable experiments in highly variable cloud computing environments" (ICPE'17).
+// It is the right one for interleaved trials whenever machines drift. The drift's part in a whole
+// round is in both trials and leaves their difference, while Difference (Welch's) treats it as
+// noise of each variant. Both keep their level under interleaving (Difference errs on the safe side
+// and sees less); without interleaving neither does. See Abedi and Brecht, "Conducting repeatable
+// experiments in highly variable cloud computing environments" (ICPE'17).
 //
 // One round has no interval (OneSample); two to four have the caution FewSamples. Paired fails when
 // the lists differ in length, are empty or hold a value that is not finite.

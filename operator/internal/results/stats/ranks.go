@@ -31,7 +31,7 @@ const (
 // many pairs a is larger, ties counted half.
 //
 // P is exact when there are no ties and the smaller sample has at most 8 values (and the larger at
-// most 400); otherwise from the normal distribution with continuity correction and the
+// most 400). Otherwise it is from the normal distribution with continuity correction and the
 // tie-corrected deviation
 //
 //	z = (max(U_a, U_b) - mn/2 - 1/2) / sqrt(mn/12 ((N+1) - sum(t³-t)/(N(N-1)))),  N = m+n, t: sizes of groups of ties
@@ -70,8 +70,8 @@ func MannWhitney(a, b []float64) (Test, error) {
 	return Test{Statistic: u, P: math.Min(1, 2*normalTail((greater-m*n/2-0.5)/math.Sqrt(variance)))}, nil
 }
 
-// upperTail is P(U >= u) without ties: of all ways to choose m of the ranks 1 to m+n, the share
-// whose sum is u + m(m+1)/2 or more. u is an integer since there are no ties.
+// upperTail is P(U >= u) without ties. It takes all ways to choose m of the ranks 1 to m+n, and
+// gives the share whose sum is u + m(m+1)/2 or more. Here u is an integer since there are no ties.
 func upperTail(m, n, u int) float64 {
 	// ways[k][s]: choices of k ranks so far whose U is s. A rank r taken as the k-th adds r-k, the
 	// number of ranks below it that were not taken.

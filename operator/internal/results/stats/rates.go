@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// The grid of BurstyShare: so many shares, evenly by their logarithms from a thousandth of the
-// observed one to a thousandfold, and deviations of a trial's own share from leastBurst of it to
+// The grid of BurstyShare has so many shares, evenly by their logarithms from a thousandth of the
+// observed one to a thousandfold. The deviations of a trial's own share go from leastBurst of it to
 // mostBurst.
 const (
 	burstShares = 140
@@ -16,15 +16,15 @@ const (
 )
 
 // BurstyShare is the 95% interval of a share, from trials in each of which some of all cases
-// occurred, if cases come in bursts: the share of a trial deviates by itself. It is the central
-// interval of the posterior of the mean m in the beta-binomial model
+// occurred, if cases come in bursts. Then the share of a trial deviates by itself. It is the
+// central interval of the posterior of the mean m in the beta-binomial model
 //
 //	some_i ~ Binomial(all_i, p_i),  p_i ~ Beta(s, s (1-m)/m),  s = 1/c²
 //
 // (Skellam, J. R. Stat. Soc. B 10, 1948), with a density of m^(-9/10), and c, which for a rare case
 // is the relative deviation of p_i, from 0.05 to 3.5 with a density of 1/√c. Both are ours: so the
 // interval holds its level for c from 0 to 2. Student's interval of shares whose deviation is twice
-// their mean ends below the truth in 19 to 34%: a trial with a burst is what carries the mean, and
+// their mean ends below the truth in 19 to 34%. A trial with a burst is what carries the mean, and
 // few trials have one.
 //
 // Without a case in any trial the interval begins at 0. It is false without trials, and where
@@ -63,7 +63,7 @@ func BurstyShare(some, all []int64) (low, high float64, ok bool) {
 }
 
 // shareLikelihoods is the likelihood at each share, with deviations integrated out, up to a factor.
-// Of the gamma functions only those that depend on all three are computed for each share, deviation
+// Only those of the gamma functions that depend on all three are computed for each share, deviation
 // and trial, since a simulation asks for millions.
 func shareLikelihoods(some, all []int64, from, step float64) []float64 {
 	logs := make([][bursts]float64, burstShares)

@@ -27,7 +27,7 @@ type RatioEstimate struct {
 //	v = (U_a + R² U_b)² / (U_a²/(n_a-1) + R⁴ U_b²/(n_b-1))
 //
 // The interval of b/a is the reciprocal of that of a/b. When b's own interval, b ± t(v) sqrt(U_b),
-// holds 0, the ratios that the data do not reject have no bound: there is no interval then
+// holds 0, the ratios that the data do not reject have no bound. Then there is no interval
 // (DenominatorNearZero), and a plain first-order one would be wrong without showing it. Where both
 // means are far from 0 compared with their deviations it is close to PropagateRatio's.
 //

@@ -28,7 +28,7 @@ type RecoveryRule struct {
 }
 
 // Recovery is what a fault did to throughput. Instants are in milliseconds after the fault was
-// confirmed, with the resolution of the timeline (100 ms): that of a bin is its start, and 0 for
+// confirmed, with the resolution of the timeline (100 ms). That of a bin is its start, and 0 for
 // the bin that the fault lies in.
 //
 // Subtleness ahead: a bin of a slow system holds few transactions, and three of them below 90% in a
@@ -37,8 +37,8 @@ type Recovery struct {
 	// Before is the mean throughput before the fault, in transactions per second.
 	Before float64
 	// Dipped: throughput fell. Without a dip (NoDip) DetectMillis, Depth, RecoverMillis and Lost
-	// are 0: the fault did nothing that this timeline shows. What it could show is in LeastDip and
-	// ResolvedMillis.
+	// are 0: the fault did nothing that this timeline shows. LeastDip and ResolvedMillis have what
+	// it could show.
 	Dipped bool
 	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7%
 	// of trials. It is that of DipBins, or, of a dip that was found, that of the looks that found
@@ -116,13 +116,13 @@ func (r Recovery) Sure() bool { return r.Dipped && r.Depth >= r.LeastDip }
 //	           would be that of the noise, too
 //
 // A look at k bins with a bound of c deviations finds a dip of depth d in 97.7% of trials where d B
-// >= (c + 2) S/sqrt(k), and hides nothing that is far below Share B where c S/sqrt(k) <= (1 -
-// Share) B.
+// >= (c + 2) S/sqrt(k). It hides nothing that is far below Share B where c S/sqrt(k) <= (1 - Share)
+// B.
 //
 // The second bound of the dip is a control chart's (Shewhart 1931; 4 deviations rather than 3,
-// since a hundred means are looked at): noise alone passes it in fewer than 1% of trials. Where
+// since a hundred means are looked at). Noise alone passes it in fewer than 1% of trials. Where
 // bins are so noisy that little is below it, as with clients whose think time makes them march in
-// step, an outage of seconds would not be: hence the longer looks, each with one deviation more so
+// step, an outage of seconds would not be. Hence the longer looks, each with one deviation more so
 // that it does not find more in noise. The cap at B keeps a burst, as of requests that had waited,
 // from passing for a recovery.
 //
@@ -179,12 +179,12 @@ const dipDeviations = 4
 // surely is how many deviations more make a dip that is found in 97.7% of trials.
 const surely = 2
 
-// noDepth is the least dip where every look that found the dip finds one before the fault, too: no
+// noDepth is the least dip where every look that found the dip finds one before the fault, too. No
 // depth tells a pause that comes by itself, as of a compaction, from the fault.
 const noDepth = 1.000_001
 
-// backDeviations is how far below Share of the throughput before, in deviations of the mean of
-// BackBins bins, the bottom of a dip must be so that noise does not pass for the recovery.
+// backDeviations is how far below Share of the throughput before the bottom of a dip must be, in
+// deviations of the mean of BackBins bins. Then noise does not pass for the recovery.
 const backDeviations = 3
 
 // longerLooks is by how much each look after the second is longer than the one before: 1 s, 4 s, 16
@@ -215,8 +215,9 @@ func (l look) least(noise float64) float64 {
 	return (l.deviations + surely) / math.Sqrt(float64(l.bins)) * noise
 }
 
-// measure finds the dip and the recovery. whole has all bins before the fault. since is the time
-// from the fault to the start of a bin after it; seconds is the length of a bin.
+// measure finds the dip and the recovery. The argument whole has all bins before the fault. The
+// argument since is the time from the fault to the start of a bin after it; seconds is the length
+// of a bin.
 func (r *Recovery) measure(before, whole, after []float64, rule RecoveryRule, since func(int) float64, seconds float64) {
 	floor := rule.Share * r.Before
 	noise := 0.0
@@ -298,8 +299,8 @@ func (r *Recovery) resolve(looks []look, rule RecoveryRule, noise, seconds float
 }
 
 // bottom is the throughput at the bottom of a dip that lasts from one bin to another. The least
-// mean of some bins is as low as their noise is, so that one half of the bins chooses where to
-// look, and the other half says what is there. A dip that is too short for this has one mean.
+// mean of some bins is as low as their noise is. So one half of the bins chooses where to look, and
+// the other half says what is there. A dip that is too short for this has one mean.
 func bottom(bins []float64, dip, end, length int) float64 {
 	if end-dip < 2*length {
 		return stat.Mean(bins[dip:min(len(bins), max(end, dip+length))], nil)

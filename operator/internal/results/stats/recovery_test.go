@@ -156,7 +156,7 @@ func TestPausesBeforeTheFault(t *testing.T) {
 
 // On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a
 // bin, give or take 10. An outage of 24 s is a dip, also where the bins before it are so noisy that
-// a whole second below all noise cannot be: the machine of this system was held back, then reset.
+// a whole second below all noise cannot be. The machine of this system was held back, then reset.
 func TestRecoverFindsALongOutageUnderNoise(t *testing.T) {
 	before := []int64{12, 10, 0, 0, 16, 11, 0, 0, 12, 4, 0, 0, 8, 0, 0, 16, 8, 0, 4, 12, 4, 8, 12, 0, 0, 7, 5, 0, 5, 16, 2, 0, 12, 7, 3, 3, 12, 0, 0, 13, 0, 0, 12, 8, 0, 4, 12, 0, 0, 8}
 	timeline := results.NewTimeline(0, 0)
@@ -226,7 +226,7 @@ func TestRecoverRefuses(t *testing.T) {
 }
 
 // The depth was that of the least of many means, which noise makes deeper: a dip of 50% at 200 tx/s
-// read as 60 to 68%. What a trial could have seen is said, whether it saw something or not.
+// read as 60 to 68%. The result says what a trial could have seen, whether it saw something or not.
 func TestDepthOfDipIsUnbiased(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 14))
 	for name, tc := range map[string]struct{ perSecond, depth, seconds float64 }{
@@ -265,7 +265,7 @@ func TestDepthOfDipIsUnbiased(t *testing.T) {
 	}
 }
 
-// What noise would have hidden depends on the noise, and on how long the data are.
+// The dip that noise would have hidden depends on the noise, and on how long the data are.
 func TestWhatADipCouldHaveBeen(t *testing.T) {
 	window := stats.RecoveryRule{FromMillis: 0, ToMillis: 20000}
 	for name, tc := range map[string]struct {

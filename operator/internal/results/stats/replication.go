@@ -3,23 +3,24 @@ package stats
 import "math"
 
 // oneInThree is how many of its standard errors an effect is that a study finds in a third of
-// cases, by a two-sided test at 5%: d with Φ(d-1.96) + Φ(-d-1.96) = 1/3.
+// cases, by a two-sided test at 5%. It is d with Φ(d-1.96) + Φ(-d-1.96) = 1/3.
 const oneInThree = 1.5285687127125556
 
 // SmallTelescopes is the least effect that an original study with this standard error could have
-// found, which it finds in a third of cases, and the one-sided P of a replication's effect being
-// that great or greater. A P below 5% says that the original could hardly have seen what the
-// replication sees (Simonsohn, Psychol. Sci. 26, 2015). Effects have the sign of the original's:
-// one that is reversed is below 0. Standard errors are above 0.
+// found, which it finds in a third of cases. It also gives the one-sided P of a replication's
+// effect being that great or greater. A P below 5% says that the original could hardly have seen
+// what the replication sees (Simonsohn, Psychol. Sci. 26, 2015). Effects have the sign of the
+// original's: one that is reversed is below 0. Standard errors are above 0.
 func SmallTelescopes(originalError, effect, effectError float64) (least, p float64) {
 	least = oneInThree * originalError
 	return least, above((least - effect) / effectError)
 }
 
 // ScepticalP is the one-sided sceptical P of a replication (Held, J. R. Stat. Soc. A 183, 2020):
-// the greatest level at which a prior that takes the original for chance is refuted by the
-// replication. z are the two effects by their standard errors and c is the square of the original's
-// standard error by the replication's. With A = (z_o² + z_r²)/2 and H = 2/(1/z_o² + 1/z_r²),
+// the greatest level at which the replication refutes a prior that believes the original to be
+// chance. The arguments z are the two effects by their standard errors and c is the square of the
+// original's standard error by the replication's. With A = (z_o² + z_r²)/2 and H = 2/(1/z_o² +
+// 1/z_r²),
 //
 //	z_S² = H/2 for c = 1, else (√(A (A + (c-1) H)) - A)/(c-1),   P = 1 - Φ(z_S)
 //

@@ -42,8 +42,8 @@ type Run struct {
 //	w² = sum of (x_i - x_j)²/(gap) over runs i, j of one group that follow each other, by their number
 //	U  = w² sum over the steps of (weight of all runs after the step)²,   weight -1/n_a or 1/n_b
 //
-// gap is how many places lie between the two. The degrees of freedom are then those of w². Of runs
-// that alternate, the steps cancel, and U is small; of AAABBB, U is 2.1 w² where chance alone gives
+// gap is how many places lie between the two. The degrees of freedom are then those of w². In runs
+// that alternate, the steps cancel, and U is small; in AAABBB, U is 2.1 w² where chance alone gives
 // 0.67 s². It covers no trend that goes on steadily beneath noise: no interval does, where the
 // order is AAABBB.
 func CompareRunsInOrder(a, b []Run, between float64) RunComparison {
@@ -101,10 +101,10 @@ func stepsBetween(a, b []Run) (variance float64) {
 	return variance
 }
 
-// CompareRuns compares groups of runs at one point by run, not by trial: what differs between runs
-// (machines, placement, day, neighbours) is the same for all trials of one, so that more trials
-// only make it look certain (Kalibera and Jones, "Rigorous benchmarking in reasonable time",
-// ISMM'13). a and b are the trials of the runs, one aggregate for each run.
+// CompareRuns compares groups of runs at one point by run, not by trial. The difference between
+// runs (machines, placement, day, neighbours) is the same for all trials of one, so that more
+// trials only make it look certain (Kalibera and Jones, "Rigorous benchmarking in reasonable time",
+// ISMM'13). The arguments a and b are the trials of the runs, one aggregate for each run.
 //
 //	three runs and more   t = (b - a)/(s √(1/n_a + 1/n_b)), s² pooled over the means of runs of both
 //	                      groups, with n_a + n_b - 2 degrees of freedom (Student); one of the groups

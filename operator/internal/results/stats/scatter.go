@@ -12,9 +12,10 @@ import (
 const leastScatter = 5
 
 // Groups are the points whose trials lie in groups that are far apart for how much trials of these
-// points vary: a slow mode, an outlier, a heavy tail, or a point that varies much more than the
-// others. samples[p] are the trials of point p. With such data, intervals are right less often than
-// they say: a mean of five trials in 41% of experiments, where one trial in ten is in a slow mode.
+// points vary. The cause may be a slow mode, an outlier, a heavy tail, or a point that varies much
+// more than the others. The argument samples[p] has the trials of point p. With such data,
+// intervals are right less often than they say. That of a mean of five trials is right in 41% of
+// experiments, where one trial in ten is in a slow mode.
 //
 // Deviations are shares of a point's mean. How much trials vary is Rousseeuw's and Croux's Q_n (J.
 // Am. Stat. Assoc. 88, 1993), 2.2219 times the first quartile of all differences of two trials of

@@ -53,10 +53,10 @@ type Stationarity struct {
 //	d = argmin  1/(n-d)² sum_{i>d} (Z_i - mean(Z_{d+1} ... Z_n))²
 //
 // (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation
-// 69, 1997; White, Cobb and Spratt, WSC'00). d alone is no verdict, for on steady noise it is
-// seldom 0; so the window is judged by what the transient does to the number that is reported:
-// NotStationary when it moves the mean by more than 60% of tolerance (a share), and when the means
-// before and after d are further apart than noise explains,
+// 69, 1997; White, Cobb and Spratt, WSC'00). The number d alone is no verdict, for on steady noise
+// it is seldom 0. So the window is judged by what the transient does to the number that is
+// reported. It is NotStationary when that moves the mean by more than 60% of tolerance (a share),
+// and when the means before and after d are further apart than noise explains,
 //
 //	|mean(Z_1 ... Z_d) - mean(Z_{d+1} ... Z_n)| > 4 s sqrt(k (1/d + 1/(n-d)))
 //	s: standard deviation of Z_{d+1} ... Z_n
@@ -66,9 +66,9 @@ type Stationarity struct {
 // stationary more often than not.
 //
 // A drift over the whole window has no end that d could find. So a straight line is fitted to the
-// batches, too. NotStationary when it moves the mean by more than 60% of tolerance from what it is
-// at the start, and when its slope has P < 1% by Student's test with n/k observations (Santer et
-// al., J. Geophys. Res. 105, 2000; f of the residuals, corrected by 4/n).
+// batches, too. It is NotStationary when it moves the mean by more than 60% of tolerance from what
+// it is at the start, and when its slope has P < 1%. That is by Student's test with n/k
+// observations (Santer et al., J. Geophys. Res. 105, 2000; f of the residuals, corrected by 4/n).
 //
 // observations are throughput or mean latency of equal intervals of the window, in order: bins of
 // 100 ms. Fewer than 50 say nothing, and are refused, as are values that are negative or not
@@ -123,8 +123,8 @@ func drift(z []float64) (rise, p float64) {
 }
 
 // correlated is by how much the variance of a mean of values, which deviate from 0, is greater than
-// if they did not depend on each other. correction is by how many nths the correlation of
-// neighbours is too small, as it is in n values whose mean is subtracted, or a line.
+// if they did not depend on each other. The argument correction is by how many nths the correlation
+// of neighbours is too small. It is so in n values whose mean is subtracted, or a line.
 func correlated(deviations []float64, correction float64) float64 {
 	var neighbours, own float64
 	for i, x := range deviations {

@@ -125,7 +125,7 @@ func TestCheckStationarityRefuses(t *testing.T) {
 	}
 }
 
-// What happens after the start of a window, which CheckStationarity does not see, is seen: most of
+// Changes after the start of a window, which CheckStationarity does not see, are seen: most of
 // these were called steady in every window.
 func TestFindChanges(t *testing.T) {
 	const experiments = 300

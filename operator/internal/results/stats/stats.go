@@ -2,10 +2,9 @@
 // clock, no randomness, no files.
 //
 // It does not judge (claims does) and does not merge latencies within a trial (results does:
-// histograms are merged, percentiles never averaged). What it takes is one number for each trial
-// and metric; what it assumes is that the trials of a point are independent draws from a
-// distribution near enough to normal. Three trials cannot show whether that holds, so every answer
-// carries its n.
+// histograms are merged, percentiles never averaged). It takes one number for each trial and
+// metric. It assumes that the trials of a point are independent draws from a distribution near
+// enough to normal. Three trials cannot show whether that holds, so every answer carries its n.
 //
 // Intervals are at 95%.
 //
@@ -14,13 +13,13 @@
 //	                       v = (U_1 + ... + U_k)² / (U_1²/(n_1-1) + ... + U_k²/(n_k-1))
 //
 // where g_i is the derivative of f by the i-th mean. For f = a - b this is Welch's interval. For a
-// ratio of what is never negative, within an expression, the same is done for its logarithm, so
-// that the interval is positive and that of b/a is the reciprocal of that of a/b. Of two means
-// alone, Ratio gives Fieller's interval.
+// ratio of what is never negative, within an expression, the same is done for its logarithm. So the
+// interval is positive and that of b/a is the reciprocal of that of a/b. For two means alone, Ratio
+// gives Fieller's interval.
 //
-// What can be distrusted comes with a Caution, a value. What is no number at all (NaN, infinities,
-// lists that do not go together) is an error; results made of finite numbers are finite. The
-// formulas, their sources and their limits are in docs/reference/statistics.md.
+// A number that can be distrusted comes with a Caution, a value. Input that is no number at all
+// (NaN, infinities, lists that do not go together) is an error; results made of finite numbers are
+// finite. The formulas, their sources and their limits are in docs/reference/statistics.md.
 package stats
 
 import (
@@ -204,7 +203,7 @@ func refinedQuantile(degreesOfFreedom float64) float64 {
 }
 
 // keptQuantiles is up to which whole number of degrees of freedom the quantiles are computed once
-// and kept: an experiment with many points asks for the same few whenever it decides which of them
+// and kept. An experiment with many points asks for the same few whenever it decides which of them
 // need another trial, and one takes some 30 us.
 const keptQuantiles = 100
 

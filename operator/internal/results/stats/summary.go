@@ -9,9 +9,9 @@ import (
 )
 
 // fewSamples is the n from which on an interval stands without a caution. Below it a result is read
-// by its mean, minimum and maximum, as the artifacts of ELECT (FAST'24) and DMTree print theirs:
-// one run its value, two to four runs mean, minimum and maximum, five and more a 95% Student-t
-// interval. The interval of two to four runs is computed all the same, and is wide: claims are
+// by its mean, minimum and maximum, as the artifacts of ELECT (FAST'24) and DMTree print theirs.
+// One run has its value, two to four runs mean, minimum and maximum, five and more a 95% Student-t
+// interval. The interval of two to four runs is computed all the same, and is wide. Claims are
 // judged by it, and without it a difference of two means of three would be a verdict.
 const fewSamples = 5
 

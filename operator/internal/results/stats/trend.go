@@ -23,10 +23,10 @@ type Trend struct {
 	Slope float64
 }
 
-// FindTrend tests whether y rises or falls with x, in whatever shape: x[i] is the value of the axis
-// and y[i] that of the metric of one trial, and repetitions share their x. It is the test of Mann
-// (Econometrica 13, 1945) and Kendall (Rank Correlation Methods, 1975): with C pairs in the same
-// order, D in the opposite one, and T_x, T_y pairs tied on one side,
+// FindTrend tests whether y rises or falls with x, in whatever shape. Here x[i] is the value of the
+// axis and y[i] that of the metric of one trial, and repetitions share their x. It is the test of
+// Mann (Econometrica 13, 1945) and Kendall (Rank Correlation Methods, 1975). With C pairs in the
+// same order, D in the opposite one, and T_x, T_y pairs tied on one side,
 //
 //	tau = (C - D) / sqrt((n(n-1)/2 - T_x) (n(n-1)/2 - T_y))
 //

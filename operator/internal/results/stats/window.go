@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// CheckWindow looks for a transient, a drift and changes of level in a trial's measurement window:
-// in its throughput, and in mean latency where every bin of the timeline has a committed
+// CheckWindow looks for a transient, a drift and changes of level in a trial's measurement window.
+// It looks in its throughput, and in mean latency where every bin of the timeline has a committed
 // transaction. With a fault in the window, which is there to disturb it, the question has no
 // answer.
 func CheckWindow(t results.Trial) results.WindowCheck {
@@ -30,8 +30,8 @@ func CheckWindow(t results.Trial) results.WindowCheck {
 	return check
 }
 
-// inWindow reports whether what a pod did for a fault took place in the window. What began before
-// it and lasts is how the system is in this trial, and steady or not.
+// inWindow reports whether what a pod did for a fault took place in the window. A change that began
+// before it and lasts is how the system is in this trial, and steady or not.
 func inWindow(f results.FaultRecord, measureNanos int64) bool {
 	return !f.Skipped && f.Error == "" && max(f.StartedMillis, f.ConfirmedMillis) >= 0 && f.StartedMillis < float64(measureNanos)/1e6
 }

@@ -130,7 +130,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// decide asks the plan, until the next trial has a number of its own: when the last trial was
+// decide asks the plan, until the next trial has a number of its own. When the last trial was
 // deleted, the trials that are left do not show that there was one.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 	s.plan.Open = report.OpenClaims(s.plan, trialLines(s.trials))
@@ -150,8 +150,8 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 	}
 }
 
-// notCreated has the status say why the next trial is not made, where somebody must act before it
-// can be: it would say that the trial runs.
+// notCreated has the status say why the next trial is not made, where a user must act before it can
+// be: it would say that the trial runs.
 func (s *scope) notCreated(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		s.step.Message = fmt.Sprintf("Trial %d cannot be made, and is tried again: %s", s.step.Create.Number, conditions.Sentence(err.Error()))

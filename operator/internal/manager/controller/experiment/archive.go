@@ -44,8 +44,8 @@ func setArchived(s *scope) {
 	}
 }
 
-// unstored is why the results of a trial that is done are not in the store: the condition of the
-// first such trial that has one; nil when all are stored.
+// unstored is why the results of a trial that is done are not in the store. It is the condition of
+// the first such trial that has one; nil when all are stored.
 func unstored(s *scope) *metav1.Condition {
 	var found *metav1.Condition
 	for i := range s.trials {

@@ -47,7 +47,7 @@ func TestResultsInAStore(t *testing.T) {
 	s.expect(s.settle(), stored, "False Storing", "on the way to store lab")
 	s.trialStored(first.Name, metav1.ConditionFalse, v1alpha1.ReasonStoreUnreachable)
 	s.expect(s.settle(), stored, "False StoreUnreachable", "Trials go on")
-	// Trials that wait for a store hold up nobody, and their default may change meanwhile.
+	// Trials that wait for a store hold up no others, and their default may change meanwhile.
 	s.r.Store = func(*v1alpha1.Results) string { return "other" }
 	second := s.finish(v1alpha1.ReasonSucceeded)
 	if second.Spec.ResultsStore != "lab" {

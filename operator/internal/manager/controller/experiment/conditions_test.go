@@ -7,7 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Who knows no kind of ours learns from conditions and progress alone how far an experiment is.
+// A tool that knows no kind of ours learns from conditions and progress alone how far an experiment
+// is.
 func TestProgressAndConditions(t *testing.T) {
 	s := newStage(t)
 	s.create(two().Obj())

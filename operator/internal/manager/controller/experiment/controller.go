@@ -13,9 +13,9 @@
 //	store     what the Trials that are done come to -> ConfigMap, verdicts in status
 //
 // The facts that cannot be observed again, the seed and the seal, are written to status before the
-// first Trial is created. Everything else follows from what exists: a manager that is replaced at
-// any point goes on where it was, and what was seen too late makes the same Trial again, whose name
-// is taken.
+// first Trial is created. Everything else follows from what exists. A manager that is replaced at
+// any point goes on where it was. A trial that was seen too late is made again under the same name,
+// which is taken.
 package experiment
 
 import (

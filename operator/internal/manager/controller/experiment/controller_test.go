@@ -204,7 +204,7 @@ func TestSystemComesLate(t *testing.T) {
 	}
 }
 
-// What an experiment runs is the System as it was when the experiment was accepted.
+// An experiment runs the System as it was when the experiment was accepted.
 func TestSystemChangesAfterwards(t *testing.T) {
 	s := newStage(t)
 	system := builders.System("basil").Obj()
@@ -227,7 +227,7 @@ func TestSystemChangesAfterwards(t *testing.T) {
 	s.expect(s.settle(), accepted, "True Valid")
 }
 
-// A snapshot that somebody deleted cannot be had again: nobody knows what was in it.
+// A snapshot that was deleted cannot be had again: its content is not known.
 func TestSnapshotIsGone(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -315,7 +315,7 @@ func TestDeletionAndRebirth(t *testing.T) {
 	}
 }
 
-// A ConfigMap of somebody else is not overwritten; when it is gone the results are stored.
+// A ConfigMap of another owner is not overwritten; when it is gone the results are stored.
 func TestResultsOfAnotherExperiment(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())

@@ -16,9 +16,9 @@ import (
 // deletedPage is how many results ConfigMaps are listed at a time, without their data.
 const deletedPage = 500
 
-// deletedTrials says which results of the experiment's trials are not among its results since
-// somebody deleted the Trial, which was run again. That is allowed, and a reader of a verdict must
-// see it: who deletes what is inconvenient chooses the verdict.
+// deletedTrials says which results of the experiment's trials are not among its results since a
+// user deleted the Trial, which was run again. That is allowed, and a reader of a verdict must see
+// it: who deletes what is inconvenient chooses the verdict.
 func (r *Reconciler) deletedTrials(ctx context.Context, s *scope) (string, error) {
 	known := map[string]bool{}
 	for i := range s.trials {

@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Who deleted a valid trial had it run again, and nothing told about it: a verdict could be chosen.
+// A user who deleted a valid trial had it run again, and nothing reported it: a verdict could be
+// chosen.
 func TestDeletedTrialsAreTold(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())

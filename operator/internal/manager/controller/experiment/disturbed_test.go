@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// What the environment disturbs is repeated at no cost to spec.retries until its own budget is used
-// up, and status says of both.
+// Trials that the environment disturbs are repeated at no cost to spec.retries until their own
+// budget is used up, and status reports both.
 func TestDisturbedTrialsAreRepeated(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Repetitions(1).Retries(0).RetryFor("30s").Obj())

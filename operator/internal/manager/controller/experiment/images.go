@@ -40,7 +40,7 @@ func (r *Reconciler) puller() *puller { return &puller{r.Client, r.Reader, r.Env
 
 // hold holds the next trial back until all nodes that its pods may run on have its images, if the
 // experiment asks for that. A Job on each node pulls them; those that are over say what is there. A
-// Job that failed ends the experiment, until somebody deletes it.
+// Job that failed ends the experiment, until a user deletes it.
 func (p *puller) hold(ctx context.Context, s *scope) error {
 	next := s.step.Create
 	if s.exp.Spec.PrePull == nil || next == nil {
@@ -189,8 +189,8 @@ func (p *puller) pods(ctx context.Context, exp *v1alpha1.Experiment) ([]corev1.P
 	return list.Items, wrap("list the pods that pull images", err)
 }
 
-// failure says which image a node has not pulled or cannot run, and what the last pod waited
-// for: the kubelet forgets that when the time of the pod is over.
+// failure says which image a node has not pulled or cannot run, and what the last pod waited for.
+// The kubelet forgets that when the time of the pod is over.
 func (p *puller) failure(ctx context.Context, exp *v1alpha1.Experiment, job *batchv1.Job, node string) (string, error) {
 	was := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentImagesReady)
 	if was != nil && was.Reason == v1alpha1.ReasonImagesFailed && strings.Contains(was.Message, job.Name) {

@@ -21,7 +21,7 @@ type Monitors interface {
 
 // unmonitor deletes the PodMonitors of an experiment whose Trials are over. The first Trial with a
 // System has made one under the name of its snapshot; if there are to be more Trials one day, these
-// make it again. Of an experiment that is deleted the garbage collector deletes them.
+// make it again. The garbage collector deletes those of an experiment that is deleted.
 func (r *Reconciler) unmonitor(ctx context.Context, s *scope) error {
 	if !s.step.Done || r.Monitors == nil {
 		return nil

@@ -36,7 +36,7 @@ func largest(trials int) *results.Experiment {
 	return e
 }
 
-// However many numbers an experiment has: they are stored. What is left out is named.
+// However many numbers an experiment has: they are stored. The parts that are left out are named.
 func TestTheLargestResultsFit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trials, lines int

@@ -56,8 +56,8 @@ func setSupported(s *scope) {
 	s.set(v1alpha1.ExperimentSupported, status, reason, message)
 }
 
-// skippedNote says how many claims the profile does not judge, so that nobody takes the others for
-// all.
+// skippedNote says how many claims the profile does not judge, so that no reader believes that the
+// others are all.
 func skippedNote(n int) string {
 	switch n {
 	case 0:

@@ -37,7 +37,7 @@ type scope struct {
 	errs     field.ErrorList // why not
 	notFixed error           // why the plan could not be fixed
 	step     plan.Step
-	again    time.Duration // when to look again at what no event tells of; 0: never
+	again    time.Duration // when to look again at what no event reports; 0: never
 	built    *results.Experiment
 	stored   stored
 }

@@ -53,8 +53,8 @@ func (r *Reconciler) sealClaims(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// countEarlier counts the earlier experiments of this name whose results are in the namespace. Who
-// runs an experiment again until a claim is decided leaves them there.
+// countEarlier counts the earlier experiments of this name whose results are in the namespace. An
+// author who runs an experiment again until a claim is decided leaves them there.
 func (r *Reconciler) countEarlier(ctx context.Context, exp *v1alpha1.Experiment, sealed *v1alpha1.Seal) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
@@ -86,8 +86,8 @@ func (s *scope) observeSeal(revisions []appsv1.ControllerRevision) {
 	}
 }
 
-// sealOf is the seal as results have it, with what differs from it in the spec as it is now: a spec
-// cannot be changed once the plan is fixed, unless somebody switches admission off.
+// sealOf is the seal as results have it, with what differs from it in the spec as it is now. A spec
+// cannot be changed once the plan is fixed, unless an administrator switches admission off.
 func (s *scope) sealOf() (*results.Seal, error) {
 	kept := s.exp.Status.Seal
 	if kept == nil {
@@ -95,7 +95,7 @@ func (s *scope) sealOf() (*results.Seal, error) {
 	}
 	out := &results.Seal{At: kept.Time.UTC(), SHA256: kept.SHA256, Sealed: s.sealed,
 		EarlierRuns: int(kept.EarlierRuns), EarlierOtherClaims: int(kept.EarlierOtherClaims)}
-	if s.sealed == nil { // somebody deleted it: what differs cannot be named, and the hash is left
+	if s.sealed == nil { // a user deleted it: the difference cannot be named, and the hash is left
 		return out, nil
 	}
 	var err error

@@ -21,7 +21,7 @@ func claiming(expr string) *v1alpha1.Experiment {
 }
 
 // The seal is there before a trial is, and trials and results have it. No webhook stands in the way
-// here, as where somebody has switched it off: a claim that changes in the run is named.
+// here, as where an administrator has switched it off: a claim that changes in the run is named.
 func TestClaimsAreSealed(t *testing.T) {
 	const before, after = "mean_latency(clients=1) < mean_latency(clients=2)", "mean_latency(clients=1) > mean_latency(clients=2)"
 	s := newStage(t)
@@ -60,7 +60,7 @@ func TestClaimsAreSealed(t *testing.T) {
 	}
 }
 
-// Who runs an experiment again with other claims until one is decided is told about.
+// An author who runs an experiment again with other claims until one is decided is reported.
 func TestEarlierRunsAreCounted(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj())

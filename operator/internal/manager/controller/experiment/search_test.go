@@ -39,9 +39,9 @@ func (s *stage) finishQueue(served, deviation float64, rng *rand.Rand) {
 	s.t.Fatal("no trial is active")
 }
 
-// A search on a real API server, with the results of simulated queues: trials are made one by one,
-// the capacity is in the status and in the results with its interval, a claim reads it, and what is
-// stored can be computed again. The manager is replaced after each trial.
+// A search runs on a real API server, with the results of simulated queues. Trials are made one by
+// one, and the capacity is in the status and in the results with its interval. A claim reads it,
+// and the stored results can be computed again. The manager is replaced after each trial.
 func TestSearchForACapacity(t *testing.T) {
 	const served, deviation = 3000.0, 0.02
 	want := served - math.Log(100)/0.020

@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// ensureNode makes a node, unless it is there. Nobody runs pods on it.
+// ensureNode makes a node, unless it is there. No other pods run on it.
 func ensureNode(t *testing.T, env *testenv.Env, name, pool, cpu string) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -33,8 +33,8 @@ func ensureNode(t *testing.T, env *testenv.Env, name, pool, cpu string) {
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 		t.Fatal(err)
 	}
-	// Where taints are made for nodes that nobody reports on, they are taken away: the owner of
-	// this one says that it is well.
+	// Where taints are made for nodes without a kubelet that reports, they are taken away: the
+	// owner of this one says that it is well.
 	node.Spec.Taints = nil
 	if err := env.Client.Update(t.Context(), node); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func (p *play) wantAdmitted(status metav1.ConditionStatus, reason, message strin
 	}
 }
 
-// A trial whose pods do not all have room is not started, says what is missing, and keeps nobody
+// A trial whose pods do not all have room is not started, says what is missing, and keeps no other
 // from going on.
 func TestATrialWithoutRoomWaitsAndLetsOthersPass(t *testing.T) {
 	p := newPlay(t, asking("32"))
@@ -117,7 +117,7 @@ func TestATrialWithoutSnapshotLetsOthersPass(t *testing.T) {
 	p.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "")
 }
 
-// What somebody else runs is in the way, until it is gone.
+// Pods of other users are in the way, until they are gone.
 func TestATrialWaitsForRoomBesideOthers(t *testing.T) {
 	p := newPlay(t, asking("10"))
 	theirs := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "theirs"}, Spec: corev1.PodSpec{NodeName: "stage",
@@ -228,7 +228,7 @@ func TestForbiddenPodsEndTheTrial(t *testing.T) {
 		t.Fatalf("after a refusal that passes, Deployed is %s: %s", c.Reason, c.Message)
 	}
 	tell(`create Pod x in StatefulSet x failed error: pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2`)
-	p.reconcile() // the agents are nobody's yet, and time has not passed
+	p.reconcile() // the agents do not belong to a manager yet, and time has not passed
 	p.settle(false)
 	p.clock.Step(engine.RetryPoll)
 	p.settle(false)

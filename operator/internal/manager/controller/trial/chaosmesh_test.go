@@ -478,8 +478,8 @@ func TestATakeOverAdoptsWhatIsNotWrittenDown(t *testing.T) {
 	}
 }
 
-// Chaos Mesh ends a fault by itself when no manager is there to: the next one takes that for its
-// end, and the trial is not lost.
+// Chaos Mesh ends a fault by itself when no manager is there to. The next manager treats that as
+// its end, and the trial is not lost.
 func TestATakeOverAfterAFaultThatEndedByItself(t *testing.T) {
 	for name, tc := range map[string]struct {
 		since   time.Duration // the beginning of the second in which it ended, since that of the second in which it was to

@@ -27,7 +27,7 @@ func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 	}{
 		"the trial's": {label: "trial-0"},
 		"another's":   {label: "trial-1", stays: true},
-		"another's":   {stays: true},
+		"unlabelled":  {stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, nil)
@@ -55,7 +55,7 @@ func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 	}
 }
 
-// secretsForbidden has somebody take the right to read Secrets away.
+// secretsForbidden has an administrator take the right to read Secrets away.
 func (p *play) secretsForbidden() {
 	p.r.Reader = interceptor.NewClient(p.env.Client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

@@ -78,8 +78,8 @@ func TestFilesOfReplicasAreKept(t *testing.T) {
 	}
 }
 
-// Of a trial that does not count the ends of all logs are kept, though nobody asked for a file; a
-// pod that sends nothing holds nobody up for long.
+// The ends of all logs of a trial that does not count are kept, though no System asked for a file.
+// A pod that sends nothing holds up no other for long.
 func TestLogsOfFailedTrialsAreKept(t *testing.T) {
 	p := failed(t, "0s")
 	for _, r := range p.agents.reports {
@@ -127,7 +127,7 @@ func TestLogsAreKeptWhenAskedFor(t *testing.T) {
 	}
 }
 
-// Of a trial that counts, and whose System asks for nothing, nothing is kept.
+// Nothing is kept of a trial that counts, and whose System asks for nothing.
 func TestNoFilesAreKept(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()

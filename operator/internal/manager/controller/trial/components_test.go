@@ -50,7 +50,7 @@ func TestComponentsLiveAndDieLikeReplicas(t *testing.T) {
 	}
 	p.schedule()
 
-	// Who may start in which order: nobody before all pods of the group before are ready.
+	// Pods start in this order: none before all pods of the group before are ready.
 	var order []string
 	for range 30 {
 		p.reconcile()

@@ -97,8 +97,8 @@ const conflictDelay = 5 * time.Millisecond
 // deletionPoll is how soon to look again for objects whose end no watch tells.
 const deletionPoll = 200 * time.Millisecond
 
-// leftGrace is how long a trial that is deleted waits for what does not run and cannot be deleted,
-// before it leaves that to the garbage collector: it is the trial's.
+// leftGrace is how long a trial that is deleted waits for what does not run and cannot be deleted.
+// Then it leaves that to the garbage collector: it is the trial's.
 const leftGrace = engine.StoreGrace
 
 // carrier is the engine that carries the trials out, made once.
@@ -156,7 +156,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // finalize cleans up after a trial that is being deleted. It does not wait for processes to end by
-// themselves: nobody wants their results any more.
+// themselves: their results are not wanted any more.
 func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(trial)
 	r.Coordinator.Forget(key)

@@ -98,7 +98,7 @@ func TestObjectsAreTriedAgain(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }
 
-// What will be refused as often as it is tried ends the trial at once.
+// An object that will be refused as often as it is tried ends the trial at once.
 func TestObjectsThatAreRefusedForGood(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err    error
@@ -177,8 +177,8 @@ func (c addressless) Create(ctx context.Context, o client.Object, options ...cli
 	return c.Client.Create(ctx, o, options...)
 }
 
-// Of a trial that failed the results are written before it is cleaned up; nothing told about it
-// when they could not be.
+// The results of a trial that failed are written before it is cleaned up; nothing reported it when
+// they could not be.
 func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 	p := newPlay(t, nil)
 	full := true

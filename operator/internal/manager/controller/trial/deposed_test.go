@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A manager that was stopped in the middle of a reconcile, and woke up when another had judged the
-// trial, wrote its progress without a lock, learned the newest resource version by that, and
-// overwrote the outcome with what it had read before.
+// A manager was stopped in the middle of a reconcile, and woke up when another had judged the
+// trial. It wrote its progress without a lock, and learned the newest resource version by that.
+// Then it overwrote the outcome with what it had read before.
 func TestADeposedManagerOverwritesNothing(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
 )
 
-// A node that died with a trial's pods held its pools for ever: nobody confirms that such a pod is
-// gone.
+// A node that died with a trial's pods held its pools for ever: no kubelet confirms that such a pod
+// is gone.
 func TestADeadNodeHoldsNoTrial(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ready corev1.ConditionStatus // of the node; empty: there is no such node

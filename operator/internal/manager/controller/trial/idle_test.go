@@ -74,7 +74,7 @@ func TestATrialWaitsForIdleMachines(t *testing.T) {
 }
 
 // The agents' first second of readings must not begin when all else is ready: each trial waited for
-// it. Steps may take hours, and nobody needs to know the load of these.
+// it. Steps may take hours, and the load of these is not needed.
 func TestTheLoadIsReadBeforeTheClientsAreReady(t *testing.T) {
 	warm := v1alpha1.Step{Name: "warm", RunsOn: v1alpha1.StepEveryReplica, Command: []string{"/warm"}, Until: "ExitZero", Timeout: "60s"}
 	for name, tc := range map[string]struct {

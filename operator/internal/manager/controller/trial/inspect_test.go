@@ -91,7 +91,7 @@ func TestPodsOfFailedTrialsAreKept(t *testing.T) {
 	}
 }
 
-// Who has seen enough takes the setting away, at any time.
+// A user who has seen enough takes the setting away, at any time.
 func TestKeptPodsAreLetGo(t *testing.T) {
 	p := failed(t, "24h")
 	p.settle(false)

@@ -53,7 +53,7 @@ func (p *play) handedOver(yes bool) {
 	}
 }
 
-// Pods stay until their files are in the store or with the manager, or there is no more time; a
+// Pods stay until their files are in the store or with the manager, or there is no more time. A
 // manager that has just taken over hears from their agents first.
 func TestPodsHandOverBeforeTheyGo(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -146,7 +146,7 @@ func enlarge(t *testing.T, packed []byte, by int) []byte {
 	return out.Bytes()
 }
 
-// What does not fit a trial's ConfigMap is kept whole for the store.
+// Results that do not fit a trial's ConfigMap are kept whole for the store.
 func TestWholeResultsAreKept(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.released()

@@ -94,7 +94,7 @@ func (m *mortal) client(real client.WithWatch) client.WithWatch {
 type killedRun struct {
 	*play
 	m     *mortal              // what the manager that leads writes through
-	heard map[string]time.Time // when each agent was told of the run
+	heard map[string]time.Time // when each agent got the run
 	steps int
 }
 

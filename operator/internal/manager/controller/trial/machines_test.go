@@ -97,7 +97,7 @@ func (m *machinePlay) wantEnd(outcome, reason string) results.Trial {
 	return m.play.wantEnd(outcome, reason)
 }
 
-// stranger makes a pod of somebody else on the node.
+// stranger makes a pod of another user on the node.
 func (m *machinePlay) stranger(name string, change func(*corev1.Pod)) {
 	m.t.Helper()
 	p := &corev1.Pod{

@@ -114,7 +114,7 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
-// What clients count is measured without Prometheus, between what Prometheus answers.
+// Numbers that clients count are measured without Prometheus, between Prometheus' answers.
 func TestCountersOfClientsAreMeasured(t *testing.T) {
 	number := 12.5
 	o := &oracle{answer: []results.Measurement{{Name: "memory", Value: &number}}}

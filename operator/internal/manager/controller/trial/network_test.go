@@ -77,7 +77,7 @@ func TestAShapedTrial(t *testing.T) {
 	p.agents.network = func(pod string, n *protocol.NetworkReport) {
 		for i := range n.Links {
 			l := &n.Links[i]
-			// Of one pair neither end could tell the directions apart, of another one end could.
+			// For one pair neither end could tell the directions apart, for another one end could.
 			l.Undirected = pod == r[0] && l.Peer != r[1] || pod == r[2] && l.Peer == r[0]
 			l.CanarySent, l.CanaryLost, l.CanaryMin, l.CanaryMedian, l.CanaryMax = 30, 1, l.RTT, l.RTT+300*time.Microsecond, l.RTT+9*time.Millisecond
 		}
@@ -418,7 +418,7 @@ func slow(t *testing.T, r []string, pod string, n *protocol.NetworkReport) {
 	}
 }
 
-// A partition whose end nobody has confirmed may have lasted for the rest of the run.
+// A partition whose end was not confirmed may have lasted for the rest of the run.
 func TestAPartitionThatIsNotHealed(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) {
 		s.Faults = []v1alpha1.Fault{{Name: "split", At: "2s", For: lasting("3s"), EveryPoint: true, Partition: &v1alpha1.Partition{
@@ -474,7 +474,7 @@ func TestTheBackendsSideActs(t *testing.T) {
 	}
 }
 
-// What agents said before the end of the window is no account of a shaped network.
+// Reports of agents before the end of the window are no account of a shaped network.
 func TestAShapedTrialIsNotJudgedByOldReports(t *testing.T) {
 	p := newPlayOf(t, nil, twoRegions)
 	p.released()

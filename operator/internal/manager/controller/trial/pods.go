@@ -49,7 +49,7 @@ func (r *Reconciler) environment() render.Environment {
 }
 
 // Ensure makes the trial's objects. They never change, so that an object that is there is right, if
-// it is ours. What a quota refuses is tried again: others free what they have of it.
+// it is ours. Pods that a quota refuses are tried again: others free what they have of it.
 func (p pods) Ensure(ctx context.Context, s *engine.Subject) error {
 	err := p.create(ctx, s)
 	var forbidden *objects.ForbiddenError
@@ -116,7 +116,7 @@ func (p pods) Observe(ctx context.Context, s *engine.Subject) (map[string]*corev
 }
 
 // Authorize registers the pods that StatefulSets and Jobs of the trial have made, and those that
-// reset machines. Whoever made another one, its agent is none of ours.
+// reset machines. No matter who made another one, its agent is not ours.
 func (p pods) Authorize(ctx context.Context, s *engine.Subject, observed map[string]*corev1.Pod) (resetters []string, err error) {
 	known, err := p.r.resetter().Known(ctx, s.Trial)
 	if err != nil {

@@ -230,8 +230,8 @@ func resultsPod(t *testing.T, r results.Trial, name string) results.Pod {
 }
 
 // The pod that takes the place of one that a fault deletes gets its files with its own address and
-// starts at once; nobody else's files change, and nothing that the first pod's agent said is taken
-// for the second's.
+// starts at once. No other files change, and nothing that the first pod's agent said counts for the
+// second.
 func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt))
 	first, other := m.agents.registered[m.target], m.layout().Servers[0].Name
@@ -285,8 +285,8 @@ func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	}
 }
 
-// What no fault plans, or not yet, or not so often, ends the trial, no matter who takes the pod's
-// place.
+// A loss of a pod that no fault plans, or not yet, or not so often, ends the trial, no matter who
+// takes the pod's place.
 func TestPodsThatNoFaultReplaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		faults  []v1alpha1.Fault
@@ -381,8 +381,8 @@ func TestAPodThatIsDeletedAndDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// A pod that a fault replaces twice has two predecessors. What its successors were given stayed in
-// the manager's memory after the trial.
+// A pod that a fault replaces twice has two predecessors. The files of its successors stayed in the
+// manager's memory after the trial.
 func TestAPodIsReplacedTwice(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt), podKill(3*killAt))
 	m.at(killAt + 100*time.Millisecond)

@@ -20,8 +20,8 @@ func usedResources(d protocol.Directive) *results.Resources {
 	return r
 }
 
-// What the agents say of their pods' resources decides over the trial, is in its results and its
-// headline, and is waited for.
+// The agents' reports of their pods' resources decide over the trial, are in its results and its
+// headline, and are waited for.
 func TestAThrottledTrialIsInvalid(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()

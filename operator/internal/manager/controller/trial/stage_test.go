@@ -352,7 +352,7 @@ func (p *play) pod(name string, n int, labels map[string]string) {
 	}
 }
 
-// maker is the StatefulSet or Job of the trial that makes the pod; nobody, where there is none yet.
+// maker is the StatefulSet or Job of the trial that makes the pod; nil, where there is none yet.
 func (p *play) maker(pod, part string) []metav1.OwnerReference {
 	p.t.Helper()
 	var owner client.Object = &batchv1.Job{}

@@ -59,7 +59,7 @@ func TestMessagesAreHeldBack(t *testing.T) {
 	}
 }
 
-// What is held back is written when its time has come, though nothing else happens.
+// A message that is held back is written when its time has come, though nothing else happens.
 func TestHeldMessagesHaveATime(t *testing.T) {
 	p := newPlay(t, nil)
 	p.settle(false)

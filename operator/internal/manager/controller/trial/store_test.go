@@ -20,8 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/manager/coordinator"
 )
 
-// What can never be read was acknowledged, and then read again and again while the trial held its
-// pools.
+// A file that can never be read was acknowledged, and then read again and again while the trial
+// held its pools.
 func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()

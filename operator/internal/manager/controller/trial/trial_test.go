@@ -432,7 +432,7 @@ func TestTrialsQueue(t *testing.T) {
 func TestReplicasStartOneByOne(t *testing.T) {
 	p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Start = v1alpha1.StartOneByOne })
 	p.deployed()
-	for range 4 { // files are written, links are proven, nobody is started
+	for range 4 { // files are written, links are proven, no process is started
 		p.reconcile()
 		for name, d := range p.agents.directives {
 			p.agents.reports[name].NamesResolved, p.agents.reports[name].FilesDigest = true, d.FilesDigest

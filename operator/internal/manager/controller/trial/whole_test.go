@@ -12,7 +12,7 @@ import (
 )
 
 // Whole results that were kept for the store stayed when the trial's results were stored again and
-// then fitted the ConfigMap: the store got results of a success of which the ConfigMap said that it
+// then fitted the ConfigMap. The store got results of a success of which the ConfigMap said that it
 // had failed.
 func TestWholeResultsOfBeforeAreDropped(t *testing.T) {
 	p := newPlayWithStore(t)

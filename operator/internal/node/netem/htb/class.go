@@ -35,7 +35,7 @@ func classOf(l shaping.Link) class {
 // shared tells whether all peers with such links can be in one class.
 func (c class) shared() bool { return c.jitter == 0 && c.loss == 0 && c.rate == 0 }
 
-// maxPoliced is the fastest rate that a policer takes, in bytes per second. What is faster has no
+// maxPoliced is the fastest rate that a policer takes, in bytes per second. A faster class has no
 // bound on its backlog.
 const maxPoliced = math.MaxUint32
 

@@ -12,8 +12,8 @@
 // A link with jitter, loss or a rate has a class of its own, and with some hundreds of those each
 // packet costs noticeably more: prefer EDT there.
 //
-// HTB only sorts; the class's rate is out of reach. A rate is netem's own, behind its delay, for
-// which the packets of a link form one line: none overtakes another, whatever its jitter (netem
+// HTB only sorts; the class's rate is out of reach. A rate is netem's own, behind its delay. The
+// packets of a link form one line for it: none overtakes another, whatever its jitter (netem
 // without a rate sorts by time, and so reorders). MaxBacklog is kept by a policer in front: a token
 // bucket of rate x MaxBacklog lets through exactly what a queue of that length would take. The
 // default rate is enforced only where there is jitter. While a link has a class of its own, the
@@ -21,12 +21,12 @@
 //
 // In the machine of hack/vm (4 ns for an instruction) it adds 20 us to a packet, with one peer and
 // with a thousand: see package accuracy. That is u32 and not an eBPF classifier, which would not be
-// cheaper: agents without the capability for eBPF are why this backend is there (with it, and with
-// fq, EDT is chosen), and the keys can be read and changed by anyone who comes after the process
-// that set them; a map, without CAP_SYS_ADMIN, cannot. Everything is in the kernel: shaping goes on
-// when the process dies.
+// cheaper. Agents without the capability for eBPF are why this backend is there (with it, and with
+// fq, EDT is chosen). The keys can be read and changed by any process that comes after the one that
+// set them; a map, without CAP_SYS_ADMIN, cannot. Everything is in the kernel: shaping goes on when
+// the process dies.
 //
 // It changes one interface of the network namespace, by netlink: its root qdisc and gso_max_segs.
 // It needs CAP_NET_ADMIN and the kernel's modules sch_htb, sch_netem, cls_u32, act_gact and, for
-// rates and jitter, act_police. A root qdisc that somebody else has set is never replaced.
+// rates and jitter, act_police. A root qdisc that another program has set is never replaced.
 package htb

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the library does not know of enum TCA_NETEM_* (linux/pkt_sched.h): times in nanoseconds,
+// The library does not know these of enum TCA_NETEM_* (linux/pkt_sched.h): times in nanoseconds,
 // which go beyond the 64 ns of the ticks.
 const (
 	netemLatency64 = 10
 	netemJitter64  = 11
 )
 
-// Of classes: HTB must never be what limits, and its warnings about quanta are not for us.
+// For classes, HTB must never be the limit, and its warnings about quanta are not for us.
 const (
 	classRate    = 100_000_000_000 // bits per second
 	classQuantum = 200_000

@@ -38,7 +38,7 @@ type plan struct {
 	release []netip.Addr     // no peers any more, in order
 }
 
-// makePlan compares. Classes that nobody points to any more are left: packets may be in them.
+// makePlan compares. Classes without a filter that points to them are left: packets may be in them.
 func makePlan(have state, wanted map[netip.Addr]class) (plan, error) {
 	p := plan{create: map[uint16]class{}, change: map[uint16]class{}}
 	sharedBy := map[int64]uint16{} // minors, by delay
@@ -76,7 +76,7 @@ func makePlan(have state, wanted map[netip.Addr]class) (plan, error) {
 		if err != nil {
 			return plan{}, err
 		}
-		if l, is := have.leaves[minor]; is && l.limit != leafLimit { // somebody has changed it by hand
+		if l, is := have.leaves[minor]; is && l.limit != leafLimit { // another program has changed it by hand
 			p.change[minor] = c
 		}
 		if minor != was.minor || c.policed() != was.policed {

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read asks the kernel for everything. Of a root qdisc that is not ours it reads only what it
-// is.
+// read asks the kernel for everything. If a root qdisc is not ours, it reads only what it is.
 func (s *Shaper) read() (state, error) {
 	st := state{
 		minors: map[uint16]bool{}, leaves: map[uint16]leaf{}, tables: map[uint32]bool{}, links: map[uint32]bool{},

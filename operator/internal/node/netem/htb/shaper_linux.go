@@ -24,12 +24,12 @@ type Shaper struct {
 	netlink *netlink.Handle
 	socket  *nl.NetlinkSocket // the same, for what the library has no function for
 
-	// What counters had when they began anew, because a link changed its class. Lost with the
-	// process.
+	// The values that counters had when they began anew, because a link changed its class. Lost
+	// with the process.
 	before  map[netip.Addr]netem.Counters
 	dropped uint64
-	// original is the interface's gso_max_segs, in case that somebody deletes our qdisc, which
-	// keeps it; 0 before the first Apply.
+	// original is the interface's gso_max_segs, in case that another program deletes our qdisc,
+	// which keeps it; 0 before the first Apply.
 	original uint32
 }
 
@@ -243,8 +243,8 @@ func (s *Shaper) deleteKey(address netip.Addr, p peer) error {
 	return nil
 }
 
-// tidy deletes the classes that nobody points to and that hold no packets, and keeps what counters
-// lost by the change since had.
+// tidy deletes the classes without a filter and without packets, and keeps what counters lost by
+// the change since had.
 func (s *Shaper) tidy(had state) error {
 	have, err := s.read()
 	if err != nil {
@@ -324,7 +324,7 @@ func onlyOut(t shaping.Table) shaping.Table {
 }
 
 // Counters implements netem.Shaper. Packets and bytes of a link without jitter, loss and rate are
-// counted as they enter, of others as they leave. What is in flight while a link changes its class
+// counted as they enter, of others as they leave. Packets in flight while a link changes its class
 // may be missing.
 func (s *Shaper) Counters() (map[netip.Addr]netem.Counters, error) {
 	have, err := s.read()
@@ -363,8 +363,8 @@ func (l leaf) unasked() uint64 {
 	return l.drops
 }
 
-// Health implements netem.Shaper. What a full queue drops of a link with loss is counted as lost by
-// it: netem does not tell them apart.
+// Health implements netem.Shaper. Packets that a full queue of a link with loss drops are counted
+// as lost by it: netem does not tell them apart.
 func (s *Shaper) Health() (netem.Health, error) {
 	have, err := s.read()
 	if err != nil {

@@ -458,7 +458,7 @@ func TestCheckBearsABusySecond(t *testing.T) {
 	}
 }
 
-// lateAtFirst delays by 40 ms more than it shall while the machine is busy.
+// lateAtFirst delays by 40 ms more than it should while the machine is busy.
 type lateAtFirst struct {
 	*Shaper
 	busy time.Duration

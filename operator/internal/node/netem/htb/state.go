@@ -2,7 +2,7 @@ package htb
 
 import "net/netip"
 
-// What is ours on an interface.
+// These are ours on an interface.
 const (
 	major    = 0xa55a
 	rootOurs = major << 16
@@ -11,7 +11,7 @@ const (
 // state is what the kernel says about the interface.
 type state struct {
 	rootKind   string
-	rootHandle uint32 // 0: the kernel's default qdisc, which nobody has set
+	rootHandle uint32 // 0: the kernel's default qdisc, which no program has set
 	queued     uint32 // packets, of the whole tree
 
 	memory   bool // the class that keeps segments is there

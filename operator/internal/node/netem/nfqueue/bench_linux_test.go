@@ -14,7 +14,7 @@ import (
 
 // BenchmarkPackets floods one receiver with packets of 100 bytes, sent one by one from one thread.
 // It prints how much of the undelayed rate is left, and what a packet costs the process that delays
-// it, which includes the packet's way from the queue to the receiver's socket.
+// it. That includes the packet's way from the queue to the receiver's socket.
 //
 //	go test -bench Packets -benchtime 200000x -run '^$' ./operator/internal/node/netem/nfqueue/
 func BenchmarkPackets(b *testing.B) {

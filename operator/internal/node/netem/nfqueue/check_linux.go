@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// What Check uses: nothing that a Shaper uses, so that neither disturbs the other's rules.
+// Check uses these, and a Shaper uses none of them, so that neither disturbs the other's rules.
 const (
 	checkTable  = "assay_delay_check"
 	checkQueue  = queueNumber + 1
@@ -21,13 +21,13 @@ const (
 	checkProbes = 20
 	// checkTolerance is for a busy machine: the best of the probes counts.
 	checkTolerance = 10 * time.Millisecond
-	// checkWait is how long a probe may be in flight, and checkLate how many may be longer: the
+	// checkWait is how long a probe may be in flight, and checkLate how many may be longer. The
 	// process may get no processor for a second where many pods start at once.
 	checkWait, checkLate = 2 * time.Second, 4
 )
 
-// Loopback addresses that nobody else is expected to use: packets from the first to the second are
-// delayed.
+// Loopback addresses that no other program is expected to use: packets from the first to the second
+// are delayed.
 var checkFrom, checkTo = netip.MustParseAddr("127.165.90.1"), netip.MustParseAddr("127.165.90.2")
 
 // Check proves that the network namespace of the calling thread can be shaped, by shaping packets

@@ -17,9 +17,10 @@ import (
 	"assay.dev/assay/operator/internal/node/netem/nettest"
 )
 
-// The bands are wide, and the best of three attempts counts: the machines that run these tests run
-// other things too, and it is mostly the test's own goroutines that are late. What the shaper knows
-// of its own lateness is judged more strictly. The lower band is exact: nothing may ever be early.
+// The bands are wide, and the best of three attempts counts. The machines that run these tests run
+// other things too, and it is mostly the test's own goroutines that are late. The shaper's own
+// knowledge of its lateness is judged more strictly. The lower band is exact: nothing may ever be
+// early.
 const (
 	early    = 2 * time.Microsecond // the kernel stamps in whole microseconds
 	lateP50  = 3 * time.Millisecond
@@ -59,7 +60,7 @@ func oneWay(t *testing.T, from io.Writer, to net.Conn, count int, every time.Dur
 	return took
 }
 
-// takes judges what oneWay measures. What is late is returned; nothing makes a message early.
+// takes judges what oneWay measures. Late messages are returned; nothing makes a message early.
 func takes(t *testing.T, name string, delay time.Duration, measure func() spread) error {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
@@ -119,7 +120,7 @@ func everyLinkHasItsDelay(t *testing.T) error {
 	if c := counters[a.IPv4(1)]; err != nil || c.Packets < 130 || c.Bytes < 130*64 || c.Lost+c.Overlimit != 0 {
 		t.Errorf("counters of a link with 130 messages: %+v, %v", c, err)
 	}
-	// What is from none of the peers is as before.
+	// Packets from no peer are as before.
 	if took := udpTook(t, a, b, a.IPv4(9), b.IPv4(1)); took == 0 {
 		t.Error("a packet from another address did not arrive")
 	}

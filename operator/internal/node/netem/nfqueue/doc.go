@@ -5,7 +5,7 @@
 //	                                                           arrival + delay, loss, rate
 //
 // It acts at the receiver, and uses Peer.In, because there the packet no longer belongs to the
-// sender's socket: a packet that is held at the sender counts against TCP's small-queue limit and
+// sender's socket. A packet that is held at the sender counts against TCP's small-queue limit and
 // stalls the connection (1 Mbit/s instead of 600 at 50 ms).
 //
 // # What it touches
@@ -26,11 +26,12 @@
 // late still releases in time, and what it releases late is late by the right amount in Health.
 //
 // The thread is in a process of its own, started from the same binary by Open and ended by Close
-// (or with its parent), so that neither the agent's other work nor its garbage collector holds
-// packets up; see process_linux.go. With the capability SYS_NICE it runs at real-time priority; see
-// priority_linux.go. Measured on two processors with 60 to 90 threads waiting for them: messages
-// 0.1 ms late in the median and 0.2 to 1.1 ms in the 99th percentile, at any delay from 1 to 300
-// ms, UDP and TCP; with a nice value alone, 20 ms and more in the 99th percentile.
+// (or with its parent). So neither the agent's other work nor its garbage collector holds packets
+// up; see process_linux.go. With the capability SYS_NICE it runs at real-time priority; see
+// priority_linux.go. Measured on two processors with 60 to 90 threads waiting for them. Messages
+// were 0.1 ms late in the median and 0.2 to 1.1 ms in the 99th percentile, at any delay from 1 to
+// 300 ms, UDP and TCP. With a nice value alone they were 20 ms late and more in the 99th
+// percentile.
 //
 // # Limits
 //

@@ -310,8 +310,8 @@ func TestTheLargestTable(t *testing.T) {
 	}
 }
 
-// The kernel drops what any queue of the namespace holds when a base chain goes, whoever's: it must
-// not go unnoticed.
+// The kernel drops what any queue of the namespace holds when a base chain goes, no matter whose:
+// it must not go unnoticed.
 func TestPacketsThatTheKernelFlushedAreCounted(t *testing.T) {
 	a, b := pair(t)
 	table := foreign(t, b)

@@ -101,8 +101,8 @@ func newLoop(q *queue, seed uint64, now time.Time) (*loop, error) {
 	return l, nil
 }
 
-// run returns only for an error: then nobody releases packets any more. It never gives its thread
-// back, as its priority goes with it.
+// run returns only for an error: then no thread releases packets any more. It never gives its
+// thread back, as its priority goes with it.
 func (l *loop) run() {
 	defer close(l.done)
 	runtime.LockOSThread()
@@ -249,12 +249,12 @@ func (l *loop) takeAnswer(message []byte) {
 	default:
 		select {
 		case l.q.answers <- a:
-		default: // nobody waits for it any more
+		default: // the client does not wait for it any more
 		}
 	}
 }
 
-// wait returns when a packet has arrived, one is due, or somebody asks.
+// wait returns when a packet has arrived, one is due, or a goroutine asks.
 func (l *loop) wait() error {
 	next := int64(0)
 	if l.waiting.len() > 0 {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What nfnetlink_queue.h defines and x/sys does not.
+// These are in nfnetlink_queue.h and not in x/sys.
 const (
 	subsystem = 3 << 8 // NFNL_SUBSYS_QUEUE
 

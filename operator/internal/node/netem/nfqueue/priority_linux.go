@@ -17,8 +17,8 @@ const (
 	// deadlinePeriod is also the deadline: a thread that was ready to run has run within it,
 	// whatever else wants to.
 	deadlinePeriod = time.Millisecond
-	// sliceNanoseconds is the shortest time slice that kernels since 6.12 grant. Who asks for less
-	// is chosen sooner after a wake-up.
+	// sliceNanoseconds is the shortest time slice that kernels since 6.12 grant. A thread that asks
+	// for less is chosen sooner after a wake-up.
 	sliceNanoseconds = 100_000
 )
 

@@ -21,8 +21,8 @@ import (
 // The thread that delays packets lives in a process of its own: the same binary, started by Open
 // and ended by Close, or by the end of its parent. In the agent's process it would be stopped with
 // all other goroutines by the garbage collector, and wait for a processor of the Go runtime behind
-// them: 37 ms late in one of a hundred packets beside two goroutines that make garbage, at
-// real-time priority.
+// them. That made it 37 ms late in one of a hundred packets beside two goroutines that make
+// garbage, at real-time priority.
 
 // processName is the first argument of that process, and how `ps` shows it.
 const processName = "assay-nfqueue"

@@ -34,7 +34,7 @@ func openSocket() (*os.File, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer); err != nil {
 		return nil, errors.Join(usable(fmt.Errorf("a receive buffer of %d bytes: %w", receiveBuffer, err)), file.Close())
 	}
-	// What does not fit is counted by the kernel (user_dropped); an error to the reader would tell
+	// The kernel counts packets that do not fit (user_dropped); an error to the reader would tell
 	// nothing more.
 	if err := unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_NO_ENOBUFS, 1); err != nil {
 		return nil, errors.Join(fmt.Errorf("set NETLINK_NO_ENOBUFS: %w", err), file.Close())

@@ -156,8 +156,8 @@ func (r *rules) planElements(set *nftables.Set, have map[netip.Addr]bool, want [
 	return nil
 }
 
-// rule is: ip saddr @peers counter queue num N. Without a bypass: while nobody has bound the queue,
-// its packets are dropped.
+// rule is: ip saddr @peers counter queue num N. Without a bypass: while the queue is not bound, its
+// packets are dropped.
 func (r *rules) rule(f family, set *nftables.Set, native bool) []expr.Any {
 	target := expr.Any(&expr.Queue{Num: r.number, Total: 1})
 	if !native {

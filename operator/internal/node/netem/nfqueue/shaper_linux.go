@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is ours in a network namespace.
+// These are ours in a network namespace.
 const (
 	tableName   = "assay_delay"
 	queueNumber = 42330 // 0xa55a
@@ -114,8 +114,8 @@ func (s *Shaper) bind() error {
 }
 
 // Read implements netem.Shaper: the table in force, if the kernel has the rules and the set that it
-// needs and our process has the queue. An error says what is missing, or was changed by somebody
-// else.
+// needs and our process has the queue. An error says what is missing, or was changed by another
+// program.
 func (s *Shaper) Read() (shaping.Table, error) {
 	if s.closed {
 		return nil, errClosed
@@ -253,7 +253,7 @@ func (s *Shaper) Remove() error {
 	return nil
 }
 
-// drain waits until nothing is in flight; no rule sends more. Where nobody is left to release
+// drain waits until nothing is in flight; no rule sends more. Where no process is left to release
 // packets, removing the queue drops them.
 func (s *Shaper) drain() error {
 	const longest = shaping.MaxDelay + shaping.MaxBacklog + answerWithin // of any table; what is in flight may come from one that was replaced

@@ -35,7 +35,7 @@ func openStatus(number uint16) (*statusFile, error) {
 
 func (f *statusFile) close() error { return f.proc.Close() }
 
-// read returns the queue's line; known is false while nobody has bound the queue.
+// read returns the queue's line; known is false while the queue is not bound.
 func (f *statusFile) read() (status queueStatus, known bool, err error) {
 	content, err := io.ReadAll(io.NewSectionReader(f.proc, 0, 1<<20))
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls of the loop that never block are made behind the scheduler's back (RawSyscall): the
-// scheduler would otherwise take the thread's processor away in the middle of a long one, and the
+// The calls of the loop that never block are made behind the scheduler's back (RawSyscall). The
+// scheduler would otherwise take the thread's processor away in the middle of a long one. Then the
 // thread would queue for another behind the agent's other work. The one that blocks, poll, is not.
 
 // one is what an eventfd is woken by.

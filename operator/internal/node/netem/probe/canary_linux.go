@@ -45,7 +45,7 @@ type Watched struct {
 	Disturbed Measurement `json:"disturbed"`
 }
 
-// Canary watches links with one probe for each peer every second. What it keeps does not grow with
+// Canary watches links with one probe for each peer every second. Its memory does not grow with
 // time.
 type Canary struct {
 	options  CanaryOptions

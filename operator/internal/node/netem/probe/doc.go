@@ -11,14 +11,14 @@
 //
 // The round trip is exact whatever the clocks are, but the same for two directions that were
 // swapped. One way is exact too when both ends share a kernel, hence a clock, as all nodes of kind
-// do; packets carry a digest of the kernel's boot identity to find that out. Otherwise it is as
+// do. Packets carry a digest of the kernel's boot identity to find that out. Otherwise it is as
 // good as what the two agents know of the coordinator's clock, which says so itself
 // (Measurement.Error).
 //
 // All instants are read by the process, after the system call that received and before the one that
 // sends. The kernel's own timestamp of a received packet (SO_TIMESTAMPNS) would spare the noise of
-// waking up, but it is taken when the packet enters the namespace, before a backend that holds
-// packets at the receiver has delayed it: such a delay would be invisible. The noise only ever
+// waking up. But it is taken when the packet enters the namespace, before a backend that holds
+// packets at the receiver has delayed it. Such a delay would be invisible. The noise only ever
 // adds, so the least of several probes is near the truth.
 //
 //	Measure   some probes for each peer, all peers at the same time
@@ -27,8 +27,8 @@
 //	Canary    one probe for each peer every second while a trial runs
 //
 // It opens one UDP socket each for answering and for asking, in the network namespace of the
-// calling thread, and touches nothing else. It needs no capability; with CAP_NET_ADMIN its receive
-// buffers are larger, and with CAP_SYS_NICE its threads run at real-time priority: on a machine
+// calling thread, and touches nothing else. It needs no capability. With CAP_NET_ADMIN its receive
+// buffers are larger, and with CAP_SYS_NICE its threads run at real-time priority. On a machine
 // that was ten times overloaded, the least of seven undelayed probes then took 0.05 ms in the worst
 // of 552 pairs, instead of 1 to 2 ms.
 package probe

@@ -81,18 +81,18 @@ type Wrong struct {
 // Judge compares what was asked with what was measured before a trial, and returns what is wrong,
 // in the order of the pairs.
 //
-// A link is right when the least of its probes took from the asked delay to the asked delay + the
-// least that the path took undelayed (baseline) + tolerance.Late; jitter widens both ends, and so
-// does the error of a one-way time. Where the directions are not known, the round trip must do, and
-// two swapped directions look right. A cut pair is right when no probe was answered. Loss and rate
-// are not judged: some probes cannot tell.
+// A link is right when the least of its probes took between two bounds: the asked delay, and the
+// asked delay + the least that the path took undelayed (baseline) + tolerance.Late. Jitter widens
+// both ends, and so does the error of a one-way time. Where the directions are not known, the round
+// trip must do, and two swapped directions look right. A cut pair is right when no probe was
+// answered. Loss and rate are not judged: some probes cannot tell.
 //
 // A peer without a baseline is taken for one whose path takes no time.
 func Judge(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {
 	return judge(pairs, baseline, measured, tolerance, false)
 }
 
-// JudgeSteady is Judge for what a canary saw while no fault was active: no probe may be early, but
+// JudgeSteady is Judge for what a canary saw while no fault was active. No probe may be early, but
 // the median tells what is late, since a single quick probe does not prove that the network held.
 // Too many lost probes are wrong as well.
 func JudgeSteady(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {

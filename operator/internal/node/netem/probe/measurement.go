@@ -35,7 +35,7 @@ func (m Measurement) Least() time.Duration {
 	return m.RoundTrip.Min
 }
 
-// Spread of some durations. Of none, all are 0.
+// Spread of some durations. Without any, all are 0.
 type Spread struct {
 	Min    time.Duration `json:"min"`
 	Median time.Duration `json:"median"`
@@ -45,9 +45,9 @@ type Spread struct {
 // keep is how many durations a series keeps.
 const keep = 512
 
-// series is durations in bounded memory: the first keep of them all, then every second one, every
-// fourth one and so on, so that the kept ones are spread evenly over the time. Min and max are of
-// all.
+// series is durations in bounded memory. It keeps the first of them all, then every second one,
+// every fourth one and so on, so that the kept ones are spread evenly over the time. Min and max
+// are of all.
 type series struct {
 	kept     []time.Duration
 	count    int // all that were added

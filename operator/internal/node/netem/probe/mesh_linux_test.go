@@ -119,7 +119,7 @@ func newMesh(t *testing.T, size int, network netip.Prefix) *mesh {
 	// other tests.
 	m.options.Probes, m.options.Rounds = 5, 4
 	// The probes of a mesh meet on two processors, which take 70 us or more for each of a probe's
-	// two packets, so they are spread: 5,000 a second if every node probes all others.
+	// two packets. So they are spread: 5,000 a second if every node probes all others.
 	m.options.Spacing = max(20*time.Millisecond, time.Duration(size*size)*200*time.Microsecond)
 	hub := newNamespace(t)
 	if err := hub.run(func() error {
@@ -338,7 +338,7 @@ func TestAMeshIsAppliedAndProven(t *testing.T) {
 		t.Skip("the one slow processor of the virtual machine cannot delay the packets of so many pods in time")
 	}
 	m := newMesh(t, sizeOfMesh(t), netip.MustParsePrefix("10.99.0.0/16"))
-	// One round trip measures both directions, since all nodes share a clock: either end of a pair
+	// One round trip measures both directions, since all nodes share a clock. Either end of a pair
 	// may do it, and half of a node's pairs are left to the others.
 	for i, n := range m.nodes {
 		n.probes = nil
@@ -388,7 +388,7 @@ func TestAMeshIsAppliedAndProven(t *testing.T) {
 	}
 }
 
-// What breaks a network after it was right is named by the gate, and nothing else is.
+// The gate names what breaks a network after it was right, and nothing else.
 func TestSabotageIsCaughtAndNamed(t *testing.T) {
 	tests := map[string]struct {
 		// sabotage breaks what node 0 does for what comes from node 1, at the receiver as nfqueue
@@ -452,7 +452,7 @@ func (n *node) reapply(t *testing.T, change func(*shaping.Peer)) {
 	}
 }
 
-// removeRules does what somebody with nft would do: flush the ruleset.
+// removeRules does what a user with nft would do: flush the ruleset.
 func removeRules(t *testing.T, n *node) {
 	t.Helper()
 	if err := n.run(func() error {

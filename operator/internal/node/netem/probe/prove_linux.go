@@ -10,8 +10,8 @@ import (
 
 // ProveOptions of Prove and Baseline.
 type ProveOptions struct {
-	// Options of the first round. Its Probes double from round to round; its Spacing shrinks with
-	// the number of pairs, but not below 20ms; its Deadline is a margin on top of the longest round
+	// Options of the first round. Its Probes double from round to round. Its Spacing shrinks with
+	// the number of pairs, but not below 20ms. Its Deadline is a margin on top of the longest round
 	// trip that was asked, 0: 500ms.
 	Options
 	// Rounds at most; 0: 3. From the second one on, only pairs that are still wrong are probed.
@@ -43,12 +43,12 @@ type Proof struct {
 	// Probed pairs in each round; its length is the number of rounds.
 	Probed []int `json:"probed"`
 	// Undirected says of each pair that different delays were asked for its directions, which the
-	// clocks of the two pods could not tell apart: had they been swapped, it would not be seen.
+	// clocks of the two pods could not tell apart. If they had been swapped, it would not be seen.
 	Undirected []bool        `json:"undirected,omitempty"`
 	Took       time.Duration `json:"took"`
 }
 
-// Prove measures the pairs of one pod and judges them; those that are wrong are measured again,
+// Prove measures the pairs of one pod and judges them. Those that are wrong are measured again,
 // with more probes: on a busy machine the least of seven may still be noise. A round replaces what
 // the one before it saw, so that a network that became right in the meantime is right.
 func Prove(ctx context.Context, config Config, pairs []Pair, baseline []Measurement, options ProveOptions) (Proof, error) {

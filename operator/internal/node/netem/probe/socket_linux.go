@@ -22,7 +22,7 @@ const (
 	receiveTimeout = 5 * time.Second
 )
 
-// socket is a UDP socket for both families that blocks: its reader sleeps in the kernel, on a
+// socket is a UDP socket for both families that blocks. Its reader sleeps in the kernel, on a
 // thread of its own, and is woken without a detour through Go's poller and scheduler.
 type socket struct {
 	fd   int

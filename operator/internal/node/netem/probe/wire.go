@@ -9,8 +9,8 @@ import (
 // Port that every agent answers probes on (UDP).
 const Port = 7444
 
-// Key of a trial: packets without it are ignored. It keeps a stray packet of another trial, or of
-// nobody's, from being answered or counted; who can read the trial's packets can read the key.
+// Key of a trial: packets without it are ignored. It keeps a stray packet, of another trial or of
+// none, from being answered or counted; a user who can read the trial's packets can read the key.
 type Key [16]byte
 
 // Clock is what a pod knows of the coordinator's clock: its Unix time in nanoseconds =

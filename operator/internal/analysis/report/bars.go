@@ -84,8 +84,8 @@ func barPlots(e results.Experiment) (all []barPlot, note string) {
 	return all, note
 }
 
-// mostTimes is how many times greater the paper's values may be than the measured ones, or smaller:
-// beyond, one of the two would be too low for its shape to be seen.
+// mostTimes is how many times greater the paper's values may be than the measured ones, or smaller.
+// Beyond, one of the two would be too low for its shape to be seen.
 const mostTimes = 5
 
 // apart reports whether two values are too far from each other for one scale.

@@ -53,9 +53,9 @@ var views = []view{
 	{"print", 1123, "light", "print"}, // A4 across at 96 dots an inch, as wide tables are printed
 }
 
-// flaws looks for what a reader would dislike, and names it: a page wider than its window, pictures
-// without a text alternative, labels of a picture over each other or beyond its edge, text that
-// hides below others, and anything that is loaded from elsewhere.
+// flaws looks for what a reader would dislike, and names it. That is a page wider than its window,
+// or pictures without a text alternative. It is labels of a picture over each other or beyond its
+// edge, text that hides below others, and anything that is loaded from elsewhere.
 const flaws = `(() => {
   const found = [], root = document.scrollingElement;
   if (root.scrollWidth > window.innerWidth + 1) found.push('the page is ' + root.scrollWidth + ' wide in a window of ' + window.innerWidth);
@@ -282,7 +282,7 @@ func evaluate(ctx context.Context, t *testing.T, script string) []string {
 	return found
 }
 
-// Of the pages of all bundles, no label or mark of a figure is invisible, clipped, or over another.
+// On the pages of all bundles, no label or mark of a figure is invisible, clipped, or over another.
 // The contact sheet has all figures, to be looked at.
 func TestFiguresOfAllBundlesInABrowser(t *testing.T) {
 	browser := startBrowser(t)
@@ -368,8 +368,8 @@ func evidence(t *testing.T) iter.Seq2[string, results.Experiment] {
 	}
 }
 
-// What Chromium prints lacks no column: the header of every table is in the text of the PDF, and so
-// is each cell of its last column. It has the folded text of the claims, too.
+// The page that Chromium prints lacks no column: the header of every table is in the text of the
+// PDF, and so is each cell of its last column. It has the folded text of the claims, too.
 func TestPageOnPaper(t *testing.T) {
 	if _, err := exec.LookPath("pdftotext"); err != nil {
 		t.Skip("there is no pdftotext on the PATH (Debian: apt-get install poppler-utils)")

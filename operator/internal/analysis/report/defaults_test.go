@@ -40,7 +40,7 @@ func swept(axis string, paper float64, throughput func(x float64) float64, value
 
 func flat(float64) float64 { return 1000 }
 
-// What a plot looks like follows from what was measured.
+// A plot's look follows from what was measured.
 func TestPlotsChooseTheirAxes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		e            results.Experiment

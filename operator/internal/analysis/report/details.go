@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Details puts together what only the trials' own results say: how the network was measured, when
-// faults were confirmed, what trials with faults did over time, how latencies are distributed, and
-// what it all ran on. The zero value is empty.
+// Details puts together what only the trials' own results say. That is how the network was
+// measured, when faults were confirmed, and what trials with faults did over time. It is also how
+// latencies are distributed, and what it all ran on. The zero value is empty.
 type Details struct {
 	networks  []results.NetworkLine
 	faults    []*faultSum
@@ -38,7 +38,7 @@ type faultSum struct {
 	late []float64
 }
 
-// Add takes in a trial. Of one that does not count, its line and what its script did are kept.
+// Add takes in a trial. It keeps the line of one that does not count, and what its script did.
 func (d *Details) Add(t results.Trial) {
 	d.addLine(t)
 	d.addScript(t)

@@ -9,9 +9,10 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The headline is the one figure of the first screen: the source's numbers beside the measured
-// ones, in one frame or in two with scales of their own (plot.besideOrApart), and by how many times
-// they differ. Where the source reports no number of a figure, it is the experiment's main one.
+// The headline is the one figure of the first screen. It has the source's numbers beside the
+// measured ones, in one frame or in two with scales of their own (plot.besideOrApart), and by how
+// many times they differ. Where the source reports no number of a figure, it is the experiment's
+// main one.
 
 // headline chooses the figure.
 func headline(e results.Experiment) (drawn []htmlPlot, says string) {
@@ -30,8 +31,8 @@ func headline(e results.Experiment) (drawn []htmlPlot, says string) {
 	return mainFigure(e, curves, bars, id)
 }
 
-// mainFigure is what is shown where no number of the source is drawn: the first figure that the
-// experiment declares, else what faults did over time, else latency over load, else bars.
+// mainFigure is what is shown where no number of the source is drawn. It is the first figure that
+// the experiment declares, else what faults did over time, else latency over load, else bars.
 func mainFigure(e results.Experiment, curves []plot, bars []barPlot, id string) (drawn []htmlPlot, says string) {
 	for _, f := range declaredFigures(e) {
 		for _, p := range f.plots {
@@ -176,7 +177,7 @@ const against3 = "Latency against throughput"
 // inThePaper ends the title of a plot that has the source's numbers alone.
 const inThePaper = " in the paper"
 
-// key is what a plot shows, whoever measured it.
+// key is what a plot shows, no matter who measured it.
 func (p plot) key() string { return strings.Replace(p.title, inThePaper, "", 1) }
 
 func (p barPlot) key() string { return strings.Replace(p.title, inThePaper, "", 1) }

@@ -90,8 +90,8 @@ func newPage(e results.Experiment) page {
 }
 
 // factsOf are what ran, whether it was safe, and whether repetitions were added after a look, which
-// the first screen of a page has; the other
-// facts; and all of them in the order of the other forms.
+// the first screen of a page has. They are also the other facts, and all of them in the order of
+// the other forms.
 func factsOf(e results.Experiment) (first, rest, all []string) {
 	ran, unsafe := whatRan(e), violations(e)
 	rest = append(compared(e), progress(e))
@@ -297,8 +297,9 @@ func paperCell(y float64, has bool) string {
 	return paperText(y)
 }
 
-// paperText writes a number of the paper in tables and plots: by the rule of all numbers without an
-// interval (stats.Rounded), and without zeros at the end, which the paper may not have printed.
+// paperText writes a number of the paper in tables and plots. It keeps the rule of all numbers
+// without an interval (stats.Rounded), and leaves out zeros at the end, which the paper may not
+// have printed.
 func paperText(y float64) string {
 	text := stats.Rounded(y, 0)
 	if strings.Contains(text, ".") {

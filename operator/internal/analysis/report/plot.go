@@ -13,13 +13,13 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A plot is an SVG of curves. Measured ones have their means as dots, every trial as a small dot,
-// and the 95% interval of the mean: as a band over four points of an axis and more, as whiskers
-// over fewer and for latency against throughput. The paper's ones are dashed and hollow, with the
+// A plot is an SVG of curves. Measured ones have their means as dots and every trial as a small
+// dot. The 95% interval of the mean is a band over four points of an axis and more. It is whiskers
+// over fewer, and for latency against throughput. The paper's ones are dashed and hollow, with the
 // dots and in the colour of what they are compared with. The interval is the same at every n, and
-// claims are judged by it: of two to four trials the least and the greatest hold the mean in 50 to
-// 87% of experiments only, so that a point with fewer trials would look more precise than one with
-// five.
+// claims are judged by it. The minimum and the maximum of two to four trials hold the mean in 50 to
+// 87% of experiments only. With them a point with fewer trials would look more precise than one
+// with five.
 type plot struct {
 	title, xLabel, yLabel string
 	curves                []curve
@@ -337,7 +337,7 @@ const (
 	widestInterval = 1.5
 )
 
-// scale maps values onto the frame. A linear axis starts at 0, so that nobody takes a small
+// scale maps values onto the frame. A linear axis starts at 0, so that no reader mistakes a small
 // difference for a great one; that of x below it where an experiment's axis has values there. A
 // logarithmic one starts at the 1, 2 or 5 times a power of ten below the least value.
 type scale struct {

@@ -16,12 +16,12 @@ import (
 )
 
 // A search tries loads near the capacity, some of them once. Means over loads are then no curve:
-// their line goes up and down with the luck of single trials. What a search does measure is the
-// probability that a trial meets the objective, which falls with the load.
+// their line goes up and down with the luck of single trials. A search measures the probability
+// that a trial meets the objective, which falls with the load.
 
 // A searchPlot draws that probability over the load for some searches, by what all their trials
-// say, with each trial: above where it met the objective, below where it did not. A bar at one half
-// is the interval of the capacity.
+// say. Each trial is above where it met the objective, and below where it did not. A bar at one
+// half is the interval of the capacity.
 type searchPlot struct {
 	title, axis string
 	curves      []searchCurve

@@ -8,8 +8,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What a script did by SSH is in the report: the sessions of the first valid trial and of the first
-// one that does not count, with what took long and what failed, however many there are.
+// The sessions of a script by SSH are in the report: those of the first valid trial and of the
+// first one that does not count. It has those that took long and those that failed, however many
+// there are.
 func TestReportsShowWhatTheScriptDid(t *testing.T) {
 	session := func(begin, took float64, machine, command string, code int) results.Session {
 		end := begin + took

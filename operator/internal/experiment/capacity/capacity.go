@@ -254,8 +254,8 @@ func (p *Progress) State() State {
 }
 
 // Chances are the probabilities that a trial at each of these loads, at a time of its own, meets
-// the objective: the means over all capacities and models by what the trials say of these. Of
-// machines with a trend they are those in the middle of the search.
+// the objective. They are the means over all capacities and models by what the trials say of these.
+// On machines with a trend they are those in the middle of the search.
 func (p *Progress) Chances(loads []float64) []float64 {
 	chances, total := make([]float64, len(loads)), 0.0
 	for k, m := range p.models {

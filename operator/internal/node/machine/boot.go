@@ -22,8 +22,8 @@ var bootLimit = time.Minute
 const respawnedVariable = "ASSAY_RESPAWNED"
 
 // boot runs the machine's boot command, as the machine's user in the home directory, and waits for
-// its end, or for bootLimit. What the command leaves behind lives on. That it failed is in the
-// machine's record, and the machine answers all the same.
+// its end, or for bootLimit. Processes that the command leaves behind live on. That it failed is in
+// the machine's record, and the machine answers all the same.
 func (c *Config) boot(inherited, env []string, recorder *Recorder, stdout, stderr io.Writer) {
 	if len(c.Boot) == 0 || slices.Contains(inherited, respawnedVariable+"=1") {
 		return

@@ -63,8 +63,8 @@ type Recorder struct {
 	mu sync.Mutex
 	to io.Writer
 
-	// Of the connections that were refused, by where they came from; written says how many of them
-	// the file has.
+	// They count the connections that were refused, by where they came from; written says how many
+	// of them the file has.
 	strangers sync.Mutex
 	refusals  map[string]*Event
 	written   map[string]int

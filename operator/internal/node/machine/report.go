@@ -143,7 +143,7 @@ func filesAt(pattern string) (files []ReportFile, missing string) {
 var anyPart = regexp.MustCompile(`\{[^{}/]*\}`)
 
 // withoutLists empties long lists of numbers, or of points, in a document of JSON: distributions
-// are most of such a file, and no claim is about them. What is no JSON stays as it is.
+// are most of such a file, and no claim is about them. A line that is no JSON stays as it is.
 func withoutLists(text []byte) []byte {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()

@@ -459,8 +459,8 @@ func TestABootCommandThatGoesOn(t *testing.T) {
 }
 
 // Machines of a trial let in what has the trial's key. Others are refused, on every machine, and
-// the trial's results count them: from another network namespace, with the key of another trial or
-// of the attempt before, with the right key and another user, and without any.
+// the trial's results count them. They come from another network namespace, with the key of another
+// trial or of the attempt before, with the right key and another user, and without any.
 func TestStrangersAreRefusedAndCounted(t *testing.T) {
 	left := filepath.Join(t.TempDir(), "results")
 	l := newLab(t, 2, &Script{Command: []string{"bash", "-c", "until test -e go; do sleep 0.1; done"}, Deadline: 2 * time.Minute, ResultsTo: left})

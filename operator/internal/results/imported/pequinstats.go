@@ -14,9 +14,9 @@ import (
 // the CSV files beside them.
 const FormatPequinStats = "PequinStats"
 
-// readPequinStats makes one result of a point: throughput and mean latency where the artifact's
-// instructions read them (run_stats and aggregate, combined), percentiles of all its transactions,
-// and as the label clients the number of correct clients:
+// readPequinStats makes one result of a point. Throughput and mean latency are where the artifact's
+// instructions read them (run_stats and aggregate, combined). Percentiles are of all its
+// transactions, and the label clients is the number of correct clients:
 //
 //	clients = tput / tput_s_honest
 //

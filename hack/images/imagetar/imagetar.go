@@ -10,7 +10,8 @@
 //	manifest.json     -> read by `docker load` of every version
 //	blobs/sha256/...     layers, configs and manifests, each once
 //
-// It does not pull, unpack, or merge layers of a base image. Every image starts from scratch.
+// What it does not do: pull, unpack, or merge layers of a base image. Every
+// image starts from scratch.
 package imagetar
 
 import (

@@ -2,9 +2,9 @@
 // becomes the one it is called as: kubeadm, kubelet, kubectl, kube-apiserver,
 // kube-controller-manager, kube-scheduler, kube-proxy or kindnetd.
 //
-// They are one binary, because they share nearly all their code. That is 156 MB together instead of
-// some 600 MB, and one link step instead of seven. All control-plane images have one image layer
-// (see ../preload).
+// One binary, because they share nearly all their code: 156 MB together instead
+// of some 600 MB, one link step instead of seven, and one image layer for all
+// control-plane images (see ../preload).
 //
 // go.mod pins every staging module (k8s.io/api, ...) by a replace directive:
 // k8s.io/kubernetes requires them at v0.0.0.

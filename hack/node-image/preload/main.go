@@ -8,9 +8,9 @@
 //
 // Versions come from the environment (versions.env). Prints the names.
 //
-// Images that hold the same program share its layer: hyper is stored once for five of them.
-// kube-proxy and kindnetd also need packet filter tools. These are copied from the node's own root
-// file system with the libraries they load.
+// Images that hold the same program share its layer: hyper is stored once for
+// five of them. kube-proxy and kindnetd also need packet filter tools; these are
+// copied from the node's own root file system with the libraries they load.
 package main
 
 import (

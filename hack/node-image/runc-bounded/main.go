@@ -6,9 +6,10 @@
 //   - without CAP_SYS_RESOURCE: resource limits above the present hard limits,
 //     and an oom_score_adj below the present one.
 //
-// It is needed because `docker run --privileged` (which is how kind starts its nodes) asks for
-// every capability the kernel knows, and runc fails if one is missing. Where none is missing it
-// changes nothing. The containers lack it, too: a node cannot lower oom_score_adj, for example.
+// It is needed because `docker run --privileged` (which is how kind starts its
+// nodes) asks for every capability the kernel knows, and runc fails if one is
+// missing. Where none is missing it changes nothing. What it removes is missing
+// inside the containers too: a node cannot lower oom_score_adj, for example.
 //
 // Docker calls it as its runtime (see hack/cluster/docker.sh), with the command
 // line of runc; only create, run and exec carry a specification.

@@ -196,7 +196,7 @@ var foreigners = map[string]string{
 	"readCommitted": "a counter, made of a kind of operation", "updateCommitted": "a counter", "newBidRefusedCommitted": "a counter",
 	"honorLabels": "Prometheus", "enforcedNamespaceLabel": "Prometheus operator", "overrideHonorLabels": "Prometheus operator",
 	"enableFilterNamespace": "Chaos Mesh", "securityMode": "Chaos Mesh", "daemonIP": "Chaos Mesh",
-	"FailedCreatePodContainer": "kubelet", "ScriptBasedUDFunction": "Cassandra", "RedirectClient": "HATS",
+	"ScriptBasedUDFunction": "Cassandra", "RedirectClient": "HATS",
 	"warmupDurationMinutes": "OpenMessaging Benchmark", "keyPerTable": "the tutorial's slip",
 }
 

@@ -35,7 +35,7 @@ type Shift struct {
 
 // Shifts of several metrics of the same runs.
 type Shifts struct {
-	// Of each metric, in the order of the runs.
+	// They are of each metric, in the order of the runs.
 	Of [][]Shift
 	// DriftP that so few runs are above or below both of their neighbours, if their order means
 	// nothing. Where it is small, the machines change slowly, and the error rate does not hold.
@@ -43,7 +43,7 @@ type Shifts struct {
 }
 
 const (
-	// LeastRuns that FindShifts finds a shift in. Of seven runs three and four are told apart by
+	// LeastRuns that FindShifts finds a shift in. With seven runs, three and four are told apart by
 	// chance in 5.7% of orders.
 	LeastRuns = 8
 	// leastLevel is how many runs a level has: one run that is unlike the others is no level.
@@ -52,8 +52,8 @@ const (
 	maxShiftWork = 1 << 20
 )
 
-// FindShifts finds at which runs metrics change, such that the probability of any false change, in
-// all metrics together, is at most level, if the order of runs without a change means nothing. It
+// FindShifts finds at which runs metrics change. The probability of any false change, in all
+// metrics together, is at most level, if the order of runs without a change means nothing. It
 // assumes no distribution.
 //
 // It splits each series as E-Divisive does (Matteson and James, J. Am. Stat. Assoc. 109, 2014; for
@@ -63,10 +63,10 @@ const (
 //
 //	T = max over splits of √(k(m-k)/m) |mean of k before - mean of m-k after| / s
 //
-// One permutation of the runs is used for all metrics, and T is compared with the greatest T of any
-// of them (Westfall and Young, Resampling-Based Multiple Testing, 1993), which keeps the dependence
-// of metrics of one run. P is (1 + number of permutations with as great a T) / (1 + draws). Series
-// whose P is at most level are split there, until none is.
+// One permutation of the runs is used for all metrics. The statistic T is compared with the
+// greatest T of any of them, which keeps the dependence of metrics of one run (Westfall and Young,
+// Resampling-Based Multiple Testing, 1993). P is (1 + number of permutations with as great a T) /
+// (1 + draws). Series whose P is at most level are split there, until none is.
 //
 // A level has two runs at least, and a series LeastRuns: with fewer no P of 5% is possible. Runs
 // must be exchangeable where nothing changed. A machine that drifts is a change, and FindShifts
@@ -265,8 +265,8 @@ func (w *shiftSearch) shifts(ps map[int]float64) []Shift {
 
 // driftTest gives the P that all metrics together have so few turning points: values above or below
 // both of their neighbours (Wallis and Moore, J. Am. Stat. Assoc. 36, 1941), by permutation of the
-// runs. Of values in any order two in three are such; of a random walk every other one. A step of
-// the level changes two of them at most, so that a version that differs is no drift.
+// runs. Two in three values in any order are such; of a random walk every other one. A step of the
+// level changes two of them at most, so that a version that differs is no drift.
 func driftTest(work []*shiftSearch, runs, draws int, rng *rand.Rand) float64 {
 	order := make([]int, runs)
 	for i := range order {

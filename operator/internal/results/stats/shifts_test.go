@@ -91,7 +91,7 @@ func TestFindShiftsRefuses(t *testing.T) {
 }
 
 // history makes ten metrics of twenty runs that hang together, as those of one run do: half of each
-// deviation is the run's own. noise draws the deviations of one sequence of runs.
+// deviation is the run's own. The argument noise draws the deviations of one sequence of runs.
 func history(rng *rand.Rand, noise func(*rand.Rand, int) []float64) []stats.RunSeries {
 	const runs, metrics = 20, 10
 	common := noise(rng, runs)
@@ -149,9 +149,9 @@ func autoregressive(keeps float64) func(*rand.Rand, int) []float64 {
 	}
 }
 
-// The error rate that the documentation gives: of histories in which nothing changes, FindShifts
-// claims a change of any metric in at most 5%, whatever the distribution, as long as runs do not
-// depend on their neighbours. The table shows what happens if they do.
+// This is the error rate that the documentation gives. In histories in which nothing changes,
+// FindShifts claims a change of any metric in at most 5%, whatever the distribution, as long as
+// runs do not depend on their neighbours. The table shows what happens if they do.
 func TestShiftsOfNothing(t *testing.T) {
 	const mostHistories, draws = 1000, 199
 	var table strings.Builder

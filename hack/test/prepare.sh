@@ -53,7 +53,10 @@ unit)
 	;;
 images | node-image | fuzz | release) ;;
 cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-rootfs >&2 ;;
-chart) tools helm ;;
+chart)
+	tools helm
+	run prometheus/fetch
+	;;
 api)
 	tools helm
 	run s3/build prometheus/fetch

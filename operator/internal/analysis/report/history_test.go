@@ -77,6 +77,38 @@ func TestHistoryFindsRegressions(t *testing.T) {
 	}
 }
 
+// An improvement comes after all regressions, though it is of a metric that became worse, too.
+func TestLargestRegressionsFirst(t *testing.T) {
+	var runs []report.Historic
+	for i, w := range append(append([]float64{}, wobble...), wobble...) {
+		latency := 20 + 0.1*w
+		if i >= 10 {
+			latency -= 2
+		}
+		if i >= 20 {
+			latency += 8
+		}
+		rate := 1000 + 5*w
+		if i >= 20 {
+			rate -= 50
+		}
+		runs = append(runs, runOf(i%28+1, map[string]float64{stats.Throughput: rate, stats.MeanLatency: latency}))
+	}
+	var b bytes.Buffer
+	if err := report.HistoryGitHub(&b, historyOf(t, runs, report.HistoryOptions{AsGiven: true})); err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for line := range strings.Lines(b.String()) {
+		if cells := strings.Split(line, " | "); len(cells) == 9 && strings.Contains(line, "kv, clients") {
+			rows = append(rows, strings.TrimPrefix(cells[0], "| ")+" "+cells[1])
+		}
+	}
+	if diff := cmp.Diff([]string{"regression meanLatency ms", "regression throughput tx/s", "improvement meanLatency ms"}, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s\n%s", diff, b.String())
+	}
+}
+
 // Runs are in the order in which they started, however they are given, unless that is asked for.
 func TestHistoryOrder(t *testing.T) {
 	runs := nightly()

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,22 +61,45 @@ func nonEmpty(all ...string) (out []string) {
 	return out
 }
 
-// changesTableOf has a row for each change, in the order of the metrics.
-func (h History) changesTableOf(only func(HistoryMetric, HistoryChange) bool) table {
-	t := table{columns: []column{{"change", false}, {"metric", false}, {"where", false}, {"before", true}, {"after", true}, {"after/before", true}, {"P", true}, {"runs", true}, {"since", false}}}
+// metricChange is a change and the metric that it is of.
+type metricChange struct {
+	metric HistoryMetric
+	change HistoryChange
+}
+
+// changes of all metrics: regressions first, the largest of them first, then the others in the order
+// of the metrics.
+func (h History) changes() (all []metricChange) {
 	for _, m := range h.Metrics {
 		for _, c := range m.Changes {
-			if !only(m, c) {
-				continue
-			}
-			kind := strings.ToLower(c.Kind)
-			if h.Drifts {
-				kind = "drift?"
-			}
-			t.rows = append(t.rows, []string{
-				kind, m.named(), m.where(), tick3(c.Before), tick3(c.After), c.ratioInWords(), showHistoryP(c.P), fmt.Sprintf("%d, then %d", c.RunsBefore, c.RunsAfter), h.runName(c.At),
-			})
+			all = append(all, metricChange{m, c})
 		}
+	}
+	badness := func(c HistoryChange) float64 {
+		if c.Kind == Regression {
+			return c.factor()
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b metricChange) int { return cmp.Compare(badness(b.change), badness(a.change)) })
+	return all
+}
+
+// changesTableOf has a row for each change.
+func (h History) changesTableOf(only func(HistoryMetric, HistoryChange) bool) table {
+	t := table{columns: []column{{"change", false}, {"metric", false}, {"where", false}, {"before", true}, {"after", true}, {"after/before", true}, {"P", true}, {"runs", true}, {"since", false}}}
+	for _, of := range h.changes() {
+		m, c := of.metric, of.change
+		if !only(m, c) {
+			continue
+		}
+		kind := strings.ToLower(c.Kind)
+		if h.Drifts {
+			kind = "drift?"
+		}
+		t.rows = append(t.rows, []string{
+			kind, m.named(), m.where(), tick3(c.Before), tick3(c.After), c.ratioInWords(), showHistoryP(c.P), fmt.Sprintf("%d, then %d", c.RunsBefore, c.RunsAfter), h.runName(c.At),
+		})
 	}
 	return t
 }

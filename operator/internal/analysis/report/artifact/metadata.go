@@ -170,7 +170,7 @@ func (a *artifact) addCrate() error {
 	if l, err := bundle.ParseLicense(a.in.About.License); err == nil && l.URL() != "" {
 		graph = append(graph, entity{"@id": l.URL(), "@type": "CreativeWork", "name": a.in.About.License})
 	}
-	text, err := json.MarshalIndent(map[string]any{"@context": crateSpec + "/context", "@graph": graph}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"@context": bundle.CrateContext(), "@graph": graph}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", CrateFile, err)
 	}

@@ -21,6 +21,12 @@ const (
 	crateProfile = "https://w3id.org/ro/wfrun/process/0.5"
 )
 
+// CrateContext says what the members of a crate mean: those of RO-Crate, and sha256, which its
+// version 1.1 lacks and its profiles for runs have.
+func CrateContext() []any {
+	return []any{crateSpec + "/context", map[string]string{"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}}
+}
+
 // entity of a crate's graph. Maps are written in the order of their keys, so that the same results
 // give the same bytes.
 type entity map[string]any
@@ -54,7 +60,7 @@ func ParseLicense(given string) (License, error) {
 func (r *run) writeCrate(bundle *archive.Writer) error {
 	c := &crate{run: r, entries: bundle.Entries()}
 	graph := slices.Concat([]entity{c.descriptor(), c.root()}, c.data(), c.context())
-	b, err := json.MarshalIndent(map[string]any{"@context": crateSpec + "/context", "@graph": graph}, "", "  ")
+	b, err := json.MarshalIndent(map[string]any{"@context": CrateContext(), "@graph": graph}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bundle: write its metadata: %w", err)
 	}

@@ -67,8 +67,8 @@ type metricChange struct {
 	change HistoryChange
 }
 
-// changes of all metrics: regressions first, the largest of them first, then the others in the order
-// of the metrics.
+// changes of all metrics: regressions first, the largest of them first, then the others in the
+// order of the metrics.
 func (h History) changes() (all []metricChange) {
 	for _, m := range h.Metrics {
 		for _, c := range m.Changes {

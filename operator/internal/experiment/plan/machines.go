@@ -49,6 +49,7 @@ func (s *systemCheck) machines(root *field.Path) {
 		}
 	}
 	s.script(root.Child("script"))
+	checkResultFiles(s, root.Child("script", "results"))
 }
 
 func (s *systemCheck) script(at *field.Path) {
@@ -80,7 +81,6 @@ func (s *systemCheck) script(at *field.Path) {
 		}
 	}
 	s.marks(at)
-	checkResultFiles(s, at.Child("results"), &script.Results)
 	columns := map[string]string{}
 	taken := func(at *field.Path, column string) {
 		if other, twice := columns[column]; twice {
@@ -118,10 +118,11 @@ func (s *systemCheck) script(at *field.Path) {
 }
 
 // checkResultFiles checks a path that stands for several files.
-func checkResultFiles(s *systemCheck, at *field.Path, of *v1alpha1.ScriptResults) {
-	if !of.ManyFiles() {
+func checkResultFiles(s *systemCheck, at *field.Path) {
+	if s.spec.Script == nil || !s.spec.Script.Results.ManyFiles() {
 		return
 	}
+	of := &s.spec.Script.Results
 	if err := imported.CheckPath(of.Path); err != nil {
 		s.add(field.Invalid(at.Child("path"), of.Path, err.Error()))
 		return

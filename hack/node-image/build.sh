@@ -72,19 +72,6 @@ install_module() { # VERSION LDFLAGS PACKAGE...
 
 module_dir() { go mod download -json "$1" | jq -r .Dir; }
 
-# For modules that `go install X@version` refuses (replace directives) or cannot
-# look up: build in a copy of the module.
-build_copy() { # MODULE VERSION PACKAGE NAME [LDFLAGS]
-	local dir=$out/tmp/src/$4
-	rm -rf "$dir"
-	mkdir -p "$out/tmp/src"
-	cp -r "$(module_dir "$1@$2")" "$dir"
-	chmod -R u+w "$dir"
-	cd "$dir"
-	go build -trimpath -mod=mod -ldflags "$ldflags ${5:-}" -o "$out/tmp/bin/$4" "$3"
-	rm -rf "$dir"
-}
-
 hyper() {
 	local v=k8s.io/component-base/version minor=${KUBERNETES_VERSION#v1.}
 	build_local hyper . hyper "-X $v.gitVersion=$KUBERNETES_VERSION -X $v.gitMajor=1 -X $v.gitMinor=${minor%%.*} -X $v.gitTreeState=clean"
@@ -113,11 +100,6 @@ build() {
 	pause) program pause build_local . ./pause pause ;;
 	containerd) program containerd containerd ;;
 	cni) program ptp cni_plugins ;;
-	crictl) program crictl build_copy sigs.k8s.io/cri-tools "$CRICTL_VERSION" ./cmd/crictl crictl \
-		"-X sigs.k8s.io/cri-tools/pkg/version.Version=$CRICTL_VERSION" ;;
-	coredns) program coredns build_copy github.com/coredns/coredns "$COREDNS_VERSION" . coredns ;;
-	local-path-provisioner) program local-path-provisioner install_module "$LOCAL_PATH_VERSION" "" \
-		github.com/rancher/local-path-provisioner ;;
 	node) node ;;
 	*) echo "no target $1" >&2 && return 2 ;;
 	esac
@@ -155,14 +137,13 @@ make_rootfs() {
 # Our programs and configuration into the root file system.
 fill_rootfs() {
 	local r=$rootfs p
-	install -m755 -t "$r/usr/local/bin" "$bin"/{containerd,ctr,containerd-shim-runc-v2,crictl}
+	install -m755 -t "$r/usr/local/bin" "$bin"/{containerd,ctr,containerd-shim-runc-v2}
 	install -m755 -t "$r/opt/cni/bin" "$bin"/{ptp,host-local,loopback,portmap}
 	install -m755 "$bin/hyper" "$r/usr/bin/hyper"
 	for p in kubeadm kubelet kubectl; do ln -sf hyper "$r/usr/bin/$p"; done
 	printf %s "$KUBERNETES_VERSION" >"$r/kind/version"
 	for p in "$here"/manifests/*.yaml; do
-		sed -e "s/\${KUBERNETES_VERSION}/$KUBERNETES_VERSION/; s/\${DEBIAN_SUITE}/$DEBIAN_SUITE/g" \
-			-e "s/\${LOCAL_PATH_VERSION}/$LOCAL_PATH_VERSION/" "$p" >"$r/kind/manifests/${p##*/}"
+		sed -e "s/\${KUBERNETES_VERSION}/$KUBERNETES_VERSION/; s/\${DEBIAN_SUITE}/$DEBIAN_SUITE/g" "$p" >"$r/kind/manifests/${p##*/}"
 	done
 	# Lowering oom_score_adj needs CAP_SYS_RESOURCE, which not every machine's root has.
 	sed -i -e 's/restrict_oom_score_adj = false/restrict_oom_score_adj = true/' \
@@ -221,7 +202,7 @@ node() {
 	step rootfs make_rootfs &
 	rootfs_pid=$!
 	trap wait EXIT # when a build fails: leave no debootstrap behind
-	for b in hyper etcd pause containerd cni crictl coredns local-path-provisioner; do build $b; done
+	for b in hyper etcd pause containerd cni; do build $b; done
 	wait $rootfs_pid
 	step files fill_rootfs
 	step preload preload

@@ -162,7 +162,7 @@ func (b *bench) deleteOnce(ctx context.Context, round string, nodes []string, by
 
 // startVictim runs a pod on the node and waits until it is there.
 func (b *bench) startVictim(ctx context.Context, round, name, node string) (*victim, error) {
-	image, err := output(ctx, "exec", node, "sh", "-c", "crictl images | awk '$1 ~ /pause/ {print $1 \":\" $2; exit}'")
+	image, err := output(ctx, "exec", node, "sh", "-c", "ctr -n k8s.io images ls -q | grep -m1 /pause:")
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (b *bench) startVictim(ctx context.Context, round, name, node string) (*vic
 func (b *bench) watchVictim(ctx context.Context, v *victim) error {
 	_, id, _ := strings.Cut(v.pod.Status.ContainerStatuses[0].ContainerID, "://")
 	node := v.pod.Spec.NodeName
-	pid, err := output(ctx, "exec", node, "crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", id)
+	pid, err := output(ctx, "exec", node, "sh", "-c", "ctr -n k8s.io tasks ls | awk -v id="+id+" '$1 == id {print $2}'")
 	if err != nil {
 		return err
 	}

@@ -207,11 +207,11 @@ func (b *bench) connect(ctx context.Context, kubeconfig string) ([]string, error
 
 // pauseImage is Kubernetes' own, which every node has for the sandboxes of its pods.
 func pauseImage(ctx context.Context, node string) (string, error) {
-	out, err := exec.CommandContext(ctx, "docker", "exec", node, "sh", "-c", "crictl images | awk '$1 ~ /pause/ {print $1 \":\" $2; exit}'").Output()
+	out, err := exec.CommandContext(ctx, "docker", "exec", node, "sh", "-c", "ctr -n k8s.io images ls -q | grep -m1 /pause:").Output()
 	if image := strings.TrimSpace(string(out)); err == nil && image != "" {
 		return image, nil
 	}
-	return "", fmt.Errorf("no pause image on node %s (crictl images): %w", node, errors.Join(err, ctx.Err()))
+	return "", fmt.Errorf("no pause image on node %s (ctr images ls): %w", node, errors.Join(err, ctx.Err()))
 }
 
 func (b *bench) makeNamespace(ctx context.Context) error {

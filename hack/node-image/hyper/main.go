@@ -1,6 +1,7 @@
 // Command hyper holds the programs of a Kubernetes node in one binary and
 // becomes the one it is called as: kubeadm, kubelet, kubectl, kube-apiserver,
-// kube-controller-manager, kube-scheduler, kube-proxy or kindnetd.
+// kube-controller-manager, kube-scheduler, kube-proxy, kindnetd, coredns or
+// storage.
 //
 // One binary, because they share nearly all their code: 156 MB together instead
 // of some 600 MB, one link step instead of seven, and one image layer for all
@@ -55,9 +56,13 @@ func main() {
 		}
 	case "kindnetd":
 		runKindnetd()
+	case "coredns":
+		runCoreDNS()
+	case "storage":
+		runStorage()
 	default:
 		fmt.Fprintf(os.Stderr, "hyper: no program %q: call me as kubeadm, kubelet, kubectl, kube-apiserver, "+
-			"kube-controller-manager, kube-scheduler, kube-proxy or kindnetd\n", name)
+			"kube-controller-manager, kube-scheduler, kube-proxy, kindnetd, coredns or storage\n", name)
 		os.Exit(2)
 	}
 }

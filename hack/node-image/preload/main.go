@@ -2,14 +2,14 @@
 //
 //	preload images -bin DIR -rootfs DIR -o images.tar
 //	    every image that a node must find without a registry: kubeadm's list,
-//	    the pod network and the storage provisioner
+//	    the pod network, the storage provisioner, and a busybox
 //	preload node -tar rootfs.tar -name IMAGE -o node.tar
 //	    the node itself, for docker load
 //
 // Versions come from the environment (versions.env). Prints the names.
 //
 // Images that hold the same program share its layer: hyper is stored once for
-// five of them. kube-proxy and kindnetd also need packet filter tools; these are
+// seven of them. kube-proxy and kindnetd also need packet filter tools; these are
 // copied from the node's own root file system with the libraries they load.
 package main
 
@@ -126,7 +126,7 @@ func (s *source) images() ([]imagetar.Image, error) {
 		File("/etc/ssl/certs/ca-certificates.crt", s.rootfs+"/etc/ssl/certs/ca-certificates.crt", 0o644).
 		Dir("/tmp", 0o1777))
 	hyper := s.program("hyper", "/usr/local/bin/hyper",
-		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kindnetd")
+		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kindnetd", "coredns", "storage")
 	nettools := s.nettools()
 	pause := s.program("pause", "/pause")
 
@@ -140,16 +140,15 @@ func (s *source) images() ([]imagetar.Image, error) {
 	}
 	add(kubernetes+"kube-proxy:"+v("KUBERNETES_VERSION"), "", "kube-proxy", base, hyper, nettools)
 	add(kubernetes+"etcd:"+v("ETCD_TAG"), "", "etcd", base, s.program("etcd", "/usr/local/bin/etcd"))
-	add(kubernetes+"coredns/coredns:"+v("COREDNS_VERSION"), "", "/coredns", base, s.program("coredns", "/coredns"))
+	add(kubernetes+"coredns/coredns:"+v("COREDNS_VERSION"), "", "coredns", base, hyper)
 	add(kubernetes+"pause:"+v("PAUSE_TAG"), "65535:65535", "/pause", pause)
 	add(local+"kindnetd:"+v("KUBERNETES_VERSION"), "", "kindnetd", base, hyper, nettools)
-	add(local+"local-path-provisioner:"+v("LOCAL_PATH_VERSION"), "", "local-path-provisioner",
-		base, s.program("local-path-provisioner", "/usr/local/bin/local-path-provisioner"))
+	add(local+"storage:"+v("KUBERNETES_VERSION"), "", "storage", base, hyper)
 	add(local+"busybox:"+v("DEBIAN_SUITE"), "", "/bin/sh", base, s.busybox())
 	return ims, s.err
 }
 
-// busybox has the shell and the tools that the storage provisioner's scripts use.
+// busybox is an image with a shell for tests, and for people who look into a cluster.
 func (s *source) busybox() imagetar.Layer {
 	b := imagetar.NewLayer().File("/bin/busybox", s.rootfs+"/bin/busybox", 0o755)
 	for _, tool := range strings.Fields("sh mkdir rm ls cat chmod sleep wget nslookup nc ping ip df du dd echo env hostname " +

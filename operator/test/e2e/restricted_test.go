@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -36,7 +39,11 @@ func (e *env) enforce(t *testing.T, profile string) {
 // such a namespace admits, too.
 func TestRestricted(t *testing.T) {
 	e := newEnv(t)
-	e.apply(t, basilFile, nil)
+	e.apply(t, basilFile, func(o client.Object) { // the cluster's default storage class serves these pods, too
+		if o, ok := o.(*v1alpha1.System); ok {
+			o.Spec.Replicas.Volumes = append(o.Spec.Replicas.Volumes, v1alpha1.Volume{Name: "claimed", MountPath: "/claimed", Medium: v1alpha1.VolumePersistentVolumeClaim, Size: resource.MustParse("1Mi")})
+		}
+	})
 	for _, profile := range []string{"baseline", "restricted"} {
 		e.enforce(t, profile)
 		for _, obj := range load(t, failureFile) {
@@ -57,6 +64,7 @@ func TestRestricted(t *testing.T) {
 	})
 	trials := e.complete(t, exp, 4*time.Minute)
 	e.pulled(t, exp)
+	e.releasesVolumes(t)
 	r := lastValid(t, trials)
 	if r.Summary.Committed == 0 {
 		t.Errorf("%s committed nothing", r.Name)
@@ -78,6 +86,23 @@ func TestRestricted(t *testing.T) {
 	if told == 0 {
 		t.Errorf("none of %d events tells of the kill", len(events.Items))
 	}
+}
+
+// releasesVolumes checks that no volume of the namespace's claims outlives its trial.
+func (e *env) releasesVolumes(t *testing.T) {
+	t.Helper()
+	e.eventually(t, time.Minute, "the volumes of the trials are gone", func(ctx context.Context) (bool, error) {
+		volumes := &corev1.PersistentVolumeList{}
+		if err := e.List(ctx, volumes); err != nil {
+			return false, err
+		}
+		for _, v := range volumes.Items {
+			if v.Spec.ClaimRef != nil && v.Spec.ClaimRef.Namespace == e.namespace {
+				return false, fmt.Errorf("volume %s of claim %s is %s", v.Name, v.Spec.ClaimRef.Name, v.Status.Phase)
+			}
+		}
+		return true, nil
+	})
 }
 
 // pulled checks that all nodes pulled the images before the trials, and that no Job is left.

@@ -195,3 +195,40 @@ func FuzzDecodeHistogram(f *testing.F) {
 		}
 	})
 }
+
+func TestMergedHistogramsKeepWhatIsOutOfRange(t *testing.T) {
+	a, b := NewHistogram(), NewHistogram()
+	for range 2 {
+		a.Record(2 * time.Hour)
+	}
+	b.Record(2 * time.Hour)
+	b.Record(time.Millisecond)
+	a.Merge(b)
+	if a.OutOfRange() != 3 || a.Count() != 1 {
+		t.Errorf("%d out of range, %d in it; want 3 and 1", a.OutOfRange(), a.Count())
+	}
+}
+
+func TestWhetherAWindowIsSteady(t *testing.T) {
+	steady, not := &Transient{Steady: true}, &Transient{}
+	tests := map[string]struct {
+		check         *WindowCheck
+		steady, known bool
+	}{
+		"nothing was checked":          {nil, false, false},
+		"it could not be checked":      {&WindowCheck{Unchecked: "too few bins"}, false, false},
+		"both are steady":              {&WindowCheck{Throughput: steady, Latency: steady}, true, true},
+		"latency is not known":         {&WindowCheck{Throughput: steady}, true, true},
+		"throughput is not steady":     {&WindowCheck{Throughput: not, Latency: steady}, false, true},
+		"latency is not steady":        {&WindowCheck{Throughput: steady, Latency: not}, false, true},
+		"latency alone proves nothing": {&WindowCheck{Latency: steady}, false, false},
+		"throughput alone that is not": {&WindowCheck{Throughput: not}, false, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if steady, known := tc.check.Steady(); steady != tc.steady || known != tc.known {
+				t.Errorf("steady %t, known %t; want %t, %t", steady, known, tc.steady, tc.known)
+			}
+		})
+	}
+}

@@ -99,3 +99,38 @@ func TestRecorderMerge(t *testing.T) {
 		t.Errorf("OutOfRange = %d, want 1", got.Counters.OutOfRange)
 	}
 }
+
+// What cannot be told apart in time is spread over the bins, and counted once.
+func TestCommitEvenlySpreads(t *testing.T) {
+	w := timeline.Windows{Measure: time.Second}
+	tests := map[string]struct {
+		from, to time.Duration
+		shift, n int64
+		bins     []int64 // of the first 300 ms
+	}{
+		"one bin":                      {0, 100 * time.Millisecond, 0, 5, []int64{5, 0, 0}},
+		"three bins, evenly":           {0, 300 * time.Millisecond, 0, 6, []int64{2, 2, 2}},
+		"the rest from the first bin":  {0, 300 * time.Millisecond, 0, 5, []int64{2, 2, 1}},
+		"the rest from the second bin": {0, 300 * time.Millisecond, 1, 4, []int64{1, 2, 1}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := NewRecorder(w)
+			r.CommitEvenly(tc.from, tc.to, tc.shift, tc.n, 4*time.Millisecond)
+			r.FailEvenly(tc.from, tc.to, tc.shift, tc.n)
+			var c Client
+			if err := r.Fill(&c); err != nil {
+				t.Fatal(err)
+			}
+			if c.Counters.Committed != tc.n || c.Counters.Errors != tc.n || r.Committed != tc.n || r.LatencySumMicros != tc.n*4000 {
+				t.Errorf("committed %d and %d, errors %d, sum of latencies %d us; want %d, %d, %d, %d", c.Counters.Committed, r.Committed, c.Counters.Errors, r.LatencySumMicros, tc.n, tc.n, tc.n, tc.n*4000)
+			}
+			first := int(-c.Timeline.FirstMillis / c.Timeline.IntervalMillis)
+			for i, want := range tc.bins {
+				if got, failed, sum := c.Timeline.Committed[first+i], c.Timeline.Failed[first+i], c.Timeline.LatencySumMicros[first+i]; got != want || failed != want || sum != want*4000 {
+					t.Errorf("bin %d: %d committed, %d failed, latencies %d us; want %d, %d, %d", i, got, failed, sum, want, want, want*4000)
+				}
+			}
+		})
+	}
+}

@@ -131,3 +131,25 @@ func TestClientBusy(t *testing.T) {
 		}
 	}
 }
+
+func TestTheShareOfRequestsThatFailed(t *testing.T) {
+	tests := map[string]struct {
+		line  results.TrialLine
+		share float64
+		known bool
+	}{
+		"nothing ended":             {line: results.TrialLine{}},
+		"one request, which failed": {line: results.TrialLine{Errors: 1}, share: 1, known: true},
+		"one in four":               {line: results.TrialLine{Committed: 3, Timeouts: 1}, share: 0.25, known: true},
+		"never sent":                {line: results.TrialLine{Committed: 2, Errors: 1, Unsent: 1}, share: 0.5, known: true},
+		"failures are not reported": {line: results.TrialLine{Committed: 3, Unreported: []string{results.CounterErrors, results.CounterTimeouts}}},
+		"timeouts alone are not":    {line: results.TrialLine{Committed: 3, Errors: 1, Unreported: []string{results.CounterTimeouts}}, share: 0.25, known: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if share, known := stats.FailedShare(tc.line); share != tc.share || known != tc.known {
+				t.Errorf("share %v, known %t; want %v, %t", share, known, tc.share, tc.known)
+			}
+		})
+	}
+}

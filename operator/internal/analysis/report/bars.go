@@ -350,8 +350,8 @@ func (b bar) draw(out *strings.Builder, frame panel, y float64, withN bool) {
 	if !frame.logX {
 		fmt.Fprintf(out, `<path class="band" d="M%.1f,%.1fH%.1fv%.1fH%.1fZ"/>`, frame.left, y+4, frame.x(b.mean.y), barRow-8, frame.left)
 	}
-	if b.mean.intervalsToo {
-		fmt.Fprintf(out, `<path class="line" d="M%.1f,%.1fH%.1f"/>`, frame.x(b.mean.yLow), middle, frame.x(b.mean.yHigh))
+	if low, high := frame.x(b.mean.yLow), frame.x(b.mean.yHigh); b.mean.intervalsToo && high > low {
+		fmt.Fprintf(out, `<path class="line" d="M%.1f,%.1fH%.1f"/>`, low, middle, high)
 	}
 	if frame.logX {
 		dot(out, b.style, false, frame.x(b.mean.y), middle, "")

@@ -30,6 +30,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/figure"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -334,6 +335,179 @@ func TestFiguresOfAllBundlesInABrowser(t *testing.T) {
 	keepPicture(ctx, t, view{}, filepath.Join(keep, "contact-sheet.png"))
 }
 
+// vegaVersions are those that figures are drawn with, and pythonVersion that of matplotlib.
+var vegaVersions = []string{"vega@5.30.0", "vega-lite@5.21.0"}
+
+const pythonVersion = "matplotlib==3.9.2"
+
+// drawVega compiles specifications and draws them as SVG, and prints what Vega says against them.
+const drawVega = `import {readFileSync} from "node:fs";
+import * as vega from "vega";
+import * as lite from "vega-lite";
+for (const path of process.argv.slice(2)) {
+  const said = [], logger = {level: () => logger, error: (m) => said.push(m), warn: (m) => said.push(m), info: () => logger, debug: () => logger};
+  try {
+    const {spec} = lite.compile(JSON.parse(readFileSync(path, "utf8")), {logger});
+    const svg = await new vega.View(vega.parse(spec), {renderer: "none"}).toSVG();
+    if (!svg.includes("<path")) said.push("nothing is drawn");
+  } catch (e) { said.push(String(e)); }
+  for (const s of said) console.log(path + ": " + s);
+}
+`
+
+// writeFigures writes the figures of all bundles in a form, and gives their files.
+func writeFigures(t *testing.T, folder, ending string, write func(report.Figure, figure.Style) ([]byte, error)) (paths []string) {
+	t.Helper()
+	style, err := figure.NewStyle(240, 0, 8, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range evidence(t) {
+		figures, err := report.Figures(e, report.FigureOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range figures {
+			f.Name = strings.ReplaceAll(name, "/", "-") + "-" + f.Name
+			data, err := write(f, style)
+			if err != nil {
+				t.Fatalf("%s: %v", f.Name, err)
+			}
+			path := filepath.Join(folder, f.Name+ending)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) < 100 {
+		t.Fatalf("there are %d figures", len(paths))
+	}
+	return paths
+}
+
+// run gives what a program prints in a folder.
+func run(t *testing.T, folder, program string, arguments ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, arguments...)
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Vega compiles and draws the figures of all bundles, and says nothing against them.
+func TestVegaLiteOnPaper(t *testing.T) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("there is no %s on the PATH (Debian: apt-get install nodejs npm)", program)
+		}
+	}
+	folder := t.TempDir()
+	if out, err := run(t, folder, "npm", append([]string{"install", "--no-audit", "--no-fund", "--prefix", folder}, vegaVersions...)...); err != nil {
+		t.Skipf("npm cannot fetch %v: %v\n%s", vegaVersions, err, out)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "draw.mjs"), []byte(drawVega), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	paths := writeFigures(t, folder, ".vl.json", figure.VegaLite)
+	out, err := run(t, folder, "node", append([]string{"draw.mjs"}, paths...)...)
+	if err != nil || out != "" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%d figures", len(paths))
+}
+
+// Python draws figures of each kind: a few, since it takes a second for each.
+func TestMatplotlibOnPaper(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 on the PATH")
+	}
+	folder := t.TempDir()
+	if out, err := run(t, folder, python, "-m", "venv", "venv"); err != nil {
+		t.Skipf("python3 makes no environment (Debian: apt-get install python3-venv): %v\n%s", err, out)
+	}
+	python = filepath.Join(folder, "venv", "bin", "python")
+	if out, err := run(t, folder, python, "-m", "pip", "install", "--quiet", "--only-binary=:all:", pythonVersion); err != nil {
+		t.Skipf("pip cannot fetch %s: %v\n%s", pythonVersion, err, out)
+	}
+	paths := fewOfEachKind(writeFigures(t, folder, ".py", figure.Matplotlib))
+	// One process for all: the library takes a second to load.
+	const all = "import runpy, sys, warnings\nimport matplotlib.pyplot as plt\nwarnings.simplefilter('error', UserWarning)\nfor p in sys.argv[1:]:\n    runpy.run_path(p)\n    plt.close('all')\n"
+	if out, err := run(t, folder, python, append([]string{"-c", all}, paths...)...); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, path := range paths {
+		if data, err := os.ReadFile(strings.TrimSuffix(path, ".py") + ".pdf"); err != nil || !bytes.HasPrefix(data, []byte("%PDF")) {
+			t.Errorf("%s draws no PDF (%v)", path, err)
+		}
+	}
+	t.Logf("%d figures", len(paths))
+}
+
+// fewOfEachKind are some figures, by what their names say that they show.
+func fewOfEachKind(paths []string) (few []string) {
+	const most = 6
+	seen := map[string]int{}
+	for _, path := range paths {
+		kind := figureKind.FindStringSubmatch(filepath.Base(path))[1]
+		if seen[kind]++; seen[kind] <= most {
+			few = append(few, path)
+		}
+	}
+	return few
+}
+
+var figureKind = regexp.MustCompile(`-(curve|search|bars|figure|time|cdf)-[0-9]+-`)
+
+// No word of a PDF figure is over another, or beyond its page.
+func TestFiguresOfAllBundlesOnPaper(t *testing.T) {
+	if _, err := exec.LookPath("pdftotext"); err != nil {
+		t.Skip("there is no pdftotext on the PATH (Debian: apt-get install poppler-utils)")
+	}
+	folder := t.TempDir()
+	paths := writeFigures(t, folder, ".pdf", figure.PDF)
+	for _, path := range paths {
+		out, err := run(t, folder, "pdftotext", "-bbox", path, "-")
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", path, err, out)
+		}
+		words := wordBox.FindAllStringSubmatch(out, -1)
+		if len(words) == 0 {
+			t.Errorf("%s has no text", filepath.Base(path))
+		}
+		size := paperSize.FindStringSubmatch(out)
+		width, height := number(t, size[1]), number(t, size[2])
+		type box struct {
+			left, top, right, bottom float64
+			text                     string
+		}
+		var boxes []box
+		for _, m := range words {
+			b := box{number(t, m[1]), number(t, m[2]), number(t, m[3]), number(t, m[4]), m[5]}
+			if b.left < -0.5 || b.top < -0.5 || b.right > width+0.5 || b.bottom > height+0.5 {
+				t.Errorf("%s: %q is beyond the page", filepath.Base(path), b.text)
+			}
+			for _, o := range boxes {
+				if w, h := min(b.right, o.right)-max(b.left, o.left), min(b.bottom, o.bottom)-max(b.top, o.top); w > 1 && h > 3 {
+					t.Errorf("%s: %q is over %q", filepath.Base(path), b.text, o.text)
+				}
+			}
+			boxes = append(boxes, b)
+		}
+	}
+	t.Logf("%d figures", len(paths))
+}
+
+func number(t *testing.T, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // evidence are the experiments of all bundles in the repository, by folder and name. ASSAY_BUNDLES
 // names a pattern of others.
 func evidence(t *testing.T) iter.Seq2[string, results.Experiment] {
@@ -422,8 +596,8 @@ func TestPageOnPaper(t *testing.T) {
 }
 
 var (
-	paperSize = regexp.MustCompile(`<page width="([0-9.]+)"`)
-	wordBox   = regexp.MustCompile(`<word xMin="(-?[0-9.]+)" yMin="[0-9.-]+" xMax="([0-9.]+)" yMax="[0-9.]+">(.*?)</word>`)
+	paperSize = regexp.MustCompile(`<page width="([0-9.]+)" height="([0-9.]+)"`)
+	wordBox   = regexp.MustCompile(`<word xMin="(-?[0-9.]+)" yMin="(-?[0-9.]+)" xMax="(-?[0-9.]+)" yMax="(-?[0-9.]+)">(.*?)</word>`)
 )
 
 // beyondThePaper are the words of which a part is left or right of their page.
@@ -438,15 +612,10 @@ func beyondThePaper(t *testing.T, boxes string) (words []string) {
 		if size == nil {
 			t.Fatalf("page %d has no size", i+1)
 		}
-		width, err := strconv.ParseFloat(size[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		width := number(t, size[1])
 		for _, m := range wordBox.FindAllStringSubmatch(page, -1) {
-			left, errLeft := strconv.ParseFloat(m[1], 64)
-			right, errRight := strconv.ParseFloat(m[2], 64)
-			if errLeft != nil || errRight != nil || left < 0 || right > width {
-				words = append(words, fmt.Sprintf("page %d: %s", i+1, m[3]))
+			if number(t, m[1]) < 0 || number(t, m[3]) > width {
+				words = append(words, fmt.Sprintf("page %d: %s", i+1, m[5]))
 			}
 		}
 	}

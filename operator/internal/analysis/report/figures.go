@@ -81,6 +81,8 @@ type FigureCurve struct {
 	Paper bool
 	// Line: there are too many points for a marker at each. Dots: no line joins the markers.
 	Line, Dots bool
+	// Search: one of the curves of a search, which its variant's name chooses together.
+	Search bool
 	// Band: what the points' intervals enclose is an area, not a bar at each point.
 	Band   bool
 	Points []FigurePoint
@@ -167,8 +169,11 @@ func variantOf(c FigureCurve) string {
 	switch {
 	case c.Paper:
 		return strings.TrimSuffix(c.Name, paperSuffix)
-	case c.Dots: // of a search
-		name, _, _ := strings.Cut(c.Name, ": ")
+	case c.Search:
+		name, _, found := strings.Cut(c.Name, ": ")
+		if !found {
+			return "measured"
+		}
 		return name
 	}
 	return c.Name
@@ -445,6 +450,9 @@ func (f *Figure) bounds() {
 				y.addPositive(p.YLow)
 			}
 		}
+	}
+	if f.Y.Label == probabilityLabel {
+		y.add(1)
 	}
 	f.X.fit(x, overTimeAxis(f.X) || f.X.Tight)
 	f.Y.fit(y, false)

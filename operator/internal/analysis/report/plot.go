@@ -489,6 +489,9 @@ func (p plot) legendColumns() int {
 
 // legend is the curve's name; where there is one variant it has none.
 func (c curve) legend() string {
+	if c.paper && c.name == strings.TrimSpace(paperSuffix) {
+		return "the paper"
+	}
 	return cmp.Or(c.name, "measured")
 }
 
@@ -525,11 +528,22 @@ func (p plot) frame(b *strings.Builder, s scale) {
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fh%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", frameLeft, s.y(v), frameWidth, frameLeft-8, s.y(v)+4, tick(v))
 	}
 	for _, v := range ticks(s.xMin, s.xMax, s.xStep, s.logX) {
-		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", s.x(v), frameTop, frameHeight, s.x(v), frameTop+frameHeight+18, tick(v))
+		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", s.x(v), frameTop, frameHeight, s.x(v), frameTop+frameHeight+18, anchor(s.x(v), tick(v)), tick(v))
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14, html.EscapeString(axisText(p.xLabel, s.logX)))
 	middle := frameTop + frameHeight/2
 	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", middle, html.EscapeString(axisText(p.yLabel, s.logY)))
+}
+
+// letterWidth is how wide a letter of a plot is, about.
+const letterWidth = 8.0
+
+// anchor of a label below x: its middle, or its end where it would reach beyond the picture.
+func anchor(x float64, label string) string {
+	if x+letterWidth*float64(len(label))/2 > plotWidth {
+		return "end"
+	}
+	return "middle"
 }
 
 // axisText is the label of an axis, which says what it is not: linear.

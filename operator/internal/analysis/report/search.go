@@ -43,7 +43,7 @@ const (
 	// searchRoom is how far the axis reaches beyond the loads that were tried, by ratio.
 	searchRoom = 1.06
 	// probabilityLabel is the label of the Y axis.
-	probabilityLabel = "probability to meet the objective"
+	probabilityLabel = "P(trial meets the objective)"
 	// searchMargin is the part of the frame above 1 and below 0, for the trials.
 	searchMargin = 0.16
 )
@@ -207,11 +207,15 @@ func (p searchPlot) describe() string {
 func (p searchPlot) figure(name string) Figure {
 	f := Figure{Name: name, Title: p.title, X: FigureAxis{Label: p.axis, Tight: true}, Y: FigureAxis{Label: probabilityLabel}}
 	for _, c := range p.curves {
-		line := FigureCurve{Name: c.name, Style: c.style, Color: curveColor(c.style), Line: true}
+		of := c.name + ": "
+		if len(p.curves) == 1 {
+			of = ""
+		}
+		line := FigureCurve{Name: of + "probability", Style: c.style, Color: curveColor(c.style), Line: true, Search: true}
 		for i, x := range c.loads {
 			line.Points = append(line.Points, FigurePoint{X: x, Y: c.chances[i]})
 		}
-		dots := FigureCurve{Name: c.name + ": share of trials", Style: c.style, Color: line.Color, Dots: true}
+		dots := FigureCurve{Name: of + "share of trials", Style: c.style, Color: line.Color, Dots: true, Search: true}
 		for _, load := range loadsOf(c.trials) {
 			met, of := 0.0, 0.0
 			for _, t := range c.trials {
@@ -226,7 +230,7 @@ func (p searchPlot) figure(name string) Figure {
 		}
 		f.Curves = append(f.Curves, line, dots)
 		if k := c.capacity; k.Capacity != nil && k.Low != nil && k.High != nil {
-			f.Curves = append(f.Curves, FigureCurve{Name: c.name + ": 95% interval", Style: c.style, Color: line.Color, Dots: true,
+			f.Curves = append(f.Curves, FigureCurve{Name: of + "95% interval", Style: c.style + 1, Color: line.Color, Dots: true, Search: true,
 				Points: []FigurePoint{{X: *k.Capacity, Y: 0.5, XLow: *k.Low, XHigh: *k.High, YLow: 0.5, YHigh: 0.5, Interval: true}}})
 		}
 	}

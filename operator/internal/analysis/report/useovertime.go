@@ -83,7 +83,7 @@ func usePlot(s results.PointSeries, id, name string) string {
 	lower := panel{left: frameLeft, top: timeTop + timeThroughput + timeGap, width: frameWidth, height: timeLatency, xMin: xMin, xMax: xMax, yMax: roundUp(sent)}
 	bottom := lower.top + lower.height
 	b := &strings.Builder{}
-	openSVG(b, id, bottom+54+legendLine, "Processors and network over time, "+name, describeUse(s))
+	openSVG(b, id, bottom+54+legendLine*float64((len(s.Use)+1)/2), "Processors and network over time, "+name, describeUse(s))
 	for _, outside := range [][2]float64{{xMin, 0}, {s.MeasureMillis / 1000, xMax}} {
 		if a, z := upper.x(outside[0]), upper.x(outside[1]); outside[0] < outside[1] && z > a {
 			for _, p := range []panel{upper, lower} {
@@ -99,15 +99,17 @@ func usePlot(s results.PointSeries, id, name string) string {
 			return (float64(u.FirstMillis) + float64(u.IntervalMillis)*(float64(k)+0.5)) / 1000
 		}
 		known := func(k int) bool { return u.Cores[k] >= 0 }
-		fmt.Fprintf(b, `<g class="c%d">`, i%2)
+		style := i % manyCurves
+		keyX, keyY := frameLeft+float64(i%2)*legendColumn, bottom+54+legendLine*float64(i/2)
+		fmt.Fprintf(b, `<g class="c%d">`, style)
 		for _, d := range []string{
 			pathOf(len(u.Cores), known, func(k int) (x, y float64) { return upper.x(middle(k)), upper.y(u.Cores[k]) }),
 			pathOf(len(u.Cores), known, func(k int) (x, y float64) { return lower.x(middle(k)), lower.y(u.SentPerSecond[k] / 1e6) }),
-			fmt.Sprintf("M%.1f,%.1fh26", frameLeft+float64(i)*legendColumn, bottom+54),
+			fmt.Sprintf("M%.1f,%.1fh26", keyX, keyY),
 		} {
-			fmt.Fprintf(b, `<path class="line thin" d="%s"%s/>`, d, dash(i%2 == 1))
+			fmt.Fprintf(b, `<path class="line thin" d="%s"%s/>`, d, dashOf(dashes[style]))
 		}
-		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", frameLeft+float64(i)*legendColumn+32, bottom+58, html.EscapeString(partName(u.Part)))
+		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", keyX+32, keyY+4, html.EscapeString(partName(u.Part)))
 	}
 	drawMarks(b, s.Marks, upper, bottom)
 	b.WriteString("</svg>\n")

@@ -43,6 +43,7 @@ func PDF(f report.Figure, s Style) ([]byte, error) {
 	}
 	p := newPlot(f, s)
 	legend := legendOf(f, s)
+	s.Height = s.withLegend(legend.rows())
 	for i := range f.Curves {
 		if err := addCurve(p, f.Curves[i], i, s, legend); err != nil {
 			return nil, fmt.Errorf("draw the curve %s: %w", f.Curves[i].Name, err)

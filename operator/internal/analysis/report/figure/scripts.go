@@ -25,9 +25,7 @@ func Matplotlib(f report.Figure, s Style) ([]byte, error) {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "# %s\n# Draws %s.pdf: python3 %s.py (matplotlib 3.7 or later)\n", comment(f.Describe()), f.Name, f.Name)
 	b.WriteString("import matplotlib\n\nmatplotlib.use(\"Agg\")\nimport matplotlib.pyplot as plt\n\n")
-	if len(f.Bars) > 0 && s.FreeHeight {
-		s.Height = barHeight(barRows(f), len(barEntries(f)), s)
-	}
+	s.Height = scriptHeight(f, s)
 	family := "serif"
 	if s.Sans {
 		family = "sans-serif"
@@ -76,13 +74,24 @@ func Matplotlib(f report.Figure, s Style) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
+// scriptHeight is the height that a script draws a figure with.
+func scriptHeight(f report.Figure, s Style) Length {
+	if len(f.Bars) > 0 {
+		return barHeight(barRows(f), len(barEntries(f)), s)
+	}
+	longest, entries := Length(1), entriesOf(f)
+	for _, e := range entries {
+		longest = max(longest, s.FontSize*(4+Length(len([]rune(e.name)))/2))
+	}
+	beside := columns(max(1, len(entries)), s.Width, longest)
+	return s.withLegend((len(entries) + beside - 1) / beside)
+}
+
 // GGPlot writes a figure as an R script that draws it as PDF: with ggplot2 3.4 or later.
 func GGPlot(f report.Figure, s Style) ([]byte, error) {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "# %s\n# Draws %s.pdf: Rscript %s.R (ggplot2 3.4 or later)\nlibrary(ggplot2)\n\n", comment(f.Describe()), f.Name, f.Name)
-	if len(f.Bars) > 0 && s.FreeHeight {
-		s.Height = barHeight(barRows(f), len(barEntries(f)), s)
-	}
+	s.Height = scriptHeight(f, s)
 	family := "serif"
 	if s.Sans {
 		family = "sans"

@@ -83,6 +83,18 @@ func NewStyle(width, height, fontSize Length, sans bool) (Style, error) {
 	return Style{Width: width, Height: height, FreeHeight: free, FontSize: fontSize, Sans: sans}, nil
 }
 
+// leastFrame is how high the frame of curves is at least, with its axis, in font sizes.
+const leastFrame = 14
+
+// withLegend is the height of a figure with so many lines of a legend above the frame. It is more
+// than the width asks for where the legend would leave no room, unless the user chose the height.
+func (s Style) withLegend(rows int) Length {
+	if !s.FreeHeight {
+		return s.Height
+	}
+	return max(s.Height, Length(1.5*float64(rows)+leastFrame)*s.FontSize)
+}
+
 // entry of a legend: a curve, or a mark's name the first time.
 type entry struct {
 	name  string

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"assay.dev/assay/operator/internal/analysis/report"
 )
@@ -23,7 +24,7 @@ func VegaLite(f report.Figure, s Style) ([]byte, error) {
 		"$schema":     vegaSchema,
 		"description": f.Describe(),
 		"width":       pixels(s.Width), "height": pixels(s.Height),
-		"autosize": object{"type": "fit", "contains": "padding"},
+		"autosize": object{"type": "fit-x", "contains": "padding"},
 		"config":   vegaConfig(s),
 	}
 	if len(f.Bars) > 0 {
@@ -51,16 +52,18 @@ func vegaConfig(s Style) object {
 	return object{
 		"font":   font,
 		"axis":   object{"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal", "gridColor": "#e5e5e5"},
-		"legend": object{"labelFontSize": size, "titleFontSize": size},
+		"legend": object{"labelFontSize": size, "titleFontSize": size, "symbolOpacity": 1},
 		"view":   object{"stroke": "#999"},
 	}
 }
 
 // vegaAxis is a quantitative channel.
 func vegaAxis(field string, a report.FigureAxis) object {
-	scale := object{"domain": []float64{a.Min, a.Max}, "nice": false, "zero": false}
+	scale := object{"domain": []float64{a.Min, a.Max}, "nice": false}
 	if a.Log {
 		scale["type"] = "log"
+	} else {
+		scale["zero"] = false
 	}
 	return object{"field": field, "type": "quantitative", "title": a.Label, "scale": scale, "axis": object{"values": a.Ticks}}
 }
@@ -83,21 +86,21 @@ func vegaCurves(spec object, f report.Figure) {
 		}
 	}
 	x, y := vegaAxis("x", f.X), vegaAxis("y", f.Y)
-	color := object{"field": "curve", "type": "nominal", "title": nil, "scale": object{"domain": names, "range": colors}, "legend": vegaLegend(len(names) + len(f.Marks))}
+	color := object{"field": "curve", "type": "nominal", "title": nil, "scale": object{"domain": names, "range": colors}, "legend": vegaLegend(names)}
 	layer := func(filter string, mark object, encoding object) object {
 		encoding["color"] = color
 		return object{"transform": []object{{"filter": filter}}, "mark": mark, "encoding": encoding}
 	}
 	dashed := object{"condition": object{"test": "datum.paper", "value": []int{4, 2}}, "value": []int{1, 0}}
 	hollow := object{"condition": object{"test": "datum.paper", "value": 0}, "value": 1}
-	shape := object{"field": "curve", "type": "nominal", "title": nil, "scale": object{"domain": names, "range": shapes}, "legend": vegaLegend(len(names) + len(f.Marks))}
+	shape := object{"field": "curve", "type": "nominal", "title": nil, "scale": object{"domain": names, "range": shapes}, "legend": vegaLegend(names)}
 	tooltip := []object{{"field": "curve"}, {"field": "x", "title": f.X.Label}, {"field": "y", "title": f.Y.Label}, {"field": "ylow"}, {"field": "yhigh"}}
 	layers := []object{
 		layer("datum.band", object{"type": "area", "opacity": 0.22}, object{"x": x, "y": vegaAxis("ylow", f.Y), "y2": object{"field": "yhigh"}}),
 		layer("datum.interval && !datum.band && datum.yhigh > datum.ylow", object{"type": "rule", "strokeWidth": 1}, object{"x": x, "y": vegaAxis("ylow", f.Y), "y2": object{"field": "yhigh"}}),
 		layer("datum.interval && datum.xhigh > datum.xlow", object{"type": "rule", "strokeWidth": 1}, object{"x": vegaAxis("xlow", f.X), "x2": object{"field": "xhigh"}, "y": y}),
 		layer("datum.line", object{"type": "line", "clip": true}, object{"x": x, "y": y, "order": object{"field": "i"}, "strokeDash": dashed}),
-		layer("datum.dots", object{"type": "point", "filled": true, "size": 36, "strokeWidth": 1}, object{"x": x, "y": y, "shape": shape, "fillOpacity": hollow, "stroke": color, "tooltip": tooltip}),
+		layer("datum.dots", object{"type": "point", "filled": true, "size": 36, "strokeWidth": 1, "opacity": 1}, object{"x": x, "y": y, "shape": shape, "fillOpacity": hollow, "stroke": color, "tooltip": tooltip}),
 	}
 	for _, m := range f.Marks {
 		dash := []int{1, 0}
@@ -114,12 +117,19 @@ func vegaCurves(spec object, f report.Figure) {
 	spec["data"], spec["layer"] = object{"values": rows}, layers
 }
 
-// vegaLegend is above the frame; a figure with one entry has none.
-func vegaLegend(entries int) any {
-	if entries < 2 {
+// shortName is how long names may be for two columns of a legend.
+const shortName = 20
+
+// vegaLegend is above the frame; a figure with one curve has none.
+func vegaLegend(names []string) any {
+	if len(names) < 2 {
 		return nil
 	}
-	return object{"orient": "top", "columns": 2, "labelLimit": 400}
+	columns := 2
+	if slices.ContainsFunc(names, func(name string) bool { return len(name) > shortName }) {
+		columns = 1
+	}
+	return object{"orient": "top", "columns": columns, "labelLimit": 400}
 }
 
 // barLabel names a bar among all of a figure.
@@ -168,7 +178,7 @@ func vegaBars(spec object, f report.Figure, s Style) {
 	var layers []object
 	switch {
 	case len(f.Parts) > 0:
-		color["legend"] = vegaLegend(len(names))
+		color["legend"] = vegaLegend(names)
 		bars := of("!datum.total", object{"type": "bar"}, object{"x": x, "color": color, "order": object{"field": "i"}})
 		bars["encoding"].(object)["yOffset"] = object{"field": "of", "sort": []string{"measured", "paper"}}
 		bars["encoding"].(object)["opacity"] = object{"condition": object{"test": "datum.of == 'paper'", "value": 0.45}, "value": 1}

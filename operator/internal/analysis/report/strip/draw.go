@@ -117,7 +117,9 @@ func (t Track) drawBand(b *strings.Builder, s scale, x, y float64, weak bool) {
 func (t Track) drawInterval(b *strings.Builder, s scale, x, y float64) {
 	low, openLow := s.end(t.Low, 0)
 	high, openHigh := s.end(t.High, trackWidth)
-	fmt.Fprintf(b, `<path class="line bar" d="M%.1f,%.1fH%.1f"/>`, x+low, y+middle, x+high)
+	if high > low {
+		fmt.Fprintf(b, `<path class="line bar" d="M%.1f,%.1fH%.1f"/>`, x+low, y+middle, x+high)
+	}
 	stop := func(at float64, open bool) {
 		if !open {
 			fmt.Fprintf(b, `<path class="line" d="M%.1f,%.1fv10"/>`, x+at, y+middle-5)

@@ -146,8 +146,9 @@ func small(c results.ClaimResult) string {
 	fmt.Fprintf(b, `<g class="%s">`, t.State)
 	if known(t.Interval) {
 		low, _ := s.end(t.Low, 0)
-		high, _ := s.end(t.High, trackWidth)
-		fmt.Fprintf(b, `<path class="line bar" d="M%.1f,%.1fH%.1f"/>`, x(low), middle, x(high))
+		if high, _ := s.end(t.High, trackWidth); high > low {
+			fmt.Fprintf(b, `<path class="line bar" d="M%.1f,%.1fH%.1f"/>`, x(low), middle, x(high))
+		}
 	}
 	class, shape := t.mark()
 	fmt.Fprintf(b, `<path class="%s" transform="translate(%.1f,%.1f) scale(%g)" d="%s"/></g></svg>`, class, x(s.x(t.Value)), middle, glanceMark, shape)

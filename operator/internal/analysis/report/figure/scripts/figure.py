@@ -28,7 +28,7 @@ def curves():
         if c["dots"]:
             style["linestyle"] = "none"
         if not c["line"]:
-            style.update(marker=MARKERS[c["style"] % len(MARKERS)], markerfacecolor="white" if c["paper"] else c["color"])
+            style.update(clip_on=False, zorder=3, marker=MARKERS[c["style"] % len(MARKERS)], markerfacecolor="white" if c["paper"] else c["color"])
         axes.plot(x, y, **style)
         within = [q for q in p if q[2] is not None]
         if c["band"]:
@@ -88,5 +88,6 @@ else:
         axes.axhline(1, color="#333333", linewidth=0.75, linestyle="--", label=text(ONE))
 handles, names = axes.get_legend_handles_labels()
 if len(handles) > 1 or PARTS:
-    figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+    most = max(len(n) for n in names) * FONT / 2 + 4 * FONT  # the widest entry, in points
+    figure.legend(handles, names, loc="outside upper center", ncols=max(1, int(WIDTH * 72 / most)), frameon=False)
 figure.savefig(NAME + ".pdf")

@@ -334,9 +334,11 @@ func (a *appendix) listOfFacts() []term {
 	for _, s := range a.spec.Systems {
 		programs = append(programs, s.Name)
 	}
-	axes := make([]string, 0, len(a.results.Axes))
+	var axes []string
 	for _, x := range a.results.Axes {
-		axes = append(axes, fmt.Sprintf("%s (%d values)", x.Name, len(x.Values)))
+		if len(x.Values) > 1 {
+			axes = append(axes, fmt.Sprintf("%s (%d values)", x.Name, len(x.Values)))
+		}
 	}
 	ran := a.runs[0]
 	doi := about.DOI
@@ -348,7 +350,7 @@ func (a *appendix) listOfFacts() []term {
 		{"Data set:", fmt.Sprintf("made by workload %s; %d declared for the Systems", a.spec.Workload.Name, a.datasets())},
 		{"Run-time environment:", "containers, on Kubernetes or on one machine without a cluster"},
 		{"Hardware:", a.hardware()},
-		{"Parameters that vary:", open(strings.Join(axes, ", "), "none is known")},
+		{"Parameters that vary:", cmp.Or(strings.Join(axes, ", "), "none in this run")},
 		{"Metrics:", "throughput, latency (mean and percentiles), rates of aborts and failures"},
 		{"Output:", "a bundle, a report (HTML, Markdown, CSV), verdicts on " + fmt.Sprint(len(a.results.Claims)) + " claims"},
 		{"Experiments:", fmt.Sprintf("%d; E1 %s", len(a.runs), ran.time())},

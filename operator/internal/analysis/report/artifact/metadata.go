@@ -160,7 +160,9 @@ func (a *artifact) addCrate() error {
 	for i, author := range a.in.About.Authors {
 		one := entity{"@id": a.authorID(i), "@type": "Person", "name": strings.TrimSpace(author.Given + " " + author.Family)}
 		if author.Affiliation != "" {
-			one["affiliation"] = author.Affiliation
+			id := fmt.Sprintf("#affiliation-%d", i+1)
+			one["affiliation"] = refTo(id)
+			graph = append(graph, entity{"@id": id, "@type": "Organization", "name": author.Affiliation})
 		}
 		graph = append(graph, one)
 	}
@@ -198,7 +200,11 @@ func (a *crate) crateRoot(parts []entity) entity {
 	for i := range about.Authors {
 		authors = append(authors, refTo(a.authorID(i)))
 	}
-	if len(authors) > 0 {
+	switch len(authors) {
+	case 0:
+	case 1:
+		root["author"] = authors[0] // a list of one is not the compact form
+	default:
 		root["author"] = authors
 	}
 	if about.DOI != "" {

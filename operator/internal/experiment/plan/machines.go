@@ -48,6 +48,10 @@ func (s *systemCheck) machines(root *field.Path) {
 			s.add(field.Invalid(here.Child("user"), g.UserOrDefault(), "the user root, and no other, has the number 0: set user: root and runAsUser: 0, or neither"))
 		}
 	}
+	if s.spec.Script != nil && len(s.spec.Machines) == 1 && strings.TrimSpace(s.spec.Machines[0].Count) == "1" {
+		s.add(field.Invalid(field.NewPath("spec", "machines").Index(0).Child("count"), "1",
+			"is one machine in all; a trial needs a second one. A program on one machine is a client: see spec.clients"))
+	}
 	s.script(root.Child("script"))
 	checkResultFiles(s, root.Child("script", "results"))
 }
@@ -64,10 +68,6 @@ func (s *systemCheck) script(at *field.Path) {
 	}
 	if s.spec.ScriptGroup() < 0 {
 		s.add(field.NotSupported(at.Child("group"), script.Group, names))
-	}
-	if len(s.spec.Machines) == 1 && strings.TrimSpace(s.spec.Machines[0].Count) == "1" {
-		s.add(field.Invalid(field.NewPath("spec", "machines").Index(0).Child("count"), "1",
-			"is one machine in all; a trial needs a second one. A program on one machine is a client: see spec.clients"))
 	}
 	s.templates(at.Child("command"), script.Command)
 	paths := map[string]string{"workingDir": script.WorkingDir, "results.path": script.Results.Path}

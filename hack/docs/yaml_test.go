@@ -21,7 +21,7 @@ import (
 //	# values.yaml                    values of the chart
 //	# FILE (no object of Assay)      checked as YAML only
 var (
-	yamlBlock = regexp.MustCompile("(?ms)^ *```ya?ml\n(.*?)^ *```$")
+	yamlBlock = regexp.MustCompile("(?ms)^ *```ya?ml\n(.*?\n) *```$")
 	place     = regexp.MustCompile(`^ *# (System|Experiment|Trial|Dataset)(?:: ([a-zA-Z.\[\]]+))?$`)
 	values    = regexp.MustCompile(`^ *# values\.yaml$`)
 	foreign   = regexp.MustCompile(`^ *# .+ \(no object of Assay\)$`)

@@ -71,7 +71,7 @@ func TestARunIsComparedWithEarlierOnes(t *testing.T) {
 	}
 }
 
-// What a strict run leaves on the machine comes into the files of the tree once.
+// The records that a strict run leaves on the machine come into the files of the tree once.
 func TestPassesComeIntoTheTree(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -84,7 +84,7 @@ func TestEveryRowIsShown(t *testing.T) {
 	}
 }
 
-func TestWhoseAContainerIs(t *testing.T) {
+func TestTheOwnerOfAContainer(t *testing.T) {
 	labelled := func(labels ...string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
 		for i := 0; i < len(labels); i += 2 {

@@ -7,7 +7,7 @@ import (
 
 // Names of tests keep the rules of the language, so that the list of what failed can be read.
 func TestNamesOfTestsAreInPlainEnglish(t *testing.T) {
-	found, err := readComments(root, func(source []byte) ([]Finding, error) { return BadTestNames(source) })
+	found, err := readComments(root, BadTestNames)
 	if err != nil {
 		t.Fatal(err)
 	}

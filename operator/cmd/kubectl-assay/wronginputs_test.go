@@ -243,7 +243,7 @@ func TestWrongInputs(t *testing.T) {
 	}
 }
 
-// masked leaves out of an answer what differs from machine to machine, which is who resolves names,
+// masked leaves out of an answer what differs from machine to machine. That is who resolves names,
 // and all but the ends of long lists, which grow with every field and form.
 func masked(said string) string {
 	return long.ReplaceAllString(resolver.ReplaceAllString(said, "on RESOLVER:53"), "${1}...${2}")

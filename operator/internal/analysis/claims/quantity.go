@@ -48,7 +48,8 @@ type quantity struct {
 	// unbounded is true for what was computed with a quotient whose denominator may be 0: it has no
 	// interval.
 	unbounded bool
-	// own interval, of what is no function of means, and the trials of the points that it rests on.
+	// own is the interval of a value that is not computed from means. counts are the trials of its
+	// points.
 	own    *stats.Estimate
 	counts []int
 	// multiple: the value is that of one mean, times a number.

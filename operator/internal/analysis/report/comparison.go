@@ -230,7 +230,7 @@ type ComparedRuns struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// ComparedRow is one metric at one point. What is not known is left out.
+// ComparedRow is one metric at one point. Unknown values are left out.
 type ComparedRow struct {
 	Point      map[string]string `json:"point"`
 	Metric     string            `json:"metric"`

@@ -16,7 +16,7 @@ type planned struct {
 	Profile    string `json:"profile,omitempty"`
 	// Seal is the digest of claims, tolerances and profile, sha256:HEX; left out without claims.
 	Seal string `json:"seal,omitempty"`
-	// Points in the order of their index. Of a search, those along its axis are the loads that it
+	// Points in the order of their index. For a search, those along its axis are the loads that it
 	// may try.
 	Points []plannedPoint `json:"points"`
 	// Trials at least and at most, retries not counted.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// PodSettings are what the owner of a cluster decides of the pods that Assay makes in namespaces of
-// experiments: those of trials, and those that pull images and keep data sets. The zero value
-// leaves all as it is.
+// PodSettings are what the owner of a cluster decides about the pods that Assay makes in namespaces
+// of experiments. They are those of trials, and those that pull images and keep data sets. The zero
+// value leaves all as it is.
 type PodSettings struct {
 	// Tolerations besides the one of the pod's pool.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`

@@ -43,8 +43,8 @@ func owned(t *testing.T, shaping v1alpha1.Shaping, settings PodSettings) map[str
 	return pods
 }
 
-// What the owner of a cluster says of pods holds for every pod that Assay makes in a namespace of
-// experiments. Trials tolerated the taint of their pool only, and had no class and no secret.
+// The owner's settings hold for every pod that Assay makes in a namespace of experiments. Trials
+// tolerated the taint of their pool only, and had no class and no secret.
 func TestPodsAreAsTheOwnerSays(t *testing.T) {
 	settings := PodSettings{
 		Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}, PriorityClassName: "batch",
@@ -94,10 +94,11 @@ func TestOpenShiftAdmitsPods(t *testing.T) {
 
 // restrictedV2 are the rules of OpenShift's SecurityContextConstraints restricted-v2 that a pod
 // breaks. They are from the platform's documentation, "Managing security context constraints" of
-// OpenShift Container Platform 4: no host's namespace, port or path; volumes of configMap, csi,
-// downwardAPI, emptyDir, ephemeral, image, persistentVolumeClaim, projected and secret; a user, an
-// fsGroup and an SELinux label from the namespace's range, which a pod that names none gets; all
-// capabilities dropped, at most NET_BIND_SERVICE added; no escalation; seccomp runtime/default.
+// OpenShift Container Platform 4. A pod has no host's namespace, port or path. Its volumes are of
+// configMap, csi, downwardAPI, emptyDir, ephemeral, image, persistentVolumeClaim, projected and
+// secret. Its user, fsGroup and SELinux label are from the namespace's range, which a pod that
+// names none gets. All capabilities are dropped, and at most NET_BIND_SERVICE is added. There is no
+// escalation, and seccomp is runtime/default.
 func restrictedV2(pod *corev1.PodSpec) (problems []string) {
 	say := func(is bool, text string) {
 		if is {

@@ -64,8 +64,8 @@ func (r *roleWatcher) takesPart(ctx context.Context, run protocol.Run, action ti
 	}
 }
 
-// hasRole asks whether the replica has the role of an action now. One that does not answer in time
-// does not act, and it is not known whether it has it.
+// hasRole asks whether the replica has the role of an action now. A replica that does not answer in
+// time does not act, and unanswered says why.
 func (r *roleWatcher) hasRole(ctx context.Context, action timeline.Action) (has bool, unanswered string, err error) {
 	probes := r.directive().Roles
 	i := slices.IndexFunc(probes, func(p protocol.RoleProbe) bool { return p.Role == action.Role })

@@ -209,7 +209,7 @@ type KillResult struct {
 	// KilledAt is when SIGKILL was sent.
 	KilledAt int64 `json:"killedAt,omitempty"`
 	// ConfirmedAt is when no thread could get back to its program any more (Launcher.killAll says
-	// why); it is told only of what was reaped.
+	// why). It is set only when all of them were reaped.
 	ConfirmedAt int64 `json:"confirmedAt,omitempty"`
 	// ReapedAt is when no process was left.
 	ReapedAt int64  `json:"reapedAt,omitempty"`

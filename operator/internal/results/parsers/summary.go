@@ -189,8 +189,8 @@ func (n *numberReader) take(q quantity, each string, line int) error {
 	return nil
 }
 
-// oneOfMany says that the number is one of several that its pattern or path found, where the others
-// are not those of a count that rises as the run goes on. Empty: it is not.
+// oneOfMany says that the number is one of several that its pattern or path found. The others are
+// not those of a count that rises as the run goes on. Empty: it is not.
 func (n *numberReader) oneOfMany() string {
 	rises := !strings.HasSuffix(n.Name, "Latency") && n.Name != results.NumberThroughput && n.Name != results.NumberEndedRate
 	if n.Of != results.OfLast || n.times < 2 || rises && !n.fell {

@@ -221,7 +221,8 @@ type chain struct {
 	height    int64 // of the last block; 0: none yet
 }
 
-// saw is told about a block.
+// saw takes a block that a node reports: it fetches those before it, and calls their transactions
+// committed.
 func (c *chain) saw(ctx context.Context, height int64, txs []types.Tx) error {
 	if height <= c.height {
 		return nil

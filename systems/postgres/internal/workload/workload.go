@@ -47,7 +47,7 @@ type Options struct {
 	Hotspot   float64 // of Smallbank: share of transactions on the first 100 accounts
 	Access    string  // of rows: point, scan or scan-cond
 	Rows      int     // of rows: read by a transaction
-	// Of TPC-C.
+	// These are parameters of TPC-C.
 	Warehouses int
 	Isolation  string // serializable or repeatable-read
 }

@@ -194,7 +194,7 @@ func replaced(stored *corev1.ConfigMap, by types.UID) string {
 	return all + stored.Annotations[v1alpha1.AnnotationOutcome]
 }
 
-// known reports whether a trial's outcome is.
+// known reports whether a trial has an outcome.
 func known(t *v1alpha1.Trial) bool {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	return c != nil && c.Status != metav1.ConditionUnknown

@@ -100,7 +100,7 @@ func TestRecorderMerge(t *testing.T) {
 	}
 }
 
-// What cannot be told apart in time is spread over the bins, and counted once.
+// Transactions that cannot be told apart in time are spread over the bins, and counted once.
 func TestCommitEvenlySpreads(t *testing.T) {
 	w := timeline.Windows{Measure: time.Second}
 	tests := map[string]struct {

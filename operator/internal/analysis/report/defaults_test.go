@@ -40,6 +40,12 @@ func swept(axis string, paper float64, throughput func(x float64) float64, value
 
 func flat(float64) float64 { return 1000 }
 
+// further lets the source's series reach beyond what was measured.
+func further(e results.Experiment, x string, y float64) results.Experiment {
+	e.Reported[0].X, e.Reported[0].Y = append(e.Reported[0].X, x), append(e.Reported[0].Y, y)
+	return e
+}
+
 // A plot's look follows from what was measured.
 func TestPlotsChooseTheirAxes(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -56,6 +62,7 @@ func TestPlotsChooseTheirAxes(t *testing.T) {
 		"throughput over decades": {swept("batch", 0, func(x float64) float64 { return 10 * x * x }, 1, 10, 100, 200), "Throughput, Mean latency", true, true, 2, "3 valid trials of each of 4 points."},
 		"the paper beside":        {swept("batch", 3, flat, 1, 2, 3, 4), "Throughput, Mean latency", false, false, 2, "Dashed, hollow: the source."},
 		"the paper apart":         {swept("batch", 6, flat, 1, 2, 3, 4), "Throughput, Throughput in the paper, Mean latency", false, false, 2, "3 valid trials of each of 4 points."},
+		"the paper goes further":  {further(swept("batch", 3, flat, 1, 2, 3, 4), "400", 100_000), "Throughput, Mean latency", true, true, 2, "Dashed, hollow: the source."},
 		"the paper far below":     {swept("batch", 0.1, flat, 1, 2, 3, 4), "Throughput, Throughput in the paper, Mean latency", false, false, 2, "3 valid trials of each of 4 points."},
 	} {
 		t.Run(name, func(t *testing.T) {

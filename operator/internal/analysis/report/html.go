@@ -24,6 +24,8 @@ func HTML(w io.Writer, e results.Experiment) error {
 		view.Noted = append(view.Noted, htmlNotes{g.title, g.notes})
 	}
 	view.Headline, view.HeadlineSays = headline(e)
+	_, overAxis := numericAxis(e)
+	view.Pair = overAxis && len(view.Headline) > 1
 	var err error
 	if view.Glance, err = strip.Glance(e.Claims, e.Completed != nil, "claim"); err != nil {
 		return err
@@ -89,6 +91,8 @@ type htmlView struct {
 	Glance       template.HTML
 	Headline     []htmlPlot
 	HeadlineSays string
+	// Pair: the figure is two plots of curves, which are as wide as the page side by side.
+	Pair bool
 	// Body is the rest of the page, with its Sections.
 	Body     template.HTML
 	Sections []htmlSection
@@ -251,7 +255,7 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <header>
 <h1>{{.Title}}</h1>
 {{range .First}}<p>{{.}}</p>
-{{end}}{{if or .Glance .Headline}}<div class="glance">
+{{end}}{{if or .Glance .Headline}}<div class="glance{{if .Pair}} pair{{end}}">
 {{.Glance}}
 {{- if .Headline}}<div class="headline">
 {{range .Headline}}{{template "figure" .}}{{end}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -113,8 +114,10 @@ func (p plot) besideOrApart() []plot {
 	own, theirs := p, p
 	own.curves = measuredCurves(p.curves)
 	theirs.curves = slices.DeleteFunc(slices.Clone(p.curves), func(c curve) bool { return !c.paper })
-	x, y := greatestOf(own.curves)
-	paperX, paperY := greatestOf(theirs.curves)
+	common := placesOf(own.curves)
+	maps.DeleteFunc(common, func(place string, _ bool) bool { return !placesOf(theirs.curves)[place] })
+	x, y := greatestOf(own.curves, common)
+	paperX, paperY := greatestOf(theirs.curves, common)
 	if p.one != "" || !apart(y, paperY) && (len(p.metrics) < 2 || !apart(x, paperX)) {
 		return []plot{p.scaled()}
 	}
@@ -126,11 +129,27 @@ func (p plot) besideOrApart() []plot {
 	return []plot{own.scaled(), theirs.scaled()}
 }
 
-// greatestOf are the greatest means of curves.
-func greatestOf(curves []curve) (x, y float64) {
+// place of a point on the axis of the experiment.
+func (p plotPoint) place() string { return cmp.Or(p.at, tick(p.x)) }
+
+func placesOf(curves []curve) map[string]bool {
+	places := map[string]bool{}
 	for _, c := range curves {
 		for _, p := range c.points {
-			x, y = max(x, p.x), max(y, p.y)
+			places[p.place()] = true
+		}
+	}
+	return places
+}
+
+// greatestOf are the greatest means of curves at some places, or anywhere if there are none: a
+// curve that reaches further is not of another order.
+func greatestOf(curves []curve, places map[string]bool) (x, y float64) {
+	for _, c := range curves {
+		for _, p := range c.points {
+			if len(places) == 0 || places[p.place()] {
+				x, y = max(x, p.x), max(y, p.y)
+			}
 		}
 	}
 	return x, y

@@ -40,7 +40,7 @@ if (nrow(totals) == 0) {
     geom_point(data = subset(totals, !is.na(paper) & !parts), aes(x = paper, y = -row, color = name), shape = 1, size = 1.6, show.legend = FALSE) +
     axis(scale_x_continuous, x) +
     scale_y_continuous(name = y$label, breaks = -rows$row, labels = rows$label, minor_breaks = NULL) +
-    coord_cartesian(xlim = c(x$min, x$max)) +
+    coord_cartesian(xlim = c(x$min, x$max), ylim = rev(-range(rows$row)) + c(-0.6, 0.5)) +
     theme(panel.grid.major.y = element_blank())
   if (one != "") plot <- plot + geom_vline(xintercept = 1, linewidth = 0.3, linetype = "dashed")
 }

@@ -94,7 +94,7 @@ func newDocument(text []byte, file string, lines int) (*Document, Problems) {
 	return d, nil
 }
 
-// It wraps an object without a text, so that its problems have no lines.
+// Of wraps an object without a text, so that its problems have no lines.
 func Of(object *unstructured.Unstructured, file string) *Document {
 	return &Document{File: file, Object: object}
 }

@@ -28,7 +28,7 @@ func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	ns := env.Namespace(t)
 	systems := map[string]v1alpha1.SystemSpec{}
 	for _, u := range createSystems(t, env, ns) {
-		system, problems := admit.System(t.Context(), admit.Of(u, ""))
+		system, problems := admit.System(t.Context(), admit.Textless(u, ""))
 		if err := problems.OrNil(); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func allCases(t *testing.T) (cases []refusals.Case) {
 func compare(t *testing.T, env *testenv.Env, ns string, tc refusals.Case, systems map[string]v1alpha1.SystemSpec) {
 	u := (&unstructured.Unstructured{Object: tc.Object}).DeepCopy()
 	u.SetNamespace(ns)
-	problems := planned(t, admit.Of(u, ""), systems)
+	problems := planned(t, admit.Textless(u, ""), systems)
 	err := env.Client.Create(t.Context(), u.DeepCopy(), client.DryRunAll, &client.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	switch {
 	case err == nil && len(problems) == 0:

@@ -366,6 +366,6 @@ func (s *Set) Replace(name string, labels map[string]string, spec v1alpha1.Exper
 	u.SetName(name)
 	u.SetNamespace(s.experiment.Object.GetNamespace())
 	u.SetLabels(labels)
-	s.experiment = admit.Of(u, s.experiment.File)
+	s.experiment = admit.Textless(u, s.experiment.File)
 	return s.decode(nil)
 }

@@ -94,8 +94,8 @@ func newDocument(text []byte, file string, lines int) (*Document, Problems) {
 	return d, nil
 }
 
-// Of wraps an object without a text, so that its problems have no lines.
-func Of(object *unstructured.Unstructured, file string) *Document {
+// Textless wraps an object without a text, so that its problems have no lines.
+func Textless(object *unstructured.Unstructured, file string) *Document {
 	return &Document{File: file, Object: object}
 }
 

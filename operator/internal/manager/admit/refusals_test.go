@@ -27,7 +27,7 @@ func TestEveryBoundAndRuleRefuses(t *testing.T) {
 			t.Error(err)
 		}
 		for _, tc := range cases {
-			d := admit.Of(&unstructured.Unstructured{Object: tc.Object}, "")
+			d := admit.Textless(&unstructured.Unstructured{Object: tc.Object}, "")
 			problems := d.Schema(t.Context())
 			switch {
 			case len(problems) == 0:
@@ -70,7 +70,7 @@ func TestEveryWrittenCaseIsRefused(t *testing.T) {
 	}
 	systems := map[string]v1alpha1.SystemSpec{}
 	for _, object := range refusals.AllSystems(read("systems/driver.yaml"), read("systems/components.yaml"), read("systems/machines.yaml")) {
-		system, problems := admit.System(t.Context(), admit.Of(&unstructured.Unstructured{Object: object}, ""))
+		system, problems := admit.System(t.Context(), admit.Textless(&unstructured.Unstructured{Object: object}, ""))
 		if err := problems.OrNil(); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestEveryWrittenCaseIsRefused(t *testing.T) {
 			}
 			cases++
 			var problems admit.Problems
-			document := admit.Of(&unstructured.Unstructured{Object: wrong.Apply(valid)}, "")
+			document := admit.Textless(&unstructured.Unstructured{Object: wrong.Apply(valid)}, "")
 			if table.Kind == "System" {
 				_, problems = admit.System(t.Context(), document)
 			} else {

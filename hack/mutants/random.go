@@ -79,9 +79,9 @@ func changesOf(root, file string) ([]change, error) {
 		return nil, err
 	}
 	var found []change
-	add := func(from, to token.Pos, new string) {
+	add := func(from, to token.Pos, instead string) {
 		a, b := set.Position(from), set.Position(to)
-		found = append(found, change{file: file, line: a.Line, from: a.Offset, to: b.Offset, new: new, old: string(text[a.Offset:b.Offset])})
+		found = append(found, change{file: file, line: a.Line, from: a.Offset, to: b.Offset, new: instead, old: string(text[a.Offset:b.Offset])})
 	}
 	swap := func(at token.Pos, op token.Token) {
 		for _, other := range swaps[op] {
@@ -182,53 +182,69 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 		return err
 	}
 
-	var (
-		mutex   sync.Mutex
-		running sync.WaitGroup
-		next    int
-		tried   int
-		counts  [3]int
-		failed  error
-	)
-	take := func() (change, bool) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if failed != nil || ctx.Err() != nil || tried >= n || next >= len(all) {
-			return change{}, false
-		}
-		next, tried = next+1, tried+1
-		return all[next-1], true
-	}
+	d := &drawn{all: all, want: n}
+	var running sync.WaitGroup
 	for i := range workers {
 		running.Go(func() {
-			for c, ok := take(); ok; c, ok = take() {
+			for c, ok := d.take(ctx); ok; c, ok = d.take(ctx) {
 				began := time.Now()
 				o, by, err := c.try(ctx, root, filepath.Join(scratch, strconv.Itoa(i)))
-				mutex.Lock()
-				failed = cmp.Or(failed, err)
-				counts[o]++
-				switch {
-				case err != nil || ctx.Err() != nil:
-				case o == noProgram:
-					tried--
-				case o == survived:
-					fmt.Fprintf(w, "survived  %4.0f s  %s\n", time.Since(began).Seconds(), c)
-				default:
-					fmt.Fprintf(w, "killed    %4.0f s  %s: %s\n", time.Since(began).Seconds(), c, by)
+				if ctx.Err() == nil {
+					d.ended(w, c, o, by, time.Since(began), err)
 				}
-				mutex.Unlock()
 			}
 		})
 	}
 	running.Wait()
-	if failed != nil || ctx.Err() != nil {
-		return cmp.Or(failed, ctx.Err())
+	if err := cmp.Or(d.err, ctx.Err()); err != nil {
+		return err
 	}
-	fmt.Fprintf(w, "%d of %d killed by the tests of their own package; %d more did not compile\n", counts[killed], counts[killed]+counts[survived], counts[noProgram])
-	if 10*counts[survived] > counts[killed]+counts[survived] {
-		return fmt.Errorf("%d of %d survived, more than one in ten", counts[survived], counts[killed]+counts[survived])
+	tried := d.counts[killed] + d.counts[survived]
+	fmt.Fprintf(w, "%d of %d killed by the tests of their own package; %d more did not compile\n", d.counts[killed], tried, d.counts[noProgram])
+	if 10*d.counts[survived] > tried {
+		return fmt.Errorf("%d of %d survived, more than one in ten", d.counts[survived], tried)
 	}
 	return nil
+}
+
+// drawn are changes in the order in which they were drawn, and what came of those that were tried.
+type drawn struct {
+	all  []change
+	want int // of those that compile
+
+	mutex       sync.Mutex
+	next, tried int
+	counts      [3]int
+	err         error // ends the run
+}
+
+// take is the next change to try, if there is one.
+func (d *drawn) take(ctx context.Context) (change, bool) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.err != nil || ctx.Err() != nil || d.tried >= d.want || d.next >= len(d.all) {
+		return change{}, false
+	}
+	d.next, d.tried = d.next+1, d.tried+1
+	return d.all[d.next-1], true
+}
+
+// ended takes in, and prints, what came of a change.
+func (d *drawn) ended(w io.Writer, c change, o outcome, by string, took time.Duration, err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.err = cmp.Or(d.err, err); err != nil {
+		return
+	}
+	d.counts[o]++
+	switch o {
+	case noProgram:
+		d.tried--
+	case survived:
+		fmt.Fprintf(w, "survived  %4.0f s  %s\n", took.Seconds(), c)
+	case killed:
+		fmt.Fprintf(w, "killed    %4.0f s  %s: %s\n", took.Seconds(), c, by)
+	}
 }
 
 // try runs the package's own tests with the change laid over its file; the tree stays as it is.

@@ -185,7 +185,7 @@ func addLines(file string, lines []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, strings.Join(lines, "\n")+"\n")
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
 	return errors.Join(err, f.Close())
 }
 

@@ -44,7 +44,7 @@ const (
 // distances order the classes.
 var distances = map[string]int{"": 0, Original: 1, Reimplementation: 2, StandIn: 3}
 
-// It derives what an experiment runs from its spec as it is written and from its Systems, by name.
+// Of is what an experiment runs, by its spec as it is written and by its Systems, by name.
 // A System that is not among them is a stand-in.
 func Of(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
 	f := &results.Fidelity{Size: Full}

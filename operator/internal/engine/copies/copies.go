@@ -38,7 +38,7 @@ func perShard(spec *v1alpha1.TrialSpec) (n int) {
 	return n
 }
 
-// It is for a trial whose pods run: the init containers have told what they did. Each has compared
+// Of is for a trial whose pods run: the init containers have told what they did. Each has compared
 // its copy with the digest of the trial's spec and would not have ended well otherwise.
 func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.DatasetCopies) {
 	for _, set := range spec.Datasets {

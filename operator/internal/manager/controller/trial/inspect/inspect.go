@@ -56,7 +56,7 @@ func Message(trial *v1alpha1.Trial, until time.Time) string {
 		until.UTC().Format(time.RFC3339), v1alpha1.LabelTrial, trial.Name, trial.Spec.Experiment)
 }
 
-// It names the trials of an experiment whose pods stay: they look again when its spec changes.
+// Of says which trials of an experiment have pods that stay: they look again when its spec changes.
 func Of(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, exp client.Object) (kept []reconcile.Request) {
 		trials := &v1alpha1.TrialList{}

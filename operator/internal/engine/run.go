@@ -15,7 +15,7 @@ import (
 
 const (
 	// ResultsGrace is how long after the drain the results may take to arrive.
-	ResultsGrace = time.Minute
+	ResultsGrace = timeline.ResultsGrace
 	// StoreGrace is how long after that it may take to read them, and to write what they come to.
 	StoreGrace = 2 * time.Minute
 	// reportPoll is how often to look for reports that came after the window: one that says nothing

@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/engine"
 	planner "assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/seal"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // Options of the verb.
@@ -290,7 +290,7 @@ func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.
 		about += " to " + total(p.MostTrials())
 	}
 	fmt.Fprintf(b, "  all %s, one after the other: about %s\n", trials(p), about)
-	fmt.Fprintf(b, "  a client that does not end, or whose results are late, has %s more after the drain\n", short(engine.ResultsGrace))
+	fmt.Fprintf(b, "  a client that does not end, or whose results are late, has %s more after the drain\n", short(timeline.ResultsGrace))
 	for _, ref := range p.Spec.Systems {
 		var names []string
 		for _, step := range systems[ref.Name].Steps {

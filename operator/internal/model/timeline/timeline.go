@@ -31,6 +31,9 @@ func FromSchedule(s v1alpha1.Schedule) Windows {
 	return Windows{WarmUp: s.WarmUp.OrZero(), Measure: s.Measure.OrZero(), CoolDown: s.CoolDown.OrZero(), Drain: s.Drain.OrZero()}
 }
 
+// ResultsGrace is how long after the drain the results may take to arrive.
+const ResultsGrace = time.Minute
+
 // LastRequest is when the last request may be sent, relative to t = 0.
 func (w Windows) LastRequest() time.Duration { return w.Measure + w.CoolDown }
 

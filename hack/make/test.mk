@@ -21,7 +21,7 @@ check: lint ## What to run after every change: lint, vet, unit tests. Some 90 se
 test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Ends in: N passed, N failed, N skipped.
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind
 
-# The lanes of test-further; that which has not passed for longest comes first. With WITHIN=40m a lane that may take longer than what is left is not begun.
+# The lanes of test-further; that which has not passed for longest comes first, those without a pass last. With WITHIN=40m a lane that may take longer than what is left is not begun.
 FURTHER ?= race cassandra browser long machines fuzz release libvirt owner
 
 .PHONY: test-further

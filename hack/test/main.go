@@ -21,7 +21,7 @@
 // is built from. With -further a lane does not run if such a record is younger
 // than a week, or if it may take longer than what is left of -within. The end of
 // the output lists such lanes as recorded or as not run, never as passed. The lane
-// that has not passed for longest comes first.
+// that has not passed for longest comes first, and those without any pass last.
 //
 // With -passes it prints when each lane passed last, and renews passes.txt and
 // second-attempts.txt from what strict runs on this machine left.

@@ -235,11 +235,17 @@ func showPasses(ctx context.Context, w io.Writer) error {
 		os.WriteFile(attemptsFile, []byte(attemptsHead+strings.Join(append(second, ""), "\n")), 0o644))
 }
 
-// byAge are the names of all lanes, that which has not passed for longest first.
+// byAge are the names of all lanes, that which has not passed for longest first. Those without a
+// pass come last: how long they take is a guess.
 func byAge(passes map[string]lastPass) (names []string) {
+	var never []string
 	for _, l := range lanes {
-		names = append(names, l.name)
+		if _, passed := passes[l.name]; passed {
+			names = append(names, l.name)
+		} else {
+			never = append(never, l.name)
+		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return passes[a].at.Compare(passes[b].at) })
-	return names
+	return append(names, never...)
 }

@@ -110,8 +110,7 @@ func restartAPIServer(t *testing.T) {
 	if node == "" {
 		node = "assay"
 	}
-	const kill = `crictl stop --timeout 1 $(crictl ps -q --name kube-apiserver)`
-	if out, err := exec.CommandContext(t.Context(), "docker", "exec", node+"-control-plane", "sh", "-c", kill).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "docker", "exec", node+"-control-plane", "pkill", "-x", "kube-apiserver").CombinedOutput(); err != nil {
 		t.Fatalf("end the API server: %v\n%s", err, out)
 	}
 }

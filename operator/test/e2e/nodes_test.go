@@ -111,7 +111,7 @@ func sameNodeStates(t *testing.T, before map[string]string) {
 // inside is the network namespace of one pod, held by a process on its node that outlives the pod.
 type inside struct {
 	pod, node, ip string
-	sandbox       string // ID of the pod's sandbox
+	uid           string // of the pod
 	holder        string // process on the node
 }
 
@@ -119,9 +119,8 @@ type inside struct {
 // minutes.
 func enter(t *testing.T, pod corev1.Pod) *inside {
 	t.Helper()
-	in := &inside{pod: pod.Name, node: pod.Spec.NodeName, ip: pod.Status.PodIP}
-	in.sandbox = strings.TrimSpace(mustNode(t, in.node, "crictl", "pods", "--quiet", "--state", "ready", "--namespace", pod.Namespace, "--name", "^"+pod.Name+"$"))
-	pid := in.pid(t, "inspectp", in.sandbox)
+	in := &inside{pod: pod.Name, node: pod.Spec.NodeName, ip: pod.Status.PodIP, uid: string(pod.UID)}
+	pid := in.pid(t, `labels."io.cri-containerd.kind"==sandbox`)
 	// timeout is in the pod's network namespace itself, so that it holds it. Until nsenter is
 	// there, who entered it would be in the node's.
 	in.holder = strings.TrimSpace(mustNode(t, in.node, "sh", "-c",
@@ -135,14 +134,16 @@ func enter(t *testing.T, pod corev1.Pod) *inside {
 	return in
 }
 
-// pid of the first process of a sandbox or container, as the node counts.
-func (in *inside) pid(t *testing.T, inspect, id string) string {
+// pid is the number, on the node, of the first process of the pod's one container with a label that
+// runs. The nodes of a kind cluster that is built here have ctr and no crictl.
+func (in *inside) pid(t *testing.T, label string) string {
 	t.Helper()
-	pid := strings.TrimSpace(mustNode(t, in.node, "crictl", inspect, "-o", "go-template", "--template", "{{.info.pid}}", id))
-	if pid == "" || pid == "0" {
-		t.Fatalf("%s: no process of %s", in.pod, id)
+	const running = `for id in $(ctr -n k8s.io containers ls -q "$0"); do ctr -n k8s.io tasks ls | awk -v id="$id" '$1 == id && $3 == "RUNNING" {print $2}'; done`
+	found := strings.Fields(mustNode(t, in.node, "sh", "-c", running, `labels."io.kubernetes.pod.uid"==`+in.uid+","+label))
+	if len(found) != 1 {
+		t.Fatalf("%s: %d processes of containers with %s, want one: %v", in.pod, len(found), label, found)
 	}
-	return pid
+	return found[0]
 }
 
 // run executes a command of the node in the pod's network namespace.
@@ -154,8 +155,7 @@ func (in *inside) run(t *testing.T, command string) string {
 // killAgent sends SIGKILL to the pod's agent.
 func (in *inside) killAgent(t *testing.T) {
 	t.Helper()
-	id := strings.TrimSpace(mustNode(t, in.node, "crictl", "ps", "--quiet", "--pod", in.sandbox, "--name", "^agent$"))
-	mustNode(t, in.node, "kill", "-KILL", in.pid(t, "inspect", id))
+	mustNode(t, in.node, "kill", "-KILL", in.pid(t, `labels."io.kubernetes.container.name"==agent`))
 }
 
 // pods of one part of a trial that run, by name.

@@ -472,8 +472,11 @@ func (o *owner) processOf(pod *corev1.Pod) (string, error) {
 		return "", fmt.Errorf("pod %s has no container yet", pod.Name)
 	}
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	pid, err := o.try("docker", "exec", pod.Spec.NodeName, "crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", id)
-	return strings.TrimSpace(pid), err
+	pid, err := o.try("docker", "exec", pod.Spec.NodeName, "sh", "-c", `ctr -n k8s.io tasks ls | awk -v id="$0" '$1 == id {print $2}'`, id)
+	if pid = strings.TrimSpace(pid); err == nil && pid == "" {
+		err = fmt.Errorf("pod %s: node %s knows no process of container %s", pod.Name, pod.Spec.NodeName, id)
+	}
+	return pid, err
 }
 
 // noTrace checks that no object of Chaos Mesh is left, no pod of a trial, and in the networks of

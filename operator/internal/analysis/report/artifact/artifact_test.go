@@ -319,7 +319,7 @@ func TestCrateIsWhole(t *testing.T) {
 				}
 			}
 			references(crate.Graph, func(id string) {
-				if byID[id] == nil && id != crateSpec {
+				if byID[id] == nil && id != bundle.CrateSpec {
 					t.Errorf("%s is referred to and not described", id)
 				}
 			})

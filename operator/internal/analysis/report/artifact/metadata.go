@@ -143,34 +143,27 @@ func (a *metadata) zenodo() map[string]any {
 	return members
 }
 
-// crateSpec is the version of RO-Crate that the metadata conforms to: that of bundles.
-const crateSpec = "https://w3id.org/ro/crate/1.1"
-
-type entity map[string]any
-
-func refTo(id string) entity { return entity{"@id": id} }
-
 // addCrate describes the folder by a graph of entities: the folder, its files, its authors, the
 // paper, and the scripts that run the experiment again.
 func (a *artifact) addCrate() error {
 	c := &crate{a.facts, a.files}
 	parts, files := c.crateFiles()
-	graph := []entity{{"@id": CrateFile, "@type": "CreativeWork", "conformsTo": refTo(crateSpec), "about": refTo("./")}, c.crateRoot(parts)}
+	graph := []bundle.Entity{{"@id": CrateFile, "@type": "CreativeWork", "conformsTo": bundle.RefTo(bundle.CrateSpec), "about": bundle.RefTo("./")}, c.crateRoot(parts)}
 	graph = append(graph, files...)
 	for i, author := range a.in.About.Authors {
-		one := entity{"@id": a.authorID(i), "@type": "Person", "name": strings.TrimSpace(author.Given + " " + author.Family)}
+		one := bundle.Entity{"@id": a.authorID(i), "@type": "Person", "name": strings.TrimSpace(author.Given + " " + author.Family)}
 		if author.Affiliation != "" {
 			id := fmt.Sprintf("#affiliation-%d", i+1)
-			one["affiliation"] = refTo(id)
-			graph = append(graph, entity{"@id": id, "@type": "Organization", "name": author.Affiliation})
+			one["affiliation"] = bundle.RefTo(id)
+			graph = append(graph, bundle.Entity{"@id": id, "@type": "Organization", "name": author.Affiliation})
 		}
 		graph = append(graph, one)
 	}
 	if p := a.paper(); p != "" {
-		graph = append(graph, entity{"@id": p, "@type": "ScholarlyArticle", "name": a.paperTitle()})
+		graph = append(graph, bundle.Entity{"@id": p, "@type": "ScholarlyArticle", "name": a.paperTitle()})
 	}
 	if l, err := bundle.ParseLicense(a.in.About.License); err == nil && l.URL() != "" {
-		graph = append(graph, entity{"@id": l.URL(), "@type": "CreativeWork", "name": a.in.About.License})
+		graph = append(graph, bundle.Entity{"@id": l.URL(), "@type": "CreativeWork", "name": a.in.About.License})
 	}
 	text, err := json.MarshalIndent(map[string]any{"@context": bundle.CrateContext(), "@graph": graph}, "", "  ")
 	if err != nil {
@@ -187,18 +180,18 @@ func (a *facts) authorID(i int) string {
 	return fmt.Sprintf("#author-%d", i+1)
 }
 
-func (a *crate) crateRoot(parts []entity) entity {
+func (a *crate) crateRoot(parts []bundle.Entity) bundle.Entity {
 	about := a.in.About
-	root := entity{
+	root := bundle.Entity{
 		"@id": "./", "@type": "Dataset", "name": a.title(), "description": a.abstract(), "datePublished": a.when().Format(time.DateOnly), "hasPart": parts,
 		"license": "No licence is given. Ask those who made this artifact before you use it.",
 	}
 	if l, err := bundle.ParseLicense(about.License); err == nil && l.URL() != "" {
-		root["license"] = refTo(l.URL())
+		root["license"] = bundle.RefTo(l.URL())
 	}
-	var authors []entity
+	var authors []bundle.Entity
 	for i := range about.Authors {
-		authors = append(authors, refTo(a.authorID(i)))
+		authors = append(authors, bundle.RefTo(a.authorID(i)))
 	}
 	switch len(authors) {
 	case 0:
@@ -211,7 +204,7 @@ func (a *crate) crateRoot(parts []entity) entity {
 		root["identifier"] = "https://doi.org/" + about.DOI
 	}
 	if p := a.paper(); p != "" {
-		root["citation"] = refTo(p)
+		root["citation"] = bundle.RefTo(p)
 	}
 	if about.Version != "" {
 		root["version"] = about.Version
@@ -224,9 +217,9 @@ func (a *crate) crateRoot(parts []entity) entity {
 
 // crateFiles are references to the files, and the entities of these. SumsFile is made after the
 // crate, so that it has neither size nor checksum here.
-func (a *crate) crateFiles() (parts, all []entity) {
+func (a *crate) crateFiles() (parts, all []bundle.Entity) {
 	describe := func(name, sum string, size int) {
-		e := entity{"@id": name, "@type": "File", "name": path.Base(name), "encodingFormat": mediaType(name)}
+		e := bundle.Entity{"@id": name, "@type": "File", "name": path.Base(name), "encodingFormat": mediaType(name)}
 		if sum != "" {
 			e["sha256"], e["contentSize"] = sum, fmt.Sprint(size)
 		}
@@ -234,7 +227,7 @@ func (a *crate) crateFiles() (parts, all []entity) {
 			e["@type"] = []string{"File", "SoftwareSourceCode"}
 			e["programmingLanguage"] = "POSIX shell"
 		}
-		parts, all = append(parts, refTo(name)), append(all, e)
+		parts, all = append(parts, bundle.RefTo(name)), append(all, e)
 	}
 	files := slices.SortedFunc(slices.Values(a.files), func(x, y File) int { return strings.Compare(x.Name, y.Name) })
 	for _, f := range files {

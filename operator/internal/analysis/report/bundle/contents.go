@@ -321,7 +321,7 @@ const readme = `# Results of the experiment %s
 | file | what it is |
 |---|---|
 | report.html, report.md | the report: verdicts, numbers, plots, where it all comes from |
-| plots/*.svg | the plots of the report, each by itself; ` + "`kubectl assay report --file FILE -o png --output-dir plots`" + ` draws them as PNG |
+| plots/*.svg | the plots of the report, each by itself; ` + "`kubectl assay report --file FILE -o png --output-dir DIR`" + ` draws them as PNG |
 | experiment.yaml, systems/ | what was run, as it can be applied again: ` + "`kubectl apply -f systems/ -f experiment.yaml`" + ` |
 | results.json | the experiment's results, with a line for each trial |
 | claims.csv, points.csv, trials.csv, recovery.csv, network.csv, resources.csv | the numbers of the report, not rounded |

@@ -17,21 +17,22 @@ import (
 
 // The metadata conforms to RO-Crate 1.1, and to its profile for runs of programs.
 const (
-	crateSpec    = "https://w3id.org/ro/crate/1.1"
+	CrateSpec    = "https://w3id.org/ro/crate/1.1"
 	crateProfile = "https://w3id.org/ro/wfrun/process/0.5"
 )
 
 // CrateContext says what the members of a crate mean: those of RO-Crate, and sha256, which its
 // version 1.1 lacks and its profiles for runs have.
 func CrateContext() []any {
-	return []any{crateSpec + "/context", map[string]string{"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}}
+	return []any{CrateSpec + "/context", map[string]string{"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}}
 }
 
-// entity of a crate's graph. Maps are written in the order of their keys, so that the same results
+// Entity of a crate's graph. Maps are written in the order of their keys, so that the same results
 // give the same bytes.
-type entity map[string]any
+type Entity map[string]any
 
-func refTo(id string) entity { return entity{"@id": id} }
+// RefTo refers to the entity of an identifier.
+func RefTo(id string) Entity { return Entity{"@id": id} }
 
 // License of a bundle: a URL, or words. The zero value is none.
 type License struct{ url, name string }
@@ -59,7 +60,7 @@ func ParseLicense(given string) (License, error) {
 // made them.
 func (r *run) writeCrate(bundle *archive.Writer) error {
 	c := &crate{run: r, entries: bundle.Entries()}
-	graph := slices.Concat([]entity{c.descriptor(), c.root()}, c.data(), c.context())
+	graph := slices.Concat([]Entity{c.descriptor(), c.root()}, c.data(), c.context())
 	b, err := json.MarshalIndent(map[string]any{"@context": CrateContext(), "@graph": graph}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bundle: write its metadata: %w", err)
@@ -74,29 +75,29 @@ type crate struct {
 }
 
 // descriptor is the entity of the metadata file itself.
-func (c *crate) descriptor() entity {
-	return entity{"@id": CrateFile, "@type": "CreativeWork", "conformsTo": refTo(crateSpec), "about": refTo("./")}
+func (c *crate) descriptor() Entity {
+	return Entity{"@id": CrateFile, "@type": "CreativeWork", "conformsTo": RefTo(CrateSpec), "about": RefTo("./")}
 }
 
 // root is the entity of the bundle.
-func (c *crate) root() entity {
+func (c *crate) root() Entity {
 	e := c.run.results
 	published := e.Written
 	if e.Completed != nil {
 		published = *e.Completed
 	}
-	about := entity{
-		"@id": "./", "@type": "Dataset", "conformsTo": refTo(crateProfile), "name": "Results of the experiment " + e.Name,
+	about := Entity{
+		"@id": "./", "@type": "Dataset", "conformsTo": RefTo(crateProfile), "name": "Results of the experiment " + e.Name,
 		"description": fmt.Sprintf("%d trials of the experiment %s: its specification, the results of each trial, and the verdict on each claim. "+
 			"kubectl assay verify computes points and verdicts again from the trials.", c.run.trials, e.Name),
-		"datePublished": published.UTC().Format(time.RFC3339), "hasPart": c.parts(), "mentions": refTo(runID),
+		"datePublished": published.UTC().Format(time.RFC3339), "hasPart": c.parts(), "mentions": RefTo(runID),
 		"license": "No licence is given. Ask those who made this bundle before you use it.",
 	}
 	if l := c.run.license; l.url != "" {
-		about["license"] = refTo(l.url)
+		about["license"] = RefTo(l.url)
 	}
 	if u := e.Source["url"]; u != "" {
-		about["citation"] = refTo(u)
+		about["citation"] = RefTo(u)
 	}
 	return about
 }
@@ -111,22 +112,22 @@ func (c *crate) alone() []archive.Entry {
 
 func folderID(trial string) string { return "trials/" + trial + "/" }
 
-func (c *crate) parts() []entity {
-	var parts []entity
+func (c *crate) parts() []Entity {
+	var parts []Entity
 	for _, f := range c.alone() {
-		parts = append(parts, refTo(f.Name))
+		parts = append(parts, RefTo(f.Name))
 	}
 	for _, t := range c.run.folders {
-		parts = append(parts, refTo(folderID(t.Name)))
+		parts = append(parts, RefTo(folderID(t.Name)))
 	}
-	return append(parts, refTo(archive.Sums))
+	return append(parts, RefTo(archive.Sums))
 }
 
 // data are the entities of files and folders.
-func (c *crate) data() []entity {
-	var all []entity
+func (c *crate) data() []Entity {
+	var all []Entity
 	for _, f := range c.alone() {
-		all = append(all, entity{
+		all = append(all, Entity{
 			"@id": f.Name, "@type": "File", "name": f.Name, "encodingFormat": mediaType(f.Name),
 			"contentSize": fmt.Sprint(f.Size), "sha256": f.SHA256,
 		})
@@ -136,21 +137,21 @@ func (c *crate) data() []entity {
 		for _, axis := range slices.Sorted(maps.Keys(t.Coordinates)) {
 			where = append(where, axis+"="+t.Coordinates[axis])
 		}
-		all = append(all, entity{
+		all = append(all, Entity{
 			"@id": folderID(t.Name), "@type": "Dataset", "name": "Trial " + t.Name,
 			"description": strings.Join(append([]string{t.Outcome, fmt.Sprintf("repetition %d", t.Repetition)}, where...), ", "),
 		})
 	}
-	return append(all, entity{
+	return append(all, Entity{
 		"@id": archive.Sums, "@type": "File", "name": archive.Sums, "encodingFormat": "text/plain", "description": "SHA-256 of every other file of this bundle",
 	})
 }
 
 // context are the entities that are no data: the run, what carried it out, the paper, the licence.
-func (c *crate) context() []entity {
+func (c *crate) context() []Entity {
 	e := c.run.results
-	made := entity{
-		"@id": runID, "@type": "CreateAction", "name": "Run of the experiment " + e.Name, "instrument": refTo(assayID),
+	made := Entity{
+		"@id": runID, "@type": "CreateAction", "name": "Run of the experiment " + e.Name, "instrument": RefTo(assayID),
 		"description": fmt.Sprintf("Assay ran the trials in an order drawn from the seed %d.", e.Seed),
 		"object":      c.withPrefix(ExperimentFile, "systems/"), "result": c.results(),
 	}
@@ -161,13 +162,13 @@ func (c *crate) context() []entity {
 		made["endTime"] = e.Completed.UTC().Format(time.RFC3339)
 		made["actionStatus"] = "http://schema.org/CompletedActionStatus"
 	}
-	all := []entity{made, {"@id": crateProfile, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"}}
+	all := []Entity{made, {"@id": crateProfile, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"}}
 	all = append(all, c.software()...)
 	if u := e.Source["url"]; u != "" {
-		all = append(all, entity{"@id": u, "@type": "ScholarlyArticle", "name": e.Source["title"]})
+		all = append(all, Entity{"@id": u, "@type": "ScholarlyArticle", "name": e.Source["title"]})
 	}
 	if l := c.run.license; l.url != "" {
-		all = append(all, entity{"@id": l.url, "@type": "CreativeWork", "name": l.name})
+		all = append(all, Entity{"@id": l.url, "@type": "CreativeWork", "name": l.name})
 	}
 	return all
 }
@@ -176,27 +177,27 @@ func (c *crate) context() []entity {
 const assayID = "#assay"
 
 // software is Assay with the versions that ran the trials, and the images of what it ran.
-func (c *crate) software() []entity {
+func (c *crate) software() []Entity {
 	shown := c.run.results
 	c.run.details.Into(&shown)
 	var p results.Provenance
 	if shown.Provenance != nil {
 		p = *shown.Provenance
 	}
-	var needs, images []entity
+	var needs, images []Entity
 	for _, part := range slices.Sorted(maps.Keys(p.Images)) {
 		for i, image := range p.Images[part] {
 			id := fmt.Sprintf("#image-%s-%d", part, i+1)
-			needs = append(needs, refTo(id))
-			images = append(images, entity{"@id": id, "@type": "SoftwareApplication", "name": "Image of " + part, "softwareVersion": image})
+			needs = append(needs, RefTo(id))
+			images = append(images, Entity{"@id": id, "@type": "SoftwareApplication", "name": "Image of " + part, "softwareVersion": image})
 		}
 	}
 	for i, version := range p.Kubernetes {
 		id := fmt.Sprintf("#kubernetes-%d", i+1)
-		needs = append(needs, refTo(id))
-		images = append(images, entity{"@id": id, "@type": "SoftwareApplication", "name": "Kubernetes", "softwareVersion": version, "url": "https://kubernetes.io/"})
+		needs = append(needs, RefTo(id))
+		images = append(images, Entity{"@id": id, "@type": "SoftwareApplication", "name": "Kubernetes", "softwareVersion": version, "url": "https://kubernetes.io/"})
 	}
-	assay := entity{
+	assay := Entity{
 		"@id": assayID, "@type": "SoftwareApplication", "name": "Assay", "url": "https://assay.dev/",
 		"softwareVersion": "not known: the results are of before it was kept",
 	}
@@ -206,24 +207,24 @@ func (c *crate) software() []entity {
 	if len(needs) > 0 {
 		assay["softwareRequirements"] = needs
 	}
-	return append([]entity{assay}, images...)
+	return append([]Entity{assay}, images...)
 }
 
 // results of the run are the trials and what was computed of them.
-func (c *crate) results() []entity {
+func (c *crate) results() []Entity {
 	all := c.withPrefix(ResultsFile, "report.", "points.csv", "trials.csv")
 	for _, t := range c.run.folders {
-		all = append(all, refTo(folderID(t.Name)))
+		all = append(all, RefTo(folderID(t.Name)))
 	}
 	return all
 }
 
 // withPrefix refers to the files whose names begin so.
-func (c *crate) withPrefix(prefixes ...string) []entity {
-	found := []entity{}
+func (c *crate) withPrefix(prefixes ...string) []Entity {
+	found := []Entity{}
 	for _, f := range c.alone() {
 		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
-			found = append(found, refTo(f.Name))
+			found = append(found, RefTo(f.Name))
 		}
 	}
 	return found

@@ -143,7 +143,7 @@ build() {
 	have_image "$image" && return
 	packages zstd=zstd
 	if [[ ! -e $archive ]]; then
-		say "building the node image (some 20 minutes with empty Go caches), logs in $(recipe_out)/log"
+		say "building the node image (some seven minutes on two quiet processors with empty Go caches, more on busy ones), logs in $(recipe_out)/log"
 		packages debootstrap=debootstrap jq=jq
 		recipe_build node
 	fi

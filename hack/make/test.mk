@@ -84,7 +84,7 @@ test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests m
 RANDOM_MUTANTS ?= 300
 SEED ?= 1
 .PHONY: mutants-random
-mutants-random: ## Draw 300 small defects in the packages that decide: their own tests must notice nine of ten. Some 50 minutes.
+mutants-random: ## Draw 300 small defects in the packages that decide: their own tests must notice nine of ten, which they do not yet (docs/design/measured.md). It takes hours on a busy machine.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants -random=$(RANDOM_MUTANTS) -seed=$(SEED) $(PACKAGES)
 
 # The part of it that the lane unit runs is 60 seeds.

@@ -79,7 +79,7 @@ race)
 	echo 'export CGO_ENABLED=1'
 	;;
 browser)
-	packages chromium=chromium pdftotext=poppler-utils python3=python3
+	packages chromium=chromium pdftotext=poppler-utils python3=python3 node=nodejs npm=npm
 	python3 -c 'import ensurepip' 2>/dev/null || packages missing-venv=python3-venv
 	api_server
 	;;

@@ -56,6 +56,7 @@ else
 		in_root bash -c "cd /home/author/$dir && exec bash ./$install" >>"$kept.log" 2>&1 || die "$install failed in the image, see $kept.log"
 	fi
 	rm -rf "$new/root"/var/cache/apt/archives/*.deb "$new/root"/var/lib/apt/lists/*
+	rm -f "$new/root/etc/resolv.conf" # it names resolvers of this machine
 	took=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN {printf "%.1f", b - a}')
 	mkdir -p "$new/root/usr/share/assay"
 	printf '{"recipe": "%s", "seconds": %s, "mebibytes": %s, "packages": "%s", "install": "%s"}\n' \

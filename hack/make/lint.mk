@@ -28,6 +28,16 @@ lint-scripts: ## Run shellcheck on all shell scripts.
 lint-workflows: ## Run actionlint on the workflows of .github.
 	go tool -modfile=hack/tools/go.mod actionlint
 
+# Licences that let Assay's programs be given away under its own, by their SPDX names.
+licences = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0,Unlicense,CC0-1.0,0BSD
+.PHONY: licences
+licences: ## Check that what is linked into the programs has a licence that permits it.
+	go run github.com/google/go-licenses/v2@v2.0.1 check --ignore assay.dev --allowed_licenses=$(licences) ./operator/cmd/...
+
+.PHONY: update
+update: ## Show which dependencies are behind, and which newer versions the module proxy refuses; APPLY=1 takes those that are served.
+	@hack/update.sh $(FOLDERS)
+
 $(golangci):
 	@echo "building golangci-lint $(golangci_version)"
 	@mkdir -p $(@D)

@@ -50,7 +50,7 @@ func TestTheModelOfRoundsNeedsAllPointsInTurn(t *testing.T) {
 	}
 }
 
-// A point that lacks the round in which the machines were fast is compared over the rounds that both
+// A point lacks the round in which the machines were fast. It is compared over the rounds that both
 // have. The mean of all rounds would hold the drift.
 func TestARoundThatOneSideLacksIsNotInTheDifference(t *testing.T) {
 	a := series(0, "a", []int{1}, [][]float64{{100, 102, 98, 101, 99, 700}}, times(6, 10))

@@ -28,6 +28,7 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
@@ -341,7 +342,7 @@ func playedResults(c *protocol.Client, w timeline.Windows) ([]byte, error) {
 // schedulable makes a node of a pool with room for many pods.
 func schedulable(t testing.TB, env *testenv.Env, name, pool string) {
 	t.Helper()
-	testenv.Node(t, env.Client, name, pool)
+	testcluster.Node(t, env.Client, name, pool)
 	node := &corev1.Node{}
 	if err := env.Client.Get(t.Context(), client.ObjectKey{Name: name}, node); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,9 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"assay.dev/assay/operator/api/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
 )
 
 // RestartAPIServer kills the package's API server, calls during while there is none, and starts it

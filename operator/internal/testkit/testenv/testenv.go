@@ -10,7 +10,8 @@
 //	func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 //	func TestX(t *testing.T)    { env := testenv.Get(t); ns := env.Namespace(t); ... }
 //
-// Tests are skipped when KUBEBUILDER_ASSETS is unset; "make test-integration" sets it.
+// Tests are skipped when KUBEBUILDER_ASSETS is unset; "make test-integration" sets it. A test that
+// needs no server takes testcluster.InProcess.
 package testenv
 
 import (
@@ -25,22 +26,18 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
 // patience is how long etcd, the API server, a kind or a webhook may take to be there. A machine
@@ -56,10 +53,7 @@ type Options struct {
 
 // Env is a running API server.
 type Env struct {
-	Config *rest.Config
-	Scheme *runtime.Scheme
-	// Client reads and writes without a cache.
-	Client client.WithWatch
+	testcluster.Env
 
 	server *envtest.Environment
 	stop   context.CancelFunc
@@ -106,46 +100,6 @@ func Get(t testing.TB) *Env {
 // Kubeconfig is what a program that is started by a test needs to reach the API server.
 func (e *Env) Kubeconfig() []byte { return e.server.KubeConfig }
 
-// Namespace makes a namespace for one test.
-func (e *Env) Namespace(t testing.TB) string {
-	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	if err := e.Client.Create(t.Context(), ns); err != nil {
-		t.Fatalf("create namespace: %v", err)
-	}
-	return ns.Name
-}
-
-// Start runs a manager until the test is over. setup registers controllers with it.
-func (e *Env) Start(t testing.TB, cacheOptions cache.Options, setup func(ctrl.Manager) error) {
-	t.Helper()
-	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
-		Scheme:  e.Scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:   cacheOptions,
-		// Several tests of a process may register a controller of one name.
-		Controller: config.Controller{SkipNameValidation: ptr(true)},
-	})
-	if err != nil {
-		t.Fatalf("make a manager: %v", err)
-	}
-	if err := setup(mgr); err != nil {
-		t.Fatalf("set the manager up: %v", err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the manager ended with: %v", err)
-		}
-	})
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the manager's cache does not fill")
-	}
-}
-
 // Root is the root of the repository.
 func Root() (string, error) {
 	dir, err := os.Getwd()
@@ -165,7 +119,7 @@ func start() (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Env{Scheme: runtime.NewScheme(), stop: func() {}}
+	e := &Env{Env: testcluster.Env{Scheme: runtime.NewScheme()}, stop: func() {}}
 	if err := errors.Join(clientgoscheme.AddToScheme(e.Scheme), v1alpha1.AddToScheme(e.Scheme)); err != nil {
 		return nil, fmt.Errorf("fill the scheme: %w", err)
 	}
@@ -221,5 +175,3 @@ func (e *Env) close() error {
 	e.stop()
 	return e.server.Stop()
 }
-
-func ptr[T any](v T) *T { return &v }

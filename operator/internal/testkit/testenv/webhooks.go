@@ -18,16 +18,16 @@ func webhooks() []*admissionv1.ValidatingWebhookConfiguration {
 		c.Webhooks = append(c.Webhooks, admissionv1.ValidatingWebhook{
 			Name:                    kind + ".assay.dev",
 			AdmissionReviewVersions: []string{"v1"},
-			SideEffects:             ptr(admissionv1.SideEffectClassNone),
-			FailurePolicy:           ptr(admissionv1.Fail),
-			TimeoutSeconds:          ptr(int32(30)), // the most that there is: the machine may be busy
+			SideEffects:             new(admissionv1.SideEffectClassNone),
+			FailurePolicy:           new(admissionv1.Fail),
+			TimeoutSeconds:          new(int32(30)), // the most that there is: the machine may be busy
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 				Rule:       admissionv1.Rule{APIGroups: []string{"assay.dev"}, APIVersions: []string{"v1alpha1"}, Resources: []string{kind + "s"}},
 			}},
 			MatchConditions: []admissionv1.MatchCondition{{Name: "lives", Expression: "!has(object.metadata.deletionTimestamp)"}},
 			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
-				Namespace: "default", Name: "assay-webhook", Path: ptr("validate-assay-dev-v1alpha1-" + kind)}},
+				Namespace: "default", Name: "assay-webhook", Path: new("validate-assay-dev-v1alpha1-" + kind)}},
 		})
 	}
 	return []*admissionv1.ValidatingWebhookConfiguration{c}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,22 +27,20 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/testkit/builders"
-	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
-
-func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
 // hall is where trials of one test wait, before a real API server with one node.
 type hall struct {
 	t     *testing.T
-	env   *testenv.Env
+	env   *testcluster.Env
 	ns    string
 	clock *clocktesting.FakeClock
 }
 
 func newHall(t *testing.T) *hall {
 	t.Helper()
-	h := &hall{t: t, env: testenv.Get(t), clock: clocktesting.NewFakeClock(time.Now())}
+	h := &hall{t: t, env: testcluster.InProcess(t), clock: clocktesting.NewFakeClock(time.Now())}
 	h.ns = h.env.Namespace(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	if err := h.env.Client.Create(t.Context(), node); client.IgnoreAlreadyExists(err) != nil {

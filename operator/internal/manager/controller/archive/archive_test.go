@@ -32,11 +32,9 @@ import (
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/store/s3"
 	"assay.dev/assay/operator/internal/testkit/builders"
-	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 	"assay.dev/assay/operator/internal/testkit/tests3"
 )
-
-func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
 // stage is an experiment with a trial that is complete, on a real API server, and a store on a real
 // S3 server.
@@ -57,7 +55,7 @@ func newStage(t *testing.T) *stage {
 
 func newStageWith(t *testing.T, o tests3.Options) *stage {
 	t.Helper()
-	env := testenv.Get(t)
+	env := testcluster.InProcess(t)
 	s := &stage{t: t, client: env.Client, server: tests3.Start(t, o), clock: clocktesting.NewFakeClock(time.Now())}
 	s.stores = s.server.Registry(t)
 	ns := env.Namespace(t)

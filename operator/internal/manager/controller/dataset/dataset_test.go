@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/manager/controller/dataset"
 	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
@@ -42,11 +43,16 @@ type stage struct {
 
 func newStage(t *testing.T, nodes int) *stage {
 	t.Helper()
-	env := testenv.Get(t)
+	return newStageIn(t, testcluster.InProcess(t), nodes)
+}
+
+// newStageIn has another API.
+func newStageIn(t *testing.T, env *testcluster.Env, nodes int) *stage {
+	t.Helper()
 	s := &stage{t: t, c: env.Client, ns: env.Namespace(t), clock: testclock.NewFakePassiveClock(time.Now().Truncate(time.Second)), told: events.NewFakeRecorder(100)}
 	for i := range nodes {
 		name := fmt.Sprintf("%s-node-%d", s.ns, i)
-		testenv.Node(t, s.c, name, s.ns)
+		testcluster.Node(t, s.c, name, s.ns)
 		s.nodes = append(s.nodes, name)
 	}
 	s.r = &dataset.Reconciler{Client: s.c, Reader: s.c, Clock: s.clock, Recorder: s.told, Environment: render.Environment{AgentImage: "agent:1"}, Keep: 24 * time.Hour}
@@ -163,11 +169,11 @@ const kept = `{"digest":"sha256:%s","bytes":1073741824,"files":17,"method":"Copy
 func (s *stage) over(job *batchv1.Job, message string) {
 	s.t.Helper()
 	began := s.clock.Now()
-	testenv.PodOf(s.t, s.c, job, corev1.PodStatus{
+	testcluster.PodOf(s.t, s.c, job, corev1.PodStatus{
 		InitContainerStatuses: []corev1.ContainerStatus{{Name: render.DatasetRecipeContainer, State: terminated(0, "", began, began.Add(90*time.Second))}},
 		ContainerStatuses:     []corev1.ContainerStatus{{Name: render.DatasetKeepContainer, State: terminated(0, message, began, began.Add(95*time.Second))}},
 	})
-	testenv.EndJob(s.t, s.c, job, batchv1.JobComplete, "", s.clock.Now())
+	testcluster.EndJob(s.t, s.c, job, batchv1.JobComplete, "", s.clock.Now())
 }
 
 func terminated(code int32, message string, began, ended time.Time) corev1.ContainerState {
@@ -238,10 +244,10 @@ func TestAFailedRecipeIsReported(t *testing.T) {
 	s.ask()
 	s.reconcile()
 	job := s.jobs("prepare")[s.nodes[0]]
-	testenv.PodOf(s.t, s.c, job, corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
+	testcluster.PodOf(s.t, s.c, job, corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
 		Name: render.DatasetRecipeContainer, State: terminated(3, "loading\nno space left\n", s.clock.Now(), s.clock.Now()),
 	}}})
-	testenv.EndJob(s.t, s.c, job, batchv1.JobFailed, "Job has reached the specified backoff limit", s.clock.Now())
+	testcluster.EndJob(s.t, s.c, job, batchv1.JobFailed, "Job has reached the specified backoff limit", s.clock.Now())
 	s.reconcile()
 	s.expect(metav1.ConditionFalse, v1alpha1.ReasonRecipeFailed, "Node "+s.nodes[0], "exit code 3", "loading\nno space left", "when this Dataset is deleted")
 	if a := s.ask(); !a.Failed || !strings.Contains(a.Message, "no space left") {
@@ -302,9 +308,9 @@ func TestWhyPreparationsFail(t *testing.T) {
 			s.reconcile()
 			job := s.jobs("prepare")[s.nodes[0]]
 			if tc.pod {
-				testenv.PodOf(s.t, s.c, job, tc.status)
+				testcluster.PodOf(s.t, s.c, job, tc.status)
 			}
-			testenv.EndJob(s.t, s.c, job, batchv1.JobFailed, tc.job, s.clock.Now())
+			testcluster.EndJob(s.t, s.c, job, batchv1.JobFailed, tc.job, s.clock.Now())
 			s.reconcile()
 			s.expect(metav1.ConditionFalse, tc.reason, tc.want...)
 		})
@@ -348,7 +354,8 @@ func TestWithoutAClaim(t *testing.T) {
 // A Dataset that is deleted takes its bytes along: what still prepares it is ended first, and each
 // node deletes them.
 func TestRemoval(t *testing.T) {
-	s := newStage(t, 2).claim()
+	// Where nothing collects garbage, Jobs that are deleted with their pods stay for a while.
+	s := newStageIn(t, &testenv.Get(t).Env, 2).claim()
 	s.ask()
 	s.reconcile()
 	s.over(s.jobs("prepare")[s.nodes[0]], fmt.Sprintf(kept, "aa"))
@@ -367,10 +374,10 @@ func TestRemoval(t *testing.T) {
 	if len(jobs) != 2 {
 		t.Fatalf("%d Jobs remove the bytes, want 2: a node that failed may have some, too", len(jobs))
 	}
-	testenv.EndJob(s.t, s.c, jobs[s.nodes[0]], batchv1.JobComplete, "", s.clock.Now())
+	testcluster.EndJob(s.t, s.c, jobs[s.nodes[0]], batchv1.JobComplete, "", s.clock.Now())
 	s.reconcile()
 	s.expect(metav1.ConditionFalse, v1alpha1.ReasonRemoving, s.nodes[1])
-	testenv.EndJob(s.t, s.c, jobs[s.nodes[1]], batchv1.JobFailed, "the node does not answer", s.clock.Now())
+	testcluster.EndJob(s.t, s.c, jobs[s.nodes[1]], batchv1.JobFailed, "the node does not answer", s.clock.Now())
 	s.reconcile()
 	if s.dataset() != nil {
 		t.Error("the Dataset is still there")
@@ -459,7 +466,7 @@ func TestNodesOfAComponent(t *testing.T) {
 
 // The recipe of a Dataset decides its name: it never changes.
 func TestRecipesAreImmutable(t *testing.T) {
-	s := newStage(t, 1)
+	s := newStageIn(t, &testenv.Get(t).Env, 1)
 	s.ask()
 	d := s.dataset()
 	d.Spec.Recipe.Image = "load:2"

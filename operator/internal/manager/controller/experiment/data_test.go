@@ -11,7 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/testkit/builders"
-	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
 const dataReady = v1alpha1.ExperimentDataReady
@@ -20,7 +20,7 @@ const dataReady = v1alpha1.ExperimentDataReady
 func withData(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
-	testenv.Node(t, s.c, "node-of-"+s.ns, s.ns)
+	testcluster.Node(t, s.c, "node-of-"+s.ns, s.ns)
 	s.create(builders.System("basil").Set(func(spec *v1alpha1.SystemSpec) {
 		spec.Datasets = []v1alpha1.DatasetSource{{
 			Name: "rows", OutputPath: "/made", MountPath: "/rows", Size: resource.MustParse("1Gi"),

@@ -11,7 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/testkit/builders"
-	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
 const imagesReady = v1alpha1.ExperimentImagesReady
@@ -21,7 +21,7 @@ func withImages(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
 	for _, name := range []string{"a", "b"} {
-		testenv.Node(t, s.c, name+"-of-"+s.ns, s.ns)
+		testcluster.Node(t, s.c, name+"-of-"+s.ns, s.ns)
 	}
 	s.create(builders.System("basil").Obj(), two().Set(func(e *v1alpha1.ExperimentSpec) {
 		e.Placement.Replicas, e.Placement.Clients, e.PrePull = s.ns, s.ns, &v1alpha1.PrePull{Timeout: "90s"}
@@ -60,13 +60,13 @@ func TestATrialWaitsForItsImages(t *testing.T) {
 	if seconds := jobs["a"].Spec.Template.Spec.ActiveDeadlineSeconds; seconds == nil || *seconds != 90 {
 		t.Errorf("a pod has %v seconds, want 90", seconds)
 	}
-	testenv.PodOf(t, s.c, jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+	testcluster.PodOf(t, s.c, jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "image-0", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: `Back-off pulling image "basil:1"`}},
 	}}})
-	testenv.EndJob(t, s.c, jobs["a"], batchv1.JobComplete, "", s.clock.Now())
+	testcluster.EndJob(t, s.c, jobs["a"], batchv1.JobComplete, "", s.clock.Now())
 	exp = s.settle()
 	s.expect(exp, complete, "False PullingImages", "1 of 2 nodes", "Missing on b-of-"+s.ns, "image-0: Back-off pulling image")
-	testenv.EndJob(t, s.c, jobs["b"], batchv1.JobComplete, "", s.clock.Now())
+	testcluster.EndJob(t, s.c, jobs["b"], batchv1.JobComplete, "", s.clock.Now())
 	exp = s.settle()
 	s.expect(exp, imagesReady, "True Pulled", "all 2 nodes")
 	s.expect(exp, complete, "False TrialsRunning")
@@ -91,8 +91,8 @@ func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 	s := withImages(t)
 	s.settle()
 	jobs := s.pulls()
-	testenv.EndJob(t, s.c, jobs["a"], batchv1.JobComplete, "", s.clock.Now())
-	pod := testenv.PodOf(t, s.c, jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+	testcluster.EndJob(t, s.c, jobs["a"], batchv1.JobComplete, "", s.clock.Now())
+	pod := testcluster.PodOf(t, s.c, jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "image-0", Image: "basil:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such host"}},
 	}}})
 	s.settle()
@@ -102,7 +102,7 @@ func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 	if err := s.c.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	testenv.EndJob(t, s.c, jobs["b"], batchv1.JobFailed, "Job has reached the specified backoff limit", s.clock.Now())
+	testcluster.EndJob(t, s.c, jobs["b"], batchv1.JobFailed, "Job has reached the specified backoff limit", s.clock.Now())
 	exp := s.settle()
 	s.expect(exp, complete, "True ImagesFailed", "Node b-of-"+s.ns, "longer than the specified deadline", "basil:1 cannot run: StartError exec format error", "a pod waited: image-0: no such host", "when Job "+jobs["b"].Name+" is deleted")
 	s.expect(exp, imagesReady, "False ImagesFailed")
@@ -114,7 +114,7 @@ func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(s.settle(), complete, "False PullingImages", "1 of 2 nodes")
-	testenv.EndJob(t, s.c, s.pulls()["b"], batchv1.JobComplete, "", s.clock.Now())
+	testcluster.EndJob(t, s.c, s.pulls()["b"], batchv1.JobComplete, "", s.clock.Now())
 	s.settle()
 	if n := len(s.trials()); n != 1 {
 		t.Errorf("%d trials, want 1", n)

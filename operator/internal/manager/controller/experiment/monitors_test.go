@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // The kind of the Prometheus operator, without the schema of its spec.
@@ -28,7 +29,7 @@ func (everywhere) HasPodMonitors() (bool, error) { return true, nil }
 // The PodMonitor that trials have made is there until the last of them is over, and another's
 // stays.
 func TestPodMonitorGoesWithTheLastTrial(t *testing.T) {
-	s := newStage(t)
+	s := newStageIn(t, &testenv.Get(t).Env)
 	if err := monitoringv1.AddToScheme(s.env.Scheme); err != nil {
 		t.Fatal(err)
 	}

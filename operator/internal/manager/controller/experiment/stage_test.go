@@ -25,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/experiment"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
@@ -36,7 +37,7 @@ var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: cl
 // controller, and calls Reconcile itself.
 type stage struct {
 	t        *testing.T
-	env      *testenv.Env
+	env      *testcluster.Env
 	c        client.Client
 	ns       string
 	clock    *testclock.FakePassiveClock
@@ -46,7 +47,12 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	env := testenv.Get(t)
+	return newStageIn(t, testcluster.InProcess(t))
+}
+
+// newStageIn has another API.
+func newStageIn(t *testing.T, env *testcluster.Env) *stage {
+	t.Helper()
 	s := &stage{t: t, env: env, c: env.Client, ns: env.Namespace(t), recorder: events.NewFakeRecorder(100),
 		clock: testclock.NewFakePassiveClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))}
 	s.use(env.Client)

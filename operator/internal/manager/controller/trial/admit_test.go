@@ -17,11 +17,11 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/engine"
-	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
 // ensureNode makes a node, unless it is there. No other pods run on it.
-func ensureNode(t *testing.T, env *testenv.Env, name, pool, cpu string) {
+func ensureNode(t *testing.T, env *testcluster.Env, name, pool, cpu string) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if pool != "" {
@@ -245,7 +245,7 @@ func TestAStricterNamespaceEndsTheTrial(t *testing.T) {
 	if err := p.env.Client.Get(t.Context(), types.NamespacedName{Name: p.ns}, ns); err != nil {
 		t.Fatal(err)
 	}
-	ns.Labels["pod-security.kubernetes.io/enforce"] = "baseline"
+	ns.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
 	if err := p.env.Client.Update(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}

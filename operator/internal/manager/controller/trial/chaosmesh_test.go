@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/chaos"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // chaosPlay is a trial with one fault of Chaos Mesh, on an API server that has its real kinds. The
@@ -56,8 +57,9 @@ func objectOf(kind, lasts, spec string, change ...func(*v1alpha1.ChaosMesh)) v1a
 
 func newChaosPlay(t *testing.T, f v1alpha1.Fault) *chaosPlay {
 	t.Helper()
-	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults = []v1alpha1.Fault{f} })
-	p.env.ChaosMesh(t)
+	server := testenv.Get(t)
+	server.ChaosMesh(t)
+	p := newPlayIn(t, &server.Env, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults = []v1alpha1.Fault{f} })
 	return &chaosPlay{play: p, kind: f.ChaosMesh.Kind, name: "trial-0-cm-1"}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/engine"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // Objects that could not be made were tried for ever, while the trial held its pools and only the
@@ -48,7 +49,7 @@ func TestWhatCannotBeMadeIsReportedAndHasADeadline(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlay(t, nil)
+			p := newPlayIn(t, &testenv.Get(t).Env, nil, nil) // which counts against quotas
 			obstacle := tc.obstacle(p)
 			p.settle(false)
 			c := p.condition(v1alpha1.TrialDeployed)

@@ -18,6 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/machines"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // resetAt is when the machine of replica 2 is reset.
@@ -32,7 +34,13 @@ type machinePlay struct {
 
 func newMachinePlay(t *testing.T) *machinePlay {
 	t.Helper()
-	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) {
+	return newMachinePlayIn(t, testcluster.InProcess(t))
+}
+
+// newMachinePlayIn plays before another API.
+func newMachinePlayIn(t *testing.T, env *testcluster.Env) *machinePlay {
+	t.Helper()
+	p := newPlayIn(t, env, nil, func(s *v1alpha1.ExperimentSpec) {
 		s.Faults[0].At = v1alpha1.Duration(resetAt.String())
 		s.Faults[0].NodeKill.Mode = v1alpha1.KillMachine
 	})
@@ -261,16 +269,6 @@ func TestMachinesThatAreNotReset(t *testing.T) {
 			})
 		}, []string{"the trial's client client runs"}},
 		"a manager that does not know where it is": {func(m *machinePlay) { m.r.Environment.Namespace = "" }, []string{"--namespace"}},
-		"a namespace that admits no such pods": {func(m *machinePlay) {
-			ns := &corev1.Namespace{}
-			if err := m.env.Client.Get(m.t.Context(), client.ObjectKey{Name: m.ns}, ns); err != nil {
-				m.t.Fatal(err)
-			}
-			ns.Labels["pod-security.kubernetes.io/enforce"] = "baseline"
-			if err := m.env.Client.Update(m.t.Context(), ns); err != nil {
-				m.t.Fatal(err)
-			}
-		}, []string{"refuses the pod", "PodSecurity", "hostPID"}},
 		"a pod that came while data was loaded": {func(m *machinePlay) {
 			m.machine()
 			m.stranger("late", nil)
@@ -279,19 +277,38 @@ func TestMachinesThatAreNotReset(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMachinePlay(t)
 			tc.happens(m)
-			m.settleAll()
-			m.settle(true)
-			c := m.condition(v1alpha1.TrialValid)
-			for _, want := range tc.want {
-				if c.Reason != v1alpha1.ReasonMachineRefused || !strings.Contains(c.Message, want) {
-					t.Errorf("Valid is %s: %s; want %s with %q", c.Reason, c.Message, v1alpha1.ReasonMachineRefused, want)
-				}
-			}
-			if m.trial().Status.ZeroUnixNanos != 0 {
-				t.Error("the run was released all the same")
-			}
+			m.wantRefused(tc.want...)
 		})
 	}
+}
+
+// wantRefused checks that the machine is not reset, and why.
+func (m *machinePlay) wantRefused(words ...string) {
+	m.t.Helper()
+	m.settleAll()
+	m.settle(true)
+	c := m.condition(v1alpha1.TrialValid)
+	for _, want := range words {
+		if c.Reason != v1alpha1.ReasonMachineRefused || !strings.Contains(c.Message, want) {
+			m.t.Errorf("Valid is %s: %s; want %s with %q", c.Reason, c.Message, v1alpha1.ReasonMachineRefused, want)
+		}
+	}
+	if m.trial().Status.ZeroUnixNanos != 0 {
+		m.t.Error("the run was released all the same")
+	}
+}
+
+func TestANamespaceThatAdmitsNoPodsThatReset(t *testing.T) {
+	m := newMachinePlayIn(t, &testenv.Get(t).Env)
+	ns := &corev1.Namespace{}
+	if err := m.env.Client.Get(t.Context(), client.ObjectKey{Name: m.ns}, ns); err != nil {
+		t.Fatal(err)
+	}
+	ns.Labels["pod-security.kubernetes.io/enforce"] = "baseline"
+	if err := m.env.Client.Update(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	m.wantRefused("refuses the pod", "PodSecurity", "hostPID")
 }
 
 func TestAMachineWhoseAgentDoesNotComeIsNotWaitedForForEver(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/experiment/monitoring"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // oracle plays the Prometheus of a cluster.
@@ -204,7 +205,7 @@ func TestReleaseWaitsUntilPodsAreScraped(t *testing.T) {
 }
 
 func TestPodMonitorIsTheExperiments(t *testing.T) {
-	p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Metrics = &v1alpha1.MetricsEndpoint{Port: 9102} })
+	p := newPlayIn(t, &testenv.Get(t).Env, func(s *v1alpha1.SystemSpec) { s.Replicas.Metrics = &v1alpha1.MetricsEndpoint{Port: 9102} }, nil)
 	if err := monitoringv1.AddToScheme(p.env.Scheme); err != nil {
 		t.Fatal(err)
 	}

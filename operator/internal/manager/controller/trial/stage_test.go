@@ -39,6 +39,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
@@ -151,11 +152,11 @@ func (a *agents) measure(pod string, d *protocol.Network) *protocol.NetworkRepor
 	return n
 }
 
-// play is one trial on a stage: a real API server, a fake clock, and agents that the test speaks
-// for.
+// play is one trial on a stage: an API, a fake clock, and agents that the test speaks for. The API
+// is in the process of the test, or a real server, where a test is about what only that has.
 type play struct {
 	t      *testing.T
-	env    *testenv.Env
+	env    *testcluster.Env
 	ns     string
 	clock  *clocktesting.FakeClock
 	agents *agents
@@ -181,7 +182,12 @@ func newPlay(t *testing.T, change func(*v1alpha1.SystemSpec)) *play {
 // newPlayOf also changes the experiment.
 func newPlayOf(t *testing.T, change func(*v1alpha1.SystemSpec), changeExperiment func(*v1alpha1.ExperimentSpec)) *play {
 	t.Helper()
-	env := testenv.Get(t)
+	return newPlayIn(t, testcluster.InProcess(t), change, changeExperiment)
+}
+
+// newPlayIn plays before another API.
+func newPlayIn(t *testing.T, env *testcluster.Env, change func(*v1alpha1.SystemSpec), changeExperiment func(*v1alpha1.ExperimentSpec)) *play {
+	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
 	p := &play{t: t, env: env, ns: env.Namespace(t), agents: newAgents(clock), clock: clock}
 	p.system = builders.System("echo").Count("2*f+1").Set(func(s *v1alpha1.SystemSpec) {

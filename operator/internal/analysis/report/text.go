@@ -21,9 +21,6 @@ type TextOptions struct {
 	Pictures bool
 }
 
-// pictureWidth of a strip in a line, in characters, where the terminal has room.
-const pictureWidth = 60
-
 // Text writes a report for a terminal.
 func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	if o.Width <= 0 {
@@ -72,18 +69,18 @@ func textVerdicts(b *strings.Builder, o TextOptions, p page) {
 		return
 	}
 	heading(b, "Verdicts")
-	indent, drawn := strings.Repeat(" ", verdictWidth+2), false
+	indent, drawn := strings.Repeat(" ", strip.WordWidth+2), false
 	if p.preliminary {
 		wrap(b, o.Width, "", preliminary)
 	}
 	for _, c := range p.verdicts {
-		fmt.Fprintf(b, "%s  %s\n", verdict(c.Verdict, o.Color), c.Name)
+		fmt.Fprintf(b, "%s  %s\n", strip.Word(c.Verdict, o.Color), c.Name)
 		for _, sentence := range []string{c.Statement, c.Distance, strip.Sentence(c)} {
 			wrap(b, o.Width, indent, sentence)
 		}
 		if o.Pictures {
-			for _, track := range strip.Tracks(c) {
-				fmt.Fprintf(b, "%s%s\n", indent, strip.Line(track, min(pictureWidth, o.Width-len(indent))))
+			for _, line := range strip.Lines(c, o.Width-len(indent)) {
+				fmt.Fprintf(b, "%s%s\n", indent, line)
 				drawn = true
 			}
 		}
@@ -148,22 +145,8 @@ func heading(b *strings.Builder, text string) { fmt.Fprintf(b, "\n%s\n\n", text)
 // legend says how to read the table of points.
 const legend = "mean over n valid trials (of all that ran, where some are excluded); of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval; p50, p99: the mean over trials of each trial's own percentile; ratio = measured / paper; failed: requests with an error, without an answer in time, or never sent"
 
-// verdictWidth is the length of the longest verdict.
-const verdictWidth = len("NotReproduced")
-
 // preliminary stands above the verdicts of an experiment that still runs.
 const preliminary = "Preliminary: the experiment still runs, and each verdict may change."
-
-// verdict pads a verdict and colours it. It is green where it supports the claim, red where it
-// refutes it, yellow where nothing is decided, and grey for one that was not evaluated.
-func verdict(v string, color bool) string {
-	padded := fmt.Sprintf("%-*s", verdictWidth, v)
-	if !color {
-		return padded
-	}
-	code := map[strip.State]string{strip.Supported: "32", strip.Refuted: "31", strip.Open: "33", strip.NotJudged: "90"}[strip.StateOf(v)]
-	return "\x1b[" + code + "m" + padded + "\x1b[0m"
-}
 
 // textTable writes a table with aligned columns, two spaces between them and none at the end of a
 // line.

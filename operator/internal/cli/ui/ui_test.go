@@ -23,6 +23,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/watch"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testkit/builders"
@@ -179,7 +180,7 @@ func TestVerdictsOfARunningExperiment(t *testing.T) {
 		picture bool
 	}{"as in the results": {v1alpha1.VerdictContradicted, true}, "newer than the results": {v1alpha1.VerdictConsistent, false}} {
 		e.Status.Claims[0].Verdict = tc.verdict
-		if got := claimsOf(&e, stored)[0]; (got.Measured != nil) != tc.picture || got.Verdict != string(tc.verdict) {
+		if got := watch.Claims(&e, stored)[0]; (got.Measured != nil) != tc.picture || got.Verdict != string(tc.verdict) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

@@ -257,7 +257,7 @@ func (s *Page) experiment(r *http.Request) (view, bool, error) {
 	p.add("running", "", "running", s.running(trials, now))
 	shown := s.curves.of(ctx, s.Cluster, &e)
 	looks := plan.UntilDecided(plan.ApplyProfile(e.Spec).Repetitions)
-	verdicts, err := strip.HTML(claimsOf(&e, shown.claims), meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete), looks, "claim")
+	verdicts, err := strip.HTML(watch.Claims(&e, shown.claims), meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete), looks, "claim")
 	if err != nil {
 		return view{}, false, fmt.Errorf("show the verdicts: %w", err)
 	}
@@ -267,21 +267,6 @@ func (s *Page) experiment(r *http.Request) (view, bool, error) {
 		p.add("trial-"+trials[i].Name, "trials", "trial", newTrialRow(&trials[i], now))
 	}
 	return p.view, true, p.err
-}
-
-// claimsOf are the claims of an experiment as its results have them; those of its status, which
-// have no numbers, where the results do not say the same yet.
-func claimsOf(e *v1alpha1.Experiment, stored []results.ClaimResult) []results.ClaimResult {
-	same := len(stored) == len(e.Status.Claims)
-	var all []results.ClaimResult
-	for i, c := range e.Status.Claims {
-		same = same && stored[i].Name == c.Name && stored[i].Verdict == string(c.Verdict)
-		all = append(all, results.ClaimResult{Name: c.Name, Verdict: string(c.Verdict), Message: c.Message})
-	}
-	if same {
-		return stored
-	}
-	return all
 }
 
 func logPath(t *v1alpha1.Trial) string { return "/trials/" + t.Namespace + "/" + t.Name + "/log" }

@@ -16,12 +16,15 @@ const (
 	repeatAfter = time.Minute
 )
 
-// display writes progress: on a terminal two lines that are redrawn, elsewhere a line for each
-// change, and for each minute without one.
+// display writes progress. On a terminal it redraws lines, with the current trial's throughput and
+// the verdicts so far where the terminal shows them. Elsewhere it writes a line for each change, and
+// for each minute without one.
 type display struct {
 	out      io.Writer
 	terminal bool
 	width    int
+	// color of verdicts, and characters beyond ASCII.
+	color, pictures bool
 
 	drawn int    // lines on the terminal that the next draw replaces
 	last  string // line written last, without the time that is left
@@ -81,13 +84,22 @@ func (d *display) draw(p progress) {
 		if p.live != "" {
 			line += ", " + p.live
 		}
+		if room := d.width - utf8.RuneCountInString(line) - 2; p.spark != "" && room > utf8.RuneCountInString(p.spark) {
+			line += "  " + p.spark
+		}
 		lines = append(lines, line)
 	}
 	if p.refused != "" {
 		lines = append(lines, p.refused)
 	}
+	for i, l := range lines {
+		lines[i] = cut(l, d.width)
+	}
+	if d.pictures && d.width > 0 {
+		lines = append(lines, verdictRows(p.claims, p.state == "complete", d.color, d.width)...)
+	}
 	for _, l := range lines {
-		fmt.Fprintln(d.out, cut(l, d.width))
+		fmt.Fprintln(d.out, l)
 	}
 	d.drawn = len(lines)
 }

@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // progress is what is shown of one look.
@@ -23,6 +24,10 @@ type progress struct {
 	trial   string        // the current trial, its point and phase; empty: none
 	live    string        // what only a terminal shows: seconds and throughput
 	refused string
+
+	// A terminal alone draws the current trial's throughput and the claims.
+	spark  string
+	claims []results.ClaimResult
 }
 
 // newProgress reads off a look what there is to show.
@@ -44,11 +49,7 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 			p.state, p.refused = "waiting", c.Reason+": "+c.Message
 		}
 	}
-	i := slices.IndexFunc(trials, func(t v1alpha1.Trial) bool {
-		return plan.Outcome(&t) == v1alpha1.ReasonInProgress && t.DeletionTimestamp == nil
-	})
-	if i >= 0 && p.state != "complete" {
-		t := &trials[i]
+	if t := running(trials); t != nil && p.state != "complete" {
 		phase, detail := phaseOf(t, now)
 		p.trial = fmt.Sprintf("trial %s: %s, repetition %d%s: %s", t.Name, point(t), t.Spec.Repetition, attempt(t), phase)
 		p.live = detail
@@ -57,6 +58,17 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 		p.left = remaining(p.counts, trials, now)
 	}
 	return p
+}
+
+// running is the first trial that is not over; nil: there is none.
+func running(trials []v1alpha1.Trial) *v1alpha1.Trial {
+	i := slices.IndexFunc(trials, func(t v1alpha1.Trial) bool {
+		return plan.Outcome(&t) == v1alpha1.ReasonInProgress && t.DeletionTimestamp == nil
+	})
+	if i < 0 {
+		return nil
+	}
+	return &trials[i]
 }
 
 // Left is about how long an experiment still takes; 0: it does not run, or it is not known.
@@ -149,15 +161,24 @@ func windowOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 
 // throughput of the running clients, as the controller notes it on the Trial now and then.
 func throughput(t *v1alpha1.Trial) string {
+	rate, known := rateOf(t)
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf("%.0f tx/s", rate)
+}
+
+// rateOf the running clients, in transactions a second.
+func rateOf(t *v1alpha1.Trial) (rate float64, known bool) {
 	var noted struct {
 		Committed int64   `json:"committed"`
 		PerSecond float64 `json:"perSecond"`
 	}
 	text, ok := t.Annotations[v1alpha1.AnnotationProgress]
 	if !ok || json.Unmarshal([]byte(text), &noted) != nil {
-		return ""
+		return 0, false
 	}
-	return fmt.Sprintf("%.0f tx/s", noted.PerSecond)
+	return noted.PerSecond, true
 }
 
 // overhead of a trial beside its schedule until one is done, as plan assumes: pods, readiness,

@@ -47,7 +47,7 @@ func Command(s *session.Session) *cobra.Command {
 		Short: "Show how far an experiment is, until it is over",
 		Long: "Show how far an experiment is, until it is over: trials, the current one's phase and throughput, and when it may end.\n" +
 			"If a result store lacks something 30 s after the end, watch says so and ends.\n" +
-			"On a terminal watch redraws its lines. Elsewhere it prints a line for each change and each minute, with the time that is left. It names each trial that becomes invalid or fails, with the reason.\n\n" +
+			"On a terminal watch redraws its lines, and one that shows more than ASCII has the trial's throughput as a row of bars and the verdicts so far as the report draws them. Elsewhere it prints a line for each change and each minute, with the time that is left. It names each trial that becomes invalid or fails, with the reason.\n\n" +
 			session.ExitHelp() + "\n\nThe exit code is 0 whatever the verdicts are; wait has an exit code for each of them.",
 		Example:           "  kubectl assay watch failure-fp",
 		Args:              cobra.ExactArgs(1),
@@ -71,7 +71,7 @@ func Command(s *session.Session) *cobra.Command {
 // Verdicts and report come from the cluster alone, and a store may be down for days.
 func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) (*v1alpha1.Experiment, error) {
 	start := s.Now()
-	display := &display{out: s.Out, terminal: s.Terminal, width: s.Width}
+	display := &display{out: s.Out, terminal: s.Terminal, width: s.Width, color: s.Color, pictures: s.Pictures}
 	w := &watcher{cluster: cluster, name: o.Name}
 	for {
 		now := s.Now()
@@ -81,7 +81,11 @@ func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o O
 			for _, line := range w.unusable(seen.trials) {
 				display.notice(line)
 			}
-			display.show(newProgress(seen.experiment, seen.trials, now), now)
+			p := newProgress(seen.experiment, seen.trials, now)
+			if s.Pictures {
+				w.drawn.into(ctx, &p, cluster, seen, now)
+			}
+			display.show(p, now)
 		case w.isFinal(err):
 			return nil, err
 		default:
@@ -111,6 +115,7 @@ type watcher struct {
 	cluster session.Cluster
 	name    string
 
+	drawn         pictures
 	told          map[string]bool // trials that are not valid and have been named; nil before the first look
 	refusedSince  time.Time
 	completeSince time.Time

@@ -51,3 +51,23 @@ func TestLineOfAllShapes(t *testing.T) {
 		}
 	}
 }
+
+// A sparkline has a bar for each value over 0, and for neighbours together where there is no room.
+func TestSpark(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values []float64
+		width  int
+		want   string
+	}{
+		"rising":            {[]float64{0, 1, 2, 3, 4, 5, 6, 7}, 20, "▁▂▃▄▅▆▇█"},
+		"nothing but 0":     {[]float64{0, 0, 0}, 20, "▁▁▁"},
+		"more than room":    {[]float64{1, 3, 4, 4, 0, 2, 8, 8}, 4, "▃▅▂█"},
+		"not a whole share": {[]float64{7, 7, 7, 7, 7}, 3, "███"},
+		"no value":          {nil, 20, ""},
+		"no room":           {[]float64{1}, 0, ""},
+	} {
+		if got := strip.Spark(tc.values, tc.width); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

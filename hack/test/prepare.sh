@@ -54,7 +54,7 @@ unit)
 images | node-image | fuzz | release) ;;
 cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-rootfs >&2 ;;
 chart)
-	tools helm kubectl
+	tools helm
 	run prometheus/fetch
 	;;
 api)

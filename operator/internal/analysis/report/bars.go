@@ -217,7 +217,7 @@ func (p barPlot) svg(id string) string {
 			fmt.Fprintf(b, `<text x="4" y="%.1f">%s</text>`+"\n", y+barGroupRow-6, html.EscapeString(shortLegend(group)))
 			y += barGroupRow
 		}
-		one.draw(b, frame, y, p.withN)
+		one.draw(b, frame, y, p)
 		y += one.row()
 	}
 	p.drawOne(b, frame)
@@ -333,20 +333,20 @@ func partClass(i int) string {
 	return "part"
 }
 
-func (b bar) draw(out *strings.Builder, frame panel, y float64, withN bool) {
+func (b bar) draw(out *strings.Builder, frame panel, y float64, p barPlot) {
 	middle := y + barRow/2
 	fmt.Fprintf(out, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, frame.left-8, middle+4, html.EscapeString(cutName(b.name)))
 	right := plotWidth - 4
-	if withN {
+	if p.withN {
 		fmt.Fprintf(out, `<text x="%.1f" y="%.1f" text-anchor="end">n=%d</text>`, right, middle+4, b.n)
 		right -= barNWidth
 	}
-	fmt.Fprintf(out, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", right, middle+4, rounded(b.mean))
+	fmt.Fprintf(out, `<text x="%.1f" y="%.1f" text-anchor="end"%s>%s</text>`+"\n", right, middle+4, data("says", p.tells(b)), rounded(b.mean))
 	if len(b.parts) > 0 {
-		b.drawParts(out, frame, y)
+		b.drawParts(out, frame, y, p.parts)
 		return
 	}
-	fmt.Fprintf(out, `<g class="c%d">`, b.style)
+	fmt.Fprintf(out, `<g class="c%d"%s>`, b.style, data("says", p.tells(b)))
 	if !frame.logX {
 		fmt.Fprintf(out, `<path class="band" d="M%.1f,%.1fH%.1fv%.1fH%.1fZ"/>`, frame.left, y+4, frame.x(b.mean.y), barRow-8, frame.left)
 	}
@@ -378,7 +378,7 @@ const (
 )
 
 // drawParts draws a stacked bar, with the interval of its total in the ink: it belongs to no part.
-func (b bar) drawParts(out *strings.Builder, frame panel, y float64) {
+func (b bar) drawParts(out *strings.Builder, frame panel, y float64, names []string) {
 	stack := func(parts []float64, class func(int) string, top, height float64) {
 		from := 0.0
 		for i, v := range parts {
@@ -387,8 +387,8 @@ func (b bar) drawParts(out *strings.Builder, frame panel, y float64) {
 			if right-left < leastPart || class(i) == "ghost" && right-left < leastGhost {
 				continue
 			}
-			fmt.Fprintf(out, `<g class="c%d"><path class="%s" d="M%.1f,%.1fH%.1fv%.1fH%.1fZ"><title>%s</title></path></g>`,
-				i, class(i), left, top, right, height, left, html.EscapeString(tick3(v)))
+			fmt.Fprintf(out, `<g class="c%d"><path class="%s" d="M%.1f,%.1fH%.1fv%.1fH%.1fZ"%s><title>%s</title></path></g>`,
+				i, class(i), left, top, right, height, left, data("says", names[i]+": "+tick3(v)), html.EscapeString(tick3(v)))
 			if i < len(parts)-1 && right-left >= leastGap {
 				fmt.Fprintf(out, `<path class="gap" d="M%.1f,%.1fv%.1f"/>`, right, top, height)
 			}
@@ -410,6 +410,21 @@ func (b bar) drawParts(out *strings.Builder, frame panel, y float64) {
 		fmt.Fprintf(out, `<path class="trial" transform="translate(%.1f,%.1f)" d="%s"/>`, frame.x(t[1]), middle+5, trialDot)
 	}
 	out.WriteString("\n")
+}
+
+// tells is a bar with all that is known of it, for who points at it.
+func (p barPlot) tells(b bar) string {
+	lines := []string{strings.TrimPrefix(b.group+", "+b.name, ", "), p.xLabel + ": " + rounded(b.mean)}
+	if b.mean.intervalsToo {
+		lines[1] += ", 95% interval " + boundText(b.mean.yLow) + " to " + boundText(b.mean.yHigh)
+	}
+	if b.hasPaper {
+		lines = append(lines, "paper: "+paperText(b.paper))
+	}
+	if n := len(b.mean.trials); n > 0 {
+		lines = append(lines, count(n, "trial"))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // describe puts the bars into words.

@@ -71,17 +71,18 @@ func cdfPlot(points []results.PointLatency, axes []results.Axis, id, title strin
 	if greatest == 0 {
 		least, greatest = 0.1, 1
 	}
-	p := panel{left: frameLeft, top: frameTop, width: frameWidth, height: frameHeight, xMin: niceBelow(least), xMax: niceAbove(greatest), yMax: 1, logX: true}
+	p := panel{left: frameLeft, top: frameTop, width: frameWidth, height: frameHeight, xMin: niceBelow(least), xMax: niceAbove(greatest), yMax: 1, logX: true, xLabel: "latency (ms)"}
 	b := &strings.Builder{}
 	openSVG(b, id, plotHeight+float64(len(points))*legendLine, title+": share of transactions over latency in ms", strings.Join(says, " "))
 	p.grid(b, "share of transactions", true)
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">latency (ms), logarithmic</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14)
 	for i, l := range points {
-		fmt.Fprintf(b, `<g class="c%d"><path class="line" d="%s"%s/>`+"\n", i,
-			pathOf(len(l.Millis), func(int) bool { return true }, func(k int) (x, y float64) { return p.x(l.Millis[k]), p.y(l.Percentiles[k] / 100) }), dashOf(dashes[i]))
+		fmt.Fprintf(b, `<g class="c%d"><path class="line" d="%s"%s%s/>`+"\n", i,
+			pathOf(len(l.Millis), func(int) bool { return true }, func(k int) (x, y float64) { return p.x(l.Millis[k]), p.y(l.Percentiles[k] / 100) }), dashOf(dashes[i]), data("name", cmp.Or(at(axes, l.Coordinates), "all")))
 		for _, q := range []float64{50, 90, 99} {
 			if k := slices.Index(l.Percentiles, q); k >= 0 {
-				dot(b, i, false, p.x(l.Millis[k]), p.y(q/100), html.EscapeString(fmt.Sprintf("p%g: %s ms", q, short(l.Millis[k]))))
+				text := fmt.Sprintf("p%g: %s ms", q, short(l.Millis[k]))
+				dotSaying(b, i, false, p.x(l.Millis[k]), p.y(q/100), html.EscapeString(text), cmp.Or(at(axes, l.Coordinates), "all")+"\n"+text)
 			}
 		}
 		y := plotHeight + float64(i)*legendLine

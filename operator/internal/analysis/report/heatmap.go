@@ -64,7 +64,7 @@ func heatmap(s results.PointSeries, id, name string) string {
 	for _, v := range p.xTicks() {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, p.x(v), bottom+18, tick(v))
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">time from the start of the window (s)</text>`+"\n", frameLeft+frameWidth/2, bottom+36)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, bottom+36, timeLabel)
 	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">trial</text>`+"\n", p.top+p.height/2)
 	heatLegend(b, bottom+50, low, high)
 	b.WriteString("</svg>\n")

@@ -33,7 +33,10 @@ func newHistoryPlot(h History, m HistoryMetric) historyPlot {
 			p.least, p.most = min(p.least, max(*v.Low, p.least-span/2)), max(p.most, min(*v.High, p.most+span/2))
 		}
 	}
-	room := max((p.most-p.least)*0.06, math.Abs(p.most)*1e-3, 1e-9)
+	room := max((p.most-p.least)*0.06, math.Abs(p.most)*1e-3)
+	if room == 0 { // all runs have 0
+		room = 1
+	}
 	p.least, p.most = p.least-room, p.most+room
 	return p
 }
@@ -128,10 +131,12 @@ var historyPage = template.Must(template.Must(htmlPage.Clone()).New("history").P
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+` + pagePolicy() + `
 <title>Benchmarks over time</title>
 <style>` + pageStyle + `</style>
 </head>
 <body>
+<main>
 <h1>Benchmarks over time</h1>
 <p>{{.Lead}}</p>
 {{range .Notes}}<p>{{.}}</p>
@@ -146,6 +151,8 @@ var historyPage = template.Must(template.Must(htmlPage.Clone()).New("history").P
 {{end}}{{with .More}}<p>{{.}}</p>
 {{end}}<h2>Runs</h2>
 {{template "table" .Runs}}
+</main>
+{{script}}
 </body>
 </html>
 `))

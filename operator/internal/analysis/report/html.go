@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// HTML writes a report as one page that needs nothing else: no script, no font, no picture from
-// elsewhere.
+// HTML writes a report as one page that needs nothing else: no font, no picture, no script from
+// elsewhere. Its own script (pageScript) may be switched off: all numbers are in the page.
 func HTML(w io.Writer, e results.Experiment) error {
 	p := newPage(e)
 	view := htmlView{
@@ -242,11 +242,12 @@ func htmlTableOf(t table) htmlTable {
 	return h
 }
 
-var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
+var htmlPage = template.Must(template.New("report").Funcs(template.FuncMap{"script": scriptElement}).Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+` + pagePolicy() + `
 <title>{{.Title}}</title>
 <style>
 ` + pageStyle + `</style>
@@ -266,6 +267,7 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 </header>
 <main>
 {{.Body}}</main>
+{{script}}
 </body>
 </html>
 {{define "body"}}

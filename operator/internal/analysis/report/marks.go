@@ -36,11 +36,16 @@ var dashes = [manyCurves]string{"", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1
 
 // dot draws a dot of a curve, with what it says when pointed at. The paper's are hollow.
 func dot(b *strings.Builder, style int, paper bool, x, y float64, says string) {
+	dotSaying(b, style, paper, x, y, says, "")
+}
+
+// dotSaying draws a dot that says more on a page with its script.
+func dotSaying(b *strings.Builder, style int, paper bool, x, y float64, says, more string) {
 	class := "dot"
 	if paper {
 		class = "dot hollow"
 	}
-	fmt.Fprintf(b, `<path class="%s" transform="translate(%.1f,%.1f)" d="%s">`, class, x, y, shapes[style%manyCurves])
+	fmt.Fprintf(b, `<path class="%s" transform="translate(%.1f,%.1f)" d="%s"%s>`, class, x, y, shapes[style%manyCurves], data("says", more))
 	if says != "" {
 		fmt.Fprintf(b, "<title>%s</title>", says)
 	}

@@ -64,8 +64,8 @@ const (
 func timePlot(s results.PointSeries, id, name string) string {
 	width := float64(s.IntervalMillis)
 	from, to := float64(s.FirstMillis), float64(s.FirstMillis)+width*float64(len(s.Throughput))
-	upper := panel{left: frameLeft, top: timeTop, width: frameWidth, height: timeThroughput, xMin: from / 1000, xMax: to / 1000, yMax: roundUp(slices.Max(s.ThroughputMax))}
-	lower := panel{left: frameLeft, top: timeTop + timeThroughput + timeGap, width: frameWidth, height: timeLatency, xMin: upper.xMin, xMax: upper.xMax, yMax: roundUp(slices.Max(s.Latency))}
+	upper := panel{left: frameLeft, top: timeTop, width: frameWidth, height: timeThroughput, xMin: from / 1000, xMax: to / 1000, yMax: roundUp(slices.Max(s.ThroughputMax)), xLabel: timeLabel}
+	lower := panel{left: frameLeft, top: timeTop + timeThroughput + timeGap, width: frameWidth, height: timeLatency, xMin: upper.xMin, xMax: upper.xMax, yMax: roundUp(slices.Max(s.Latency)), xLabel: timeLabel}
 	bottom := lower.top + lower.height
 	named := min(len(s.Marks), mostNamedMarks)
 	lines := named
@@ -83,7 +83,7 @@ func timePlot(s results.PointSeries, id, name string) string {
 	}
 	upper.grid(b, "throughput (tx/s)", false)
 	lower.grid(b, "mean latency (ms)", true)
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">time from the start of the window (s)</text>`+"\n", frameLeft+frameWidth/2, bottom+36)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, bottom+36, timeLabel)
 	middle := func(i int) float64 { return (from + width*(float64(i)+0.5)) / 1000 }
 	b.WriteString(`<g class="c0">` + "\n")
 	if s.Trials > 1 {

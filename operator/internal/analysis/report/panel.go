@@ -12,6 +12,7 @@ type panel struct {
 	left, top, width, height float64
 	xMin, xMax, yMax         float64 // y starts at 0
 	logX                     bool
+	xLabel                   string // for the page's script
 }
 
 func (p panel) x(v float64) float64 {
@@ -40,7 +41,7 @@ func (p panel) grid(b *strings.Builder, yLabel string, lowest bool) {
 			fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", p.x(v), p.top+p.height+18, tick(v))
 		}
 	}
-	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", p.top+p.height/2, html.EscapeString(yLabel))
+	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle"%s>%s</text>`+"\n", p.top+p.height/2, frameData(p, 0, false, p.xLabel, yLabel), html.EscapeString(yLabel))
 }
 
 func (p panel) xTicks() []float64 {

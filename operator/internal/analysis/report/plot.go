@@ -23,7 +23,9 @@ import (
 // with five.
 type plot struct {
 	title, xLabel, yLabel string
-	curves                []curve
+	// axis of the experiment that points have a value of, where xLabel is another.
+	axis   string
+	curves []curve
 	// one is what lies at y = 1: the baseline of ratios. Empty: the numbers are no ratios.
 	one string
 	// metrics that are drawn, of package stats.
@@ -96,7 +98,7 @@ func plotsOf(e results.Experiment, axis string, variants []variant, which string
 		{title: "Mean latency" + which, xLabel: axis, yLabel: "mean latency (ms)", metrics: []string{stats.MeanLatency}, curves: overAxis(e, axis, variants, stats.MeanLatency)},
 	}
 	if isLoad(e, axis) {
-		all = append(all, plot{title: against3 + which, xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", metrics: []string{stats.Throughput, stats.MeanLatency},
+		all = append(all, plot{title: against3 + which, xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", axis: axis, metrics: []string{stats.Throughput, stats.MeanLatency},
 			curves: markKnees(against(e, axis, variants))})
 	}
 	var drawn []plot
@@ -111,9 +113,7 @@ func plotsOf(e results.Experiment, axis string, variants []variant, which string
 // besideOrApart draws the paper's curves in a plot of their own where they are of another order
 // than the measured ones, as bars are.
 func (p plot) besideOrApart() []plot {
-	own, theirs := p, p
-	own.curves = measuredCurves(p.curves)
-	theirs.curves = slices.DeleteFunc(slices.Clone(p.curves), func(c curve) bool { return !c.paper })
+	own, theirs := p.split()
 	common := placesOf(own.curves)
 	maps.DeleteFunc(common, func(place string, _ bool) bool { return !placesOf(theirs.curves)[place] })
 	x, y := greatestOf(own.curves, common)
@@ -126,7 +126,26 @@ func (p plot) besideOrApart() []plot {
 	if found {
 		theirs.title += " (" + which
 	}
-	return []plot{own.scaled(), theirs.scaled()}
+	return []plot{own, theirs}
+}
+
+// split gives the measured curves and the source's, each with the ends of axes that it would have
+// alone. Axes are of the same kind: a logarithmic one beside a linear one shows another shape of the
+// same curve, and a measurement of few points rarely spans two decades.
+func (p plot) split() (own, theirs plot) {
+	own, theirs = p, p
+	own.curves = measuredCurves(p.curves)
+	theirs.curves = slices.DeleteFunc(slices.Clone(p.curves), func(c curve) bool { return !c.paper })
+	own, theirs = own.scaled(), theirs.scaled()
+	if len(own.curves) == 0 || len(theirs.curves) == 0 {
+		return own, theirs
+	}
+	ownX, ownY := own.values()
+	theirX, theirY := theirs.values()
+	logX := (own.logX || theirs.logX) && slices.Min(ownX) > 0 && slices.Min(theirX) > 0
+	logY := (own.logY || theirs.logY) && slices.Min(ownY) > 0 && slices.Min(theirY) > 0
+	own.logX, theirs.logX, own.logY, theirs.logY = logX, logX, logY, logY
+	return own, theirs
 }
 
 // place of a point on the axis of the experiment.
@@ -176,7 +195,13 @@ func wide(values []float64) bool {
 
 // scaled chooses the axes by all means and trials.
 func (p plot) scaled() plot {
-	var xs, ys []float64
+	xs, ys := p.values()
+	p.logX, p.logY = wide(xs), wide(ys)
+	return p
+}
+
+// values are all means and trials, on both axes.
+func (p plot) values() (xs, ys []float64) {
 	for _, c := range p.curves {
 		for _, pt := range c.points {
 			xs, ys = append(xs, pt.x), append(ys, pt.y)
@@ -185,8 +210,7 @@ func (p plot) scaled() plot {
 			}
 		}
 	}
-	p.logX, p.logY = wide(xs), wide(ys)
-	return p
+	return xs, ys
 }
 
 // numericAxis is the axis that the paper's series run along, else the first whose values are
@@ -452,7 +476,7 @@ func (p plot) svg(id string) string {
 		fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,%.1fh%.1f"/>`+"\n", frameLeft, s.y(1), frameWidth)
 	}
 	for _, c := range p.curves {
-		c.draw(b, s)
+		c.draw(b, s, p)
 	}
 	for i, entry := range legend {
 		x, y := frameLeft+float64(i%columns)*legendColumn-20, plotHeight+float64(i/columns)*legendLine
@@ -551,7 +575,9 @@ func (p plot) frame(b *strings.Builder, s scale) {
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14, html.EscapeString(axisText(p.xLabel, s.logX)))
 	middle := frameTop + frameHeight/2
-	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", middle, html.EscapeString(axisText(p.yLabel, s.logY)))
+	frame := panel{left: frameLeft, top: frameTop, width: frameWidth, height: frameHeight, xMin: s.xMin, xMax: s.xMax, yMax: s.yMax, logX: s.logX}
+	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle"%s>%s</text>`+"\n", middle,
+		frameData(frame, s.yMin, s.logY, p.xLabel, p.yLabel), html.EscapeString(axisText(p.yLabel, s.logY)))
 }
 
 // letterWidth is how wide a letter of a plot is, about.
@@ -581,7 +607,9 @@ func penFor(i int) rune {
 	return 'L'
 }
 
-func tick(v float64) string { return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) }
+func tick(v float64) string {
+	return strconv.FormatFloat(math.Round(v*1e6)/1e6+0, 'f', -1, 64) // + 0 makes 0 of -0
+}
 
 func dash(paper bool) string {
 	if paper {
@@ -590,7 +618,7 @@ func dash(paper bool) string {
 	return ""
 }
 
-func (c curve) draw(b *strings.Builder, s scale) {
+func (c curve) draw(b *strings.Builder, s scale, in plot) {
 	fmt.Fprintf(b, `<g class="c%d">`+"\n", c.style)
 	if c.band {
 		c.drawBand(b, s)
@@ -600,7 +628,7 @@ func (c curve) draw(b *strings.Builder, s scale) {
 		fmt.Fprintf(&path, "%c%.1f,%.1f", penFor(i), s.x(p.x), s.y(p.y))
 	}
 	if len(c.points) > 1 {
-		fmt.Fprintf(b, `<path class="line" d="%s"%s/>`+"\n", path.String(), dash(c.paper))
+		fmt.Fprintf(b, `<path class="line" d="%s"%s%s/>`+"\n", path.String(), dash(c.paper), data("name", c.legend()))
 	}
 	for _, p := range c.points {
 		if p.intervalsToo && !c.band { // drawBand has those of the others
@@ -612,9 +640,30 @@ func (c curve) draw(b *strings.Builder, s scale) {
 		if p.knee {
 			fmt.Fprintf(b, `<path class="line thin" transform="translate(%.1f,%.1f)" d="%s"/>`, s.x(p.x), s.y(p.y), kneeRing)
 		}
-		dot(b, c.style, c.paper, s.x(p.x), s.y(p.y), html.EscapeString(fmt.Sprintf("%s: %s, %s", c.name, tick(p.x), rounded(p))))
+		dotSaying(b, c.style, c.paper, s.x(p.x), s.y(p.y), html.EscapeString(fmt.Sprintf("%s: %s, %s", c.name, tick(p.x), rounded(p))), c.tells(p, in))
 	}
 	b.WriteString("</g>\n")
+}
+
+// tells is a point with all that is known of it, for who points at it.
+func (c curve) tells(p plotPoint, in plot) string {
+	x := tick(p.x)
+	if p.at != "" { // measured, too
+		x = tick3(p.x)
+	}
+	lines := []string{c.legend()}
+	if p.at != "" && in.axis != "" {
+		lines = append(lines, in.axis+": "+p.at)
+	}
+	value := in.yLabel + ": " + rounded(p)
+	if p.intervalsToo {
+		value += ", 95% interval " + boundText(p.yLow) + " to " + boundText(p.yHigh)
+	}
+	lines = append(lines, in.xLabel+": "+x, value)
+	if n := len(p.trials); n > 0 {
+		lines = append(lines, count(n, "trial"))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // leastBand is how many points a band takes: between two or three it would claim to know what lies

@@ -256,6 +256,7 @@ var poolPage = template.Must(template.Must(htmlPage.Clone()).New("pool").Parse(`
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+` + pagePolicy() + `
 <title>Several sites together</title>
 <style>` + pageStyle + `</style>
 </head>

@@ -153,7 +153,7 @@ func (p searchPlot) svg(id string) string {
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frame.x(v), frameTop, frameHeight, frame.x(v), frameTop+frameHeight+18, tick(v))
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14, html.EscapeString(axisText(p.axis, frame.logX)))
-	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", frameTop+frameHeight/2, probabilityLabel)
+	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle"%s>%s</text>`+"\n", frameTop+frameHeight/2, p.data(frame), probabilityLabel)
 	row := searchMargin * frameHeight / (1 + 2*searchMargin) / float64(len(p.curves)+1)
 	for i, c := range p.curves {
 		c.draw(b, frame, y, row*float64(i+1))
@@ -166,11 +166,17 @@ func (p searchPlot) svg(id string) string {
 	return b.String()
 }
 
+// data of the frame: the probability has a margin above 1 and below 0.
+func (p searchPlot) data(frame panel) string {
+	frame.yMax = 1 + searchMargin
+	return frameData(frame, -searchMargin, false, p.axis, probabilityLabel)
+}
+
 func (c searchCurve) legend() string { return c.name + ": " + capacityText(c.capacity) }
 
 // draw the curve, the interval, and the trials so far above 1 and below 0.
 func (c searchCurve) draw(b *strings.Builder, frame panel, y func(float64) float64, away float64) {
-	fmt.Fprintf(b, `<g class="c%d"><path class="line" d="%s"/>`+"\n", c.style,
+	fmt.Fprintf(b, `<g class="c%d"><path class="line"%s d="%s"/>`+"\n", c.style, data("name", c.name),
 		pathOf(len(c.loads), func(int) bool { return true }, func(i int) (float64, float64) { return frame.x(c.loads[i]), y(c.chances[i]) }))
 	for _, t := range c.trials {
 		at := y(0) + away

@@ -68,6 +68,9 @@ func (w *standaloneWriter) start(t xml.StartElement) error {
 	var classes []string
 	var viewBox string
 	for _, a := range t.Attr {
+		if isData(a.Name.Local) {
+			continue
+		}
 		switch a.Name.Local {
 		case "class":
 			classes = strings.Fields(a.Value)

@@ -52,6 +52,11 @@ svg .mark { fill: none; stroke: var(--mark); stroke-width: 1.5; } svg .ends { st
 svg .heat { fill: var(--c0); }
 svg .spread { fill: var(--mark); fill-opacity: 0.15; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); } .c4 { color: var(--c4); } .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); }
+.live { position: relative; } .live svg:focus-visible, .tools button:focus-visible { outline: 2px solid var(--good); outline-offset: 2px; } .zoomed { cursor: grab; touch-action: none; }
+.tools { position: absolute; top: 0; right: 0; opacity: 0; } .live:hover .tools, .tools:focus-within, .enlarged .tools { opacity: 1; } .tools button { font: inherit; line-height: 1.2; min-width: 2em; margin-left: 0.2em; color: var(--ink); background: var(--paper); border: 1px solid var(--soft); cursor: pointer; }
+.readout { position: absolute; left: 0; top: 0; z-index: 2; max-width: 24em; padding: 0.2em 0.5em; font-size: 0.87em; white-space: pre-line; pointer-events: none; color: var(--ink); background: var(--paper); border: 1px solid var(--soft); } .readout:empty { padding: 0; border: 0; }
+.enlarged { width: min(94vw, 135vh); max-width: none; max-height: 96vh; padding: 2.2em 1em 1em; color: var(--ink); background: var(--paper); border: 1px solid var(--soft); } .enlarged .tools { top: 0.5em; right: 1em; } .enlarged svg { max-height: calc(96vh - 5em); }
+@media (max-width: 820px) { .live .tools { display: none; } } @media print { .tools, .readout, .enlarged { display: none; } }
 dt { float: left; clear: left; width: 9em; color: var(--soft); } dd { margin-left: 9.5em; overflow-wrap: anywhere; }
 ` + strip.Style
 

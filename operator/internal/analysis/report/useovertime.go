@@ -79,8 +79,8 @@ func usePlot(s results.PointSeries, id, name string) string {
 	if cores <= 0 {
 		return ""
 	}
-	upper := panel{left: frameLeft, top: timeTop, width: frameWidth, height: timeThroughput, xMin: xMin, xMax: xMax, yMax: roundUp(cores)}
-	lower := panel{left: frameLeft, top: timeTop + timeThroughput + timeGap, width: frameWidth, height: timeLatency, xMin: xMin, xMax: xMax, yMax: roundUp(sent)}
+	upper := panel{left: frameLeft, top: timeTop, width: frameWidth, height: timeThroughput, xMin: xMin, xMax: xMax, yMax: roundUp(cores), xLabel: timeLabel}
+	lower := panel{left: frameLeft, top: timeTop + timeThroughput + timeGap, width: frameWidth, height: timeLatency, xMin: xMin, xMax: xMax, yMax: roundUp(sent), xLabel: timeLabel}
 	bottom := lower.top + lower.height
 	b := &strings.Builder{}
 	openSVG(b, id, bottom+54+legendLine*float64((len(s.Use)+1)/2), "Processors and network over time, "+name, describeUse(s))
@@ -93,7 +93,7 @@ func usePlot(s results.PointSeries, id, name string) string {
 	}
 	upper.grid(b, "processors used", false)
 	lower.grid(b, "sent (MB/s)", true)
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">time from the start of the window (s)</text>`+"\n", frameLeft+frameWidth/2, bottom+36)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, bottom+36, timeLabel)
 	for i, u := range s.Use {
 		middle := func(k int) float64 {
 			return (float64(u.FirstMillis) + float64(u.IntervalMillis)*(float64(k)+0.5)) / 1000
@@ -107,7 +107,7 @@ func usePlot(s results.PointSeries, id, name string) string {
 			pathOf(len(u.Cores), known, func(k int) (x, y float64) { return lower.x(middle(k)), lower.y(u.SentPerSecond[k] / 1e6) }),
 			fmt.Sprintf("M%.1f,%.1fh26", keyX, keyY),
 		} {
-			fmt.Fprintf(b, `<path class="line thin" d="%s"%s/>`, d, dashOf(dashes[style]))
+			fmt.Fprintf(b, `<path class="line thin" d="%s"%s%s/>`, d, dashOf(dashes[style]), data("name", partName(u.Part)))
 		}
 		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", keyX+32, keyY+4, html.EscapeString(partName(u.Part)))
 	}

@@ -115,7 +115,7 @@ func (s *Page) visible(next http.HandlerFunc) http.HandlerFunc {
 // one. Forms may be sent to formsTo only: 'none' or 'self'.
 func Protect(w http.ResponseWriter, formsTo string) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "+formsTo+"; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self' "+report.ScriptSource()+"; connect-src 'self'; img-src data:; base-uri 'none'; form-action "+formsTo+"; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")

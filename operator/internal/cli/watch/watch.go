@@ -47,7 +47,7 @@ func Command(s *session.Session) *cobra.Command {
 		Short: "Show how far an experiment is, until it is over",
 		Long: "Show how far an experiment is, until it is over: trials, the current one's phase and throughput, and when it may end.\n" +
 			"If a result store lacks something 30 s after the end, watch says so and ends.\n" +
-			"On a terminal watch redraws its lines, and one that shows more than ASCII has the trial's throughput as a row of bars and the verdicts so far as the report draws them. Elsewhere it prints a line for each change and each minute, with the time that is left. It names each trial that becomes invalid or fails, with the reason.\n\n" +
+			"On a terminal watch redraws its lines. A terminal of UTF-8 also has the trial's throughput as a row of bars, and the verdicts so far as the report draws them. Elsewhere it prints a line for each change and each minute, with the time that is left. It names each trial that becomes invalid or fails, with the reason.\n\n" +
 			session.ExitHelp() + "\n\nThe exit code is 0 whatever the verdicts are; wait has an exit code for each of them.",
 		Example:           "  kubectl assay watch failure-fp",
 		Args:              cobra.ExactArgs(1),

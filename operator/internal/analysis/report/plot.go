@@ -130,8 +130,8 @@ func (p plot) besideOrApart() []plot {
 }
 
 // split gives the measured curves and the source's, each with the ends of axes that it would have
-// alone. Axes are of the same kind: a logarithmic one beside a linear one shows another shape of the
-// same curve, and a measurement of few points rarely spans two decades.
+// alone. Axes are of the same kind: a logarithmic one beside a linear one shows another shape of
+// the same curve, and a measurement of few points rarely spans two decades.
 func (p plot) split() (own, theirs plot) {
 	own, theirs = p, p
 	own.curves = measuredCurves(p.curves)

@@ -17,8 +17,8 @@ const (
 )
 
 // display writes progress. On a terminal it redraws lines, with the current trial's throughput and
-// the verdicts so far where the terminal shows them. Elsewhere it writes a line for each change, and
-// for each minute without one.
+// the verdicts so far where the terminal shows them. Elsewhere it writes a line for each change,
+// and for each minute without one.
 type display struct {
 	out      io.Writer
 	terminal bool

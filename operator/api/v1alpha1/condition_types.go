@@ -55,6 +55,8 @@ const (
 	ReasonTrialsRunning = "TrialsRunning"
 	// ReasonSuspended: spec.suspend holds further trials back.
 	ReasonSuspended = "Suspended"
+	// ReasonRecurs: the experiment makes runs at its due times, and has no trials of its own.
+	ReasonRecurs = "Recurs"
 	// ReasonAllTrialsValid: every repetition of every point has a valid trial.
 	ReasonAllTrialsValid = "AllTrialsValid"
 	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again: its

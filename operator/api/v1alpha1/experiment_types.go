@@ -185,7 +185,13 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:Maximum=99
 	AdditionalRepetitions int32 `json:"additionalRepetitions,omitempty"`
 
-	// suspend stops new trials from being started; the running one ends normally. Default: false.
+	// recurrence has the experiment run again and again, at the due times of a cron expression.
+	// Default: it runs once.
+	// +optional
+	Recurrence *Recurrence `json:"recurrence,omitempty"`
+
+	// suspend stops new trials from being started; the running one ends normally. Where the
+	// experiment recurs, it stops new runs instead. Default: false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -524,6 +530,10 @@ type ExperimentStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	ResultsDigest string `json:"resultsDigest,omitempty"`
 
+	// recurrence is how far an experiment that recurs is. Absent: it does not.
+	// +optional
+	Recurrence *RecurrenceStatus `json:"recurrence,omitempty"`
+
 	// archive is what has become of the results in the experiment's store. Absent: it has none.
 	// +optional
 	Archive *ResultsArchive `json:"archive,omitempty"`
@@ -602,13 +612,15 @@ type TrialCounts struct {
 // +kubebuilder:printcolumn:name="Ends about",type=string,priority=1,JSONPath=`.status.progress.estimatedCompletion`
 // +kubebuilder:printcolumn:name="Seed",type=integer,priority=1,JSONPath=`.status.seed`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Complete")].message`
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.recurrence) || self.metadata.name.size() <= 13",message="metadata.name: at most 13 characters where spec.recurrence is set, since its runs append their due times",messageExpression="'metadata.name: \"' + self.metadata.name + '\" is too long: at most 13 characters where spec.recurrence is set, since its runs append their due times'"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 24",message="metadata.name: at most 24 characters, since the names of replicas contain it",messageExpression="'metadata.name: \"' + self.metadata.name + '\" is too long: at most 24 characters, since the names of replicas contain it'"
 type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec of the experiment. Only suspend, priority and debug may change after the first trial,
-	// and additionalRepetitions may rise.
+	// and additionalRepetitions may rise. That of an experiment that recurs may change at any time,
+	// for the runs to come.
 	Spec ExperimentSpec `json:"spec"`
 
 	// status of the experiment.

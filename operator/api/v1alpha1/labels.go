@@ -35,6 +35,10 @@ const (
 	// point it tries. Its one trial is for its author and in no average.
 	LabelTry = "assay.dev/try"
 
+	// LabelRecurs is on every run of an experiment that recurs, and on its results: the name of
+	// that experiment.
+	LabelRecurs = "assay.dev/recurs"
+
 	// LabelDataset is on every Job, and its pods, that prepares or removes a data set: the
 	// Dataset's name.
 	LabelDataset = "assay.dev/dataset"
@@ -51,6 +55,10 @@ const (
 	// {"committed":123,"perSecond":45,"atMillis":2000}, and which faults took effect. It is for
 	// people who watch, and is written every 2 s at most.
 	AnnotationProgress = "assay.dev/progress"
+
+	// AnnotationDueTime is on every run of an experiment that recurs: when it was due, in UTC, as
+	// RFC 3339 writes it.
+	AnnotationDueTime = "assay.dev/due-time"
 
 	// AnnotationAxisPrefix is followed by the name of an axis, on every pod of a trial: the point's
 	// value of that axis.

@@ -28,6 +28,9 @@ func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSp
 	if spec.Results != nil && spec.Results.Store != "" && spec.Results.Store != v1alpha1.NoStore {
 		refuse("spec.results.store", "result stores are those of a manager in a cluster; results are in the folder, and kubectl assay bundle packs them")
 	}
+	if spec.Recurrence != nil {
+		refuse("spec.recurrence", "runs that come again need a manager that is there at their due times, which only a cluster has; leave it out, and let cron of this machine call kubectl assay run")
+	}
 	for i, f := range spec.Faults {
 		if why := fault.NotOnOneMachine(&f); why != "" {
 			refuse(fmt.Sprintf("spec.faults[%d] (%s)", i, f.Name), "%s", why)

@@ -7,6 +7,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -750,8 +751,11 @@ type Check struct {
 
 // Experiment is what an experiment comes to.
 type Experiment struct {
-	Format     string            `json:"format"`
-	Name       string            `json:"name"`
+	Format string `json:"format"`
+	Name   string `json:"name"`
+	// Recurs is the experiment that recurs and has this one as a run. The runs of one history have
+	// the same. Empty: this one was applied by itself.
+	Recurs     string            `json:"recurs,omitempty"`
 	UID        string            `json:"uid"`
 	Profile    string            `json:"profile,omitempty"`
 	Seed       int64             `json:"seed"`
@@ -812,6 +816,10 @@ type Experiment struct {
 	Spec    json.RawMessage `json:"spec,omitempty"`
 	LeftOut []string        `json:"leftOut,omitempty"`
 }
+
+// HistoryName is what the runs of one history have in common: the name of the experiment, or of the
+// one that recurs.
+func (e *Experiment) HistoryName() string { return cmp.Or(e.Recurs, e.Name) }
 
 // Capacity is what one search came to: the load that half of the trials carry.
 type Capacity struct {

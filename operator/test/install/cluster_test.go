@@ -340,8 +340,8 @@ func (o *owner) openNamespace(t *testing.T, name string) {
 
 // abandon begins to delete a namespace with its experiments.
 func (o *owner) abandon(ctx context.Context, name string) error {
-	err := o.DeleteAllOf(ctx, &v1alpha1.Experiment{}, client.InNamespace(name))
-	if meta.IsNoMatchError(err) {
+	err := client.IgnoreNotFound(o.DeleteAllOf(ctx, &v1alpha1.Experiment{}, client.InNamespace(name)))
+	if meta.IsNoMatchError(err) { // as above, the kind is gone
 		err = nil
 	}
 	return errors.Join(err, client.IgnoreNotFound(o.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))

@@ -67,13 +67,15 @@ func TestAHealthyClusterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// In the middle of an experiment the release is upgraded to another version whose certificates live
-// for seconds, these and their authority are renewed, and all is rolled back. Each trial runs once;
-// no call to a webhook is refused without a manager or of trust.
+// The version before this one is installed on a cluster without Assay. In the middle of an
+// experiment it is upgraded to this version, whose certificates live for seconds, these and their
+// authority are renewed, and all is rolled back. Each trial runs once; no call to a webhook is
+// refused without a manager or of trust.
 func TestUpgradeAndRollback(t *testing.T) {
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
 	const ns, trials = "install-upgrade", 2 // of each experiment: one of each point
+	image := o.installVersionBefore(t)
 	o.makeNamespace(t, ns)
 	exps := []*v1alpha1.Experiment{o.apply(t, ns, longer)}
 	calls := o.callWebhooks(t, ns)
@@ -91,14 +93,57 @@ func TestUpgradeAndRollback(t *testing.T) {
 	})
 	exps = o.trialRuns(t, exps)
 	o.run(t, "helm", "rollback", release, "-n", namespace, "--wait", helmPatience)
-	if d := o.deployedVersion(t); d == "9.9.9" {
-		t.Error("managers are of the next version after the rollback")
+	if d := o.deployedVersion(t); d == "9.9.9" || o.managerImage(t) != image {
+		t.Errorf("managers are of version %s and image %s after the rollback, want %s", d, o.managerImage(t), image)
 	}
 	o.has(t, ns, false)
 	for _, exp := range exps {
 		o.complete(t, exp, trials)
 	}
 	calls(t)
+}
+
+// versionBeforeVariable names the folder with the version before, which hack/cluster/before.sh
+// makes.
+const versionBeforeVariable = "ASSAY_VERSION_BEFORE"
+
+// installVersionBefore removes the release with its kinds, installs the chart and the images of the
+// version before, and returns the image of its managers.
+func (o *owner) installVersionBefore(t *testing.T) (image string) {
+	t.Helper()
+	before := os.Getenv(versionBeforeVariable)
+	if before == "" {
+		t.Skipf("there is no version to upgrade from: eval \"$(hack/cluster/before.sh)\", as make test-owner does (%s)", versionBeforeVariable)
+	}
+	o.run(t, filepath.Join(root, "hack", "deploy.sh"), "remove")
+	tags := map[string]string{}
+	index, err := os.ReadFile(filepath.Join(before, "images", "index.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(index)) {
+		f := strings.Fields(line)
+		tags[f[0]] = f[1]
+	}
+	if tags["assay/manager"] == "" || tags["assay/agent"] == "" {
+		t.Fatalf("%s has the images %v", before, tags)
+	}
+	o.upgrade(t, filepath.Join(before, "tree", "charts", "assay"), "--set-string=images.manager.tag="+tags["assay/manager"]+",images.agent.tag="+tags["assay/agent"])
+	o.takenOver(t)
+	if image = o.managerImage(t); !strings.HasSuffix(image, ":"+tags["assay/manager"]) {
+		t.Fatalf("managers are of image %s, want the tag %s", image, tags["assay/manager"])
+	}
+	return image
+}
+
+// managerImage is what the managers' pods run.
+func (o *owner) managerImage(t *testing.T) string {
+	t.Helper()
+	d, err := o.clientset.AppsV1().Deployments(namespace).Get(t.Context(), "assay-manager", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Spec.Template.Spec.Containers[0].Image
 }
 
 // longer makes trials as long as an upgrade takes.

@@ -79,6 +79,35 @@ func TestClaimsThatReportsNeverDecide(t *testing.T) {
 	}
 }
 
+// An experiment that recurs has no trials of its own, so that its spec may change for the runs to
+// come. It recurs all its life: its runs would become another experiment's.
+func TestSpecThatRecursMayChange(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	exp := builders.Experiment("nightly").Namespace(ns).System("basil").Set(func(e *v1alpha1.ExperimentSpec) { e.Recurrence = &v1alpha1.Recurrence{Cron: "0 3 * * *"} }).Obj()
+	for _, obj := range []client.Object{builders.System("basil").Namespace(ns).Obj(), exp} {
+		if err := apply(t, env, obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exp.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ExperimentAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonValid, LastTransitionTime: metav1.Now(), Message: "It is."}}
+	if err := env.Client.Status().Update(t.Context(), exp); err != nil {
+		t.Fatal(err)
+	}
+	exp.Spec.Repetitions.Min, exp.Spec.Recurrence.Cron = 5, "30 4 * * *"
+	if err := env.Client.Update(t.Context(), exp); err != nil {
+		t.Errorf("another size and another time: %v", err)
+	}
+	exp.Spec.Recurrence.Cron = "* * * * *"
+	if err := env.Client.Update(t.Context(), exp); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.recurrence.cron") {
+		t.Errorf("each minute: %v", err)
+	}
+	exp.Spec.Recurrence = nil
+	if err := env.Client.Update(t.Context(), exp); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "recurs all its life or never") {
+		t.Errorf("once: %v", err)
+	}
+}
+
 // When trials are planned, only spec.suspend, spec.priority and spec.debug may change, and
 // additional repetitions may rise.
 func TestSpecIsFixedOnceAccepted(t *testing.T) {

@@ -37,6 +37,7 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 	r := results.Experiment{
 		Format:     results.ExperimentFormat,
 		Name:       exp.Name,
+		Recurs:     exp.Labels[v1alpha1.LabelRecurs],
 		UID:        string(exp.UID),
 		Profile:    exp.Spec.Profile,
 		Seed:       exp.Status.Seed,

@@ -128,7 +128,7 @@ func NewHistory(runs []Historic, o HistoryOptions) (History, error) {
 	all := map[string]*HistoryMetric{}
 	for i, r := range runs {
 		h.Runs = append(h.Runs, HistoryRun{
-			Experiment: r.Results.Name, Profile: r.Results.Profile, UID: r.Results.UID, Started: r.Results.Started.UTC(), From: r.From, Version: versionOf(r.Results),
+			Experiment: r.Results.HistoryName(), Profile: r.Results.Profile, UID: r.Results.UID, Started: r.Results.Started.UTC(), From: r.From, Version: versionOf(r.Results),
 		})
 		values, err := historyValues(r.Results, o.Baseline)
 		if err != nil {
@@ -296,12 +296,12 @@ func historyValues(e results.Experiment, baseline string) ([]HistoryMetric, erro
 				v = byBaseline(a, base)
 				unit = "of " + baseline
 			}
-			all = append(all, HistoryMetric{Experiment: e.Name, Profile: e.Profile, Point: at(e.Axes, p.Coordinates), Metric: name, Unit: unit, Better: better(name), Values: []HistoryValue{v}})
+			all = append(all, HistoryMetric{Experiment: e.HistoryName(), Profile: e.Profile, Point: at(e.Axes, p.Coordinates), Metric: name, Unit: unit, Better: better(name), Values: []HistoryValue{v}})
 		}
 	}
 	for _, c := range e.Capacities {
 		if c.Capacity != nil && baseline == "" {
-			all = append(all, HistoryMetric{Experiment: e.Name, Profile: e.Profile, Point: at(e.Axes, c.At), Metric: capacityMetric, Unit: c.Axis, Better: better(capacityMetric),
+			all = append(all, HistoryMetric{Experiment: e.HistoryName(), Profile: e.Profile, Point: at(e.Axes, c.At), Metric: capacityMetric, Unit: c.Axis, Better: better(capacityMetric),
 				Values: []HistoryValue{{Mean: *c.Capacity, N: c.Trials, Low: c.Low, High: c.High}}})
 		}
 	}

@@ -72,6 +72,30 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// The runs of an experiment that recurs have names of their own, and are one series.
+func TestRunsThatRecurAreOneSeries(t *testing.T) {
+	dir := t.TempDir()
+	for i, rate := range rates {
+		e, err := results.DecodeExperiment(encoded(t, i+1, rate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Name, e.Recurs = fmt.Sprintf("kv-26050%02d0300", i), "kv"
+		text, err := results.EncodeExperiment(e)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, e.Name+".json"), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	err := history.Run(t.Context(), &session.Session{Out: &out, Err: &bytes.Buffer{}}, history.Options{Runs: []string{dir}, Output: "text"})
+	if session.ExitCode(err) != session.ExitDifferent || !strings.Contains(fmt.Sprint(err), "worse at the end: throughput") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 // A name stands for all runs of the experiment, the earliest first. A run counts once.
 func TestRunsOfACluster(t *testing.T) {
 	scheme, err := session.NewScheme()
@@ -80,9 +104,13 @@ func TestRunsOfACluster(t *testing.T) {
 	}
 	var objects []client.Object
 	for i, rate := range rates {
+		of := map[string]string{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: "kv"}
+		if i > 5 { // from then on it recurs
+			of[v1alpha1.LabelExperiment], of[v1alpha1.LabelRecurs] = fmt.Sprint("kv-", i), "kv"
+		}
 		at := metav1.NewTime(time.Date(2026, 5, i+1, 0, 0, 0, 0, time.UTC))
 		objects = append(objects, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("kv-%d-results", i), Namespace: "ns", CreationTimestamp: at, Labels: map[string]string{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: "kv"}},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("kv-%d-results", i), Namespace: "ns", CreationTimestamp: at, Labels: of},
 			Data:       map[string]string{"results.json": string(encoded(t, i+1, rate))},
 		})
 	}

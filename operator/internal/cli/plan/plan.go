@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
 	planner "assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/recurrence"
 	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/model/timeline"
 )
@@ -102,6 +104,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	writePoints(b, p)
 	writeOrder(b, p, cmp.Or(o.Seed, seedOf(set.Experiment)), o)
 	writeTime(b, p, set.Systems, o.Overhead)
+	if p.Spec.Recurrence != nil {
+		writeRecurrence(b, p.Spec.Recurrence, s.Now())
+	}
 	demand, err := largestTrial(p, set)
 	if err != nil {
 		return err
@@ -179,6 +184,18 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 	b.WriteString(".\n")
 	if len(p.Spec.Claims) > 0 {
 		fmt.Fprintf(b, "Seal of claims, profile and tolerances, if nothing changes before the run: sha256:%s.\n", seal.Of(exp.Spec))
+	}
+}
+
+// writeRecurrence shows when runs are due.
+func writeRecurrence(b *strings.Builder, r *v1alpha1.Recurrence, now time.Time) {
+	schedule, errs := recurrence.New(field.NewPath("spec", "recurrence"), r)
+	if len(errs) > 0 {
+		return // the plan is not made with such
+	}
+	fmt.Fprintf(b, "\nIt recurs. The next runs are due at, in %s:\n", r.ZoneOrDefault())
+	for _, at := range schedule.Coming(now, 3) {
+		fmt.Fprintf(b, "  %s\n", at.Format("Mon 2006-01-02 15:04 MST"))
 	}
 }
 

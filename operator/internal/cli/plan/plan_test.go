@@ -36,7 +36,7 @@ func run(t *testing.T, connect func() (session.Cluster, error), o plan.Options) 
 		o.Files = []string{file}
 	}
 	o.Overhead = 15 * time.Second
-	err := plan.Run(t.Context(), &session.Session{Out: &out, Connect: connect}, nil, o)
+	err := plan.Run(t.Context(), &session.Session{Out: &out, Connect: connect, Now: func() time.Time { return time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC) }}, nil, o)
 	return out.String(), err
 }
 
@@ -77,6 +77,17 @@ func TestExpectedRounds(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("the plan does not say %q:\n%s", want, got)
 		}
+	}
+}
+
+func TestNextRunsAreShown(t *testing.T) {
+	got, err := run(t, noCluster, plan.Options{Offline: true, Set: []string{`recurrence={cron: "0 3 * * 1-5", timeZone: Europe/Berlin}`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "It recurs. The next runs are due at, in Europe/Berlin:\n  Fri 2026-11-27 03:00 CET\n  Mon 2026-11-30 03:00 CET\n  Tue 2026-12-01 03:00 CET\n"
+	if !strings.Contains(got, want) {
+		t.Errorf("the plan does not say %q:\n%s", want, got)
 	}
 }
 

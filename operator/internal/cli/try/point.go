@@ -100,7 +100,7 @@ func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	spec.Repetitions = v1alpha1.Repetitions{Min: 1}
 	spec.Retries = new(int32)
 	spec.Disturbances.RetryFor = "0s" // nor does a disturbance make a second trial
-	spec.Suspend = false
+	spec.Suspend, spec.Recurrence = false, nil
 	// A person waits for it, and not for all trials of the experiment that it tries.
 	spec.Priority = min(spec.Priority+1, mostPriority)
 	return spec

@@ -198,6 +198,9 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 		return false, "", nil
 	}
 	w.refusedSince = time.Time{}
+	if exp.Spec.Recurrence != nil {
+		return false, "", neverOver(exp)
+	}
 	if !isTrue(exp, v1alpha1.ExperimentComplete) {
 		return false, "", nil
 	}
@@ -222,6 +225,14 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 			exp.Status.ResultsConfigMap, exp.Status.Archive.Store, stored.Message, exp.Name, w.cluster.Namespace, v1alpha1.ExperimentResultsStored), nil
 	}
 	return false, "", fmt.Errorf("experiment %s is complete and its results are not stored: %s", exp.Name, stored.Message)
+}
+
+// neverOver says what to wait for instead of an experiment that recurs.
+func neverOver(exp *v1alpha1.Experiment) error {
+	if s := exp.Status.Recurrence; s != nil && s.LastRun != "" {
+		return fmt.Errorf("experiment %s recurs and is never over; its last run is %s: kubectl assay wait %s", exp.Name, s.LastRun, s.LastRun)
+	}
+	return fmt.Errorf("experiment %s recurs and is never over; it has no run yet: see when one is due with kubectl assay list -o wide", exp.Name)
 }
 
 // onlyStoreLags reports whether the results are in the cluster and not in the experiment's store:

@@ -23,6 +23,7 @@ func (e *fieldChecker) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkDisturbances()
 	e.checkDebug()
 	e.checkPrePull()
+	e.checkRecurrence()
 	e.checkFaultTimes()
 	e.checkReported()
 	e.checkFigures(written)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/recurrence"
 )
 
 // leastDisturbed is what a disturbed trial takes of disturbances.retryFor at least, so that the
@@ -223,6 +224,14 @@ func (e *fieldChecker) checkDebug() {
 func (e *fieldChecker) checkPrePull() {
 	if p := e.spec.PrePull; p != nil {
 		_, errs := checkDuration(field.NewPath("spec", "prePull", "timeout"), p.TimeoutOrDefault(), bounds{10 * time.Second, 24 * time.Hour})
+		e.add(errs...)
+	}
+}
+
+// checkRecurrence checks when runs are due.
+func (e *fieldChecker) checkRecurrence() {
+	if r := e.spec.Recurrence; r != nil {
+		_, errs := recurrence.New(field.NewPath("spec", "recurrence"), r)
 		e.add(errs...)
 	}
 }

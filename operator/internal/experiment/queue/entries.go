@@ -71,7 +71,7 @@ func endOf(t *v1alpha1.Trial) time.Time {
 // between reports whether the next trial of an experiment is about to be made.
 func between(exp *v1alpha1.Experiment, last *v1alpha1.Trial, now time.Time) (Entry, bool) {
 	accepted := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
-	if accepted == nil || accepted.Status != metav1.ConditionTrue || exp.Spec.Suspend || !exp.DeletionTimestamp.IsZero() ||
+	if accepted == nil || accepted.Status != metav1.ConditionTrue || exp.Spec.Suspend || exp.Spec.Recurrence != nil || !exp.DeletionTimestamp.IsZero() ||
 		meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
 		return Entry{}, false
 	}

@@ -40,7 +40,10 @@ func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha
 	if err != nil || same {
 		return nil, err
 	}
-	if !started(before) {
+	if recurs := before.Spec.Recurrence != nil; recurs != (after.Spec.Recurrence != nil) {
+		return nil, invalid("Experiment", after.Name, field.ErrorList{field.Forbidden(field.NewPath("spec", "recurrence"), fmt.Sprintf(
+			"Experiment %q recurs all its life or never; apply the change under another name", after.Name))})
+	} else if recurs || !started(before) { // what recurs has no trials, and each run has a plan of its own
 		return v.validate(ctx, after)
 	}
 	fixed := before.Spec.DeepCopy()

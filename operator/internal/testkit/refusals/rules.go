@@ -12,6 +12,7 @@ import (
 // admits. Where that value is right by itself, it says what else must be there.
 var rules = map[string]string{
 	"self.metadata.name.size() <= 24":                                            "{metadata: {name: a-name-of-twenty-five-char}}",
+	"!has(self.spec.recurrence) || self.metadata.name.size() <= 13":              "{metadata: {name: fourteen-chars}, spec: {recurrence: {cron: '0 3 * * *'}}}",
 	"self.metadata.name.size() <= 40":                                            "{metadata: {name: a-name-that-is-longer-than-forty-characters}}",
 	"size(self.profile) == 0 || self.profiles.exists(p, p.name == self.profile)": "{profile: nowhere, profiles: [{name: smoke}]}",
 	"self.clients.loop == 'Open' || !has(self.clients.arrivals)":                 "{clients: {loop: Closed, arrivals: Poisson}}",

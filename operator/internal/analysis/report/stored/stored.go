@@ -50,6 +50,8 @@ func Find(ctx context.Context, from client.Reader, namespace, run string) (corev
 		return findByLabel(ctx, from, namespace, name, 0)
 	case err != nil:
 		return corev1.ConfigMap{}, fmt.Errorf("get Experiment %s in namespace %s: %w", name, namespace, err)
+	case exp.Spec.Recurrence != nil:
+		return findByLabel(ctx, from, namespace, name, 0)
 	case exp.Status.ResultsConfigMap == "":
 		return corev1.ConfigMap{}, fmt.Errorf("experiment %s has no results yet; see how far it is with kubectl assay watch %s", name, name)
 	}
@@ -70,13 +72,17 @@ func Runs(ctx context.Context, from client.Reader, namespace, name string) (int,
 	return len(list), err
 }
 
-func runsOf(ctx context.Context, from client.Reader, namespace, name string) ([]corev1.ConfigMap, error) {
-	var list corev1.ConfigMapList
-	labels := client.MatchingLabels{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: name}
-	if err := from.List(ctx, &list, client.InNamespace(namespace), labels); err != nil {
-		return nil, fmt.Errorf("look for results of experiment %s in namespace %s: %w", name, namespace, err)
+// runsOf lists the results of all Experiments of a name, and of the runs of one that recurs.
+func runsOf(ctx context.Context, from client.Reader, namespace, name string) (all []corev1.ConfigMap, err error) {
+	for _, label := range []string{v1alpha1.LabelExperiment, v1alpha1.LabelRecurs} {
+		var list corev1.ConfigMapList
+		labels := client.MatchingLabels{v1alpha1.LabelResults: "experiment", label: name}
+		if err := from.List(ctx, &list, client.InNamespace(namespace), labels); err != nil {
+			return nil, fmt.Errorf("look for results of experiment %s in namespace %s: %w", name, namespace, err)
+		}
+		all = append(all, list.Items...)
 	}
-	return list.Items, nil
+	return all, nil
 }
 
 func noRuns(namespace, name string) error {

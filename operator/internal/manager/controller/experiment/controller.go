@@ -12,6 +12,9 @@
 //	forget    after the last Trial, delete the Jobs that pulled images, and the Secrets that Trials have shared
 //	store     what the Trials that are done come to -> ConfigMap, verdicts in status
 //
+// An experiment that recurs has one phase instead: recur makes an Experiment at each due time,
+// which then has the phases above.
+//
 // The facts that cannot be observed again, the seed and the seal, are written to status before the
 // first Trial is created. Everything else follows from what exists. A manager that is replaced at
 // any point goes on where it was. A trial that was seen too late is made again under the same name,
@@ -97,6 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result, err = ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}()
+	if exp.Spec.Recurrence != nil {
+		return r.recur(ctx, s)
+	}
 	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.puller().forget, r.forgetPrepared, r.store} {
 		if err := phase(ctx, s); err != nil || s.plan == nil {
 			return ctrl.Result{}, err
@@ -112,6 +118,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		For(&v1alpha1.Experiment{}).
 		Owns(&v1alpha1.Trial{}, builder.WithPredicates(outcomeChanged)).
+		Owns(&v1alpha1.Experiment{}, builder.WithPredicates(runChanged)).
 		Watches(&v1alpha1.System{}, handler.EnqueueRequestsFromMapFunc(r.experimentsWaitingFor)).
 		Watches(&v1alpha1.Dataset{}, handler.EnqueueRequestsFromMapFunc(r.experimentsWaitingForData)).
 		Complete(r))

@@ -43,6 +43,8 @@ func setSupported(s *scope) {
 	}
 	skipped := skippedNote(len(s.exp.Status.Claims) - len(claims))
 	switch {
+	case s.exp.Spec.Recurrence != nil:
+		reason, message = v1alpha1.ReasonRecurs, "Each run has verdicts of its own."
 	case !meta.IsStatusConditionTrue(s.exp.Status.Conditions, v1alpha1.ExperimentComplete):
 	case len(claims) == 0:
 		reason, message = v1alpha1.ReasonNoClaims, "No claim is judged."+skipped
@@ -80,8 +82,10 @@ func setKstatus(s *scope) {
 		}
 		s.set(condition, status, complete.Reason, complete.Message)
 	}
-	set(v1alpha1.ExperimentReady, done && !stalled)
-	set(v1alpha1.ExperimentReconciling, !done && !stalled)
+	// One that recurs is as it should be once it is accepted: who waits for it would wait for ever.
+	ready := done || s.exp.Spec.Recurrence != nil && s.plan != nil
+	set(v1alpha1.ExperimentReady, ready && !stalled)
+	set(v1alpha1.ExperimentReconciling, !ready && !stalled)
 	set(v1alpha1.ExperimentStalled, stalled)
 }
 

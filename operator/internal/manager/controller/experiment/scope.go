@@ -40,6 +40,7 @@ type scope struct {
 	again    time.Duration // when to look again at what no event reports; 0: never
 	built    *results.Experiment
 	stored   stored
+	recurs   string // how far an experiment that recurs is
 }
 
 // stored is what became of the results.

@@ -83,6 +83,8 @@ func setComplete(s *scope) {
 	case s.plan == nil:
 		accepted := meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentAccepted)
 		s.set(v1alpha1.ExperimentComplete, metav1.ConditionFalse, accepted.Reason, "No trial runs before the experiment is accepted.")
+	case s.recurs != "":
+		s.set(v1alpha1.ExperimentComplete, metav1.ConditionFalse, recursReason(s.exp), s.recurs)
 	case s.step.Done:
 		s.set(v1alpha1.ExperimentComplete, metav1.ConditionTrue, s.step.Reason, s.step.Message)
 	default:
@@ -119,6 +121,8 @@ func queueing(t *v1alpha1.Trial) *metav1.Condition {
 
 func setResultsStored(s *scope) {
 	switch {
+	case s.exp.Spec.Recurrence != nil:
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionUnknown, v1alpha1.ReasonRecurs, "Each run has results of its own.")
 	case s.stored.err != nil:
 		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, v1alpha1.ReasonStoreFailed, conditions.Sentence(s.stored.err.Error()))
 	case s.built == nil && meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentResultsStored) != nil:

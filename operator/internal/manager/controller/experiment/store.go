@@ -108,8 +108,12 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 	if kept := s.exp.Status.Seal; kept != nil {
 		annotations[annotationSeal] = kept.SHA256
 	}
+	labels := map[string]string{v1alpha1.LabelExperiment: s.exp.Name, v1alpha1.LabelResults: "experiment"}
+	if of := s.exp.Labels[v1alpha1.LabelRecurs]; of != "" {
+		labels[v1alpha1.LabelRecurs] = of
+	}
 	config := accorev1.ConfigMap(resultsName(s.exp), s.exp.Namespace).
-		WithLabels(map[string]string{v1alpha1.LabelExperiment: s.exp.Name, v1alpha1.LabelResults: "experiment"}).
+		WithLabels(labels).
 		WithAnnotations(annotations).
 		WithData(data).
 		WithBinaryData(packed)

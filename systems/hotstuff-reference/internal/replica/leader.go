@@ -1,0 +1,171 @@
+package replica
+
+import (
+	"assay.dev/assay/systems/hotstuff-reference/internal/message"
+)
+
+// collected is what a leader knows of the votes of others.
+type collected struct {
+	votes    map[message.Phase][]*message.Vote // the latest of each replica
+	formed   message.View                      // of the latest certificate that this replica made,
+	phase    message.Phase                     // and its phase
+	proposed message.View                      // of the latest proposal of this replica
+	untold   *message.QC                       // chained; made by this replica and not sent
+}
+
+// collector is who makes a certificate of the votes. In the chained protocol it is the next leader
+// (Algorithm 3, lines 23 to 25). In the basic one it is the view's (Algorithm 2, lines 12, 20, 28).
+func (r *Replica) collector(phase message.Phase, view message.View) int {
+	if phase == message.Generic {
+		return r.leader(view + 1)
+	}
+	return r.leader(view)
+}
+
+// onVote collects a vote. A replica has room for one vote in each phase: a correct one sends votes
+// of ascending views.
+func (r *Replica) onVote(from int, v *message.Vote) {
+	if !r.collects(v) {
+		return
+	}
+	if r.votes[v.Phase] == nil {
+		r.votes[v.Phase] = make([]*message.Vote, r.cfg.N)
+	}
+	votes := r.votes[v.Phase]
+	if old := votes[from]; old != nil && old.View >= v.View {
+		return
+	}
+	votes[from] = v
+	qc := r.combine(v, votes)
+	if qc == nil {
+		return
+	}
+	r.formed, r.phase = qc.View, qc.Phase
+	if r.cfg.Protocol == Chained {
+		r.untold = qc
+		r.learn(from, qc)
+	} else {
+		r.broadcast(&message.Announce{QC: qc}) // Algorithm 2, lines 14, 22 and 30
+	}
+}
+
+// collects reports whether a vote is of use to this replica.
+func (r *Replica) collects(v *message.Vote) bool {
+	generic := r.cfg.Protocol == Chained
+	if generic != (v.Phase == message.Generic) || v.Phase < message.Generic || v.Phase > message.Commit {
+		return false
+	}
+	if r.collector(v.Phase, v.View) != r.cfg.ID {
+		return false
+	}
+	return v.View > r.formed || v.View == r.formed && v.Phase > r.phase
+}
+
+// combine makes a certificate if enough replicas have voted as v does: QC(V) of Algorithm 1, lines
+// 15 to 20. Votes whose signatures are wrong are dropped.
+func (r *Replica) combine(v *message.Vote, votes []*message.Vote) *message.QC {
+	for {
+		var signers []uint16
+		var shares [][]byte
+		for i, o := range votes {
+			if o != nil && o.View == v.View && o.Block == v.Block && len(signers) < r.cfg.Quorum {
+				signers, shares = append(signers, uint16(i)), append(shares, o.Signature)
+			}
+		}
+		if len(signers) < r.cfg.Quorum {
+			return nil
+		}
+		text := message.VoteText(v.Phase, v.View, v.Block)
+		signature, wrong := r.cfg.Scheme.Combine(text, signers, shares)
+		if len(wrong) == 0 {
+			qc := &message.QC{Phase: v.Phase, View: v.View, Block: v.Block, Signers: signers, Signature: signature}
+			r.verified.add(qc)
+			return qc
+		}
+		for _, s := range wrong {
+			votes[s] = nil
+			r.Counters.WrongShares++
+		}
+	}
+}
+
+// propose makes a proposal if this replica leads its view, may begin, and has something to do. It
+// reports whether it did.
+func (r *Replica) propose() bool {
+	if r.leader(r.view) != r.cfg.ID || r.proposed >= r.view || r.wish > r.view || !r.mayBegin() {
+		return false
+	}
+	parent := r.tree.get(r.highQC.Block)
+	if parent == nil {
+		return false // it is being fetched
+	}
+	batch, open := r.nextBatch(parent)
+	if len(batch) == 0 && !open {
+		return false
+	}
+	// Algorithm 2, lines 5 and 6; Algorithm 3, lines 10 and 11.
+	p := &message.Proposal{Block: message.NewBlock(r.view, batch, r.highQC)}
+	if !r.cfg.Truncate {
+		p.Ancestors = r.ancestors(parent)
+	}
+	r.proposed, r.untold = r.view, nil
+	r.Counters.Proposed++
+	r.broadcast(p)
+	return true
+}
+
+// tell sends the certificate that this replica has made last and not proposed with, since it has
+// nothing to propose. So others commit what it commits. In the paper leaders do not rest: the next
+// block has the certificate.
+func (r *Replica) tell() bool {
+	if r.untold == nil {
+		return false
+	}
+	m := &message.Announce{QC: r.untold}
+	r.untold = nil
+	r.toOthers(m)
+	return true
+}
+
+// mayBegin reports whether the leader knows enough for its proposal. One way is that n-f replicas
+// are in this view or beyond, and have said what they know (Algorithm 2, line 3; the first view
+// needs none). The other is that it has the certificate of the view before (Algorithm 3, lines 24
+// and 25).
+func (r *Replica) mayBegin() bool {
+	if r.cfg.Protocol == Chained && r.highQC.View+1 == r.view {
+		return true
+	}
+	return r.view == 1 || r.wished(r.cfg.Quorum) >= r.view
+}
+
+// nextBatch is what the next block has, and whether the branch that it extends has commands which
+// are not committed. If so, an empty block is of use, too.
+func (r *Replica) nextBatch(parent *message.Block) (batch []message.Command, open bool) {
+	skip := map[message.CommandID]bool{}
+	for _, b := range r.tree.above(parent, r.tree.committed.View) {
+		open = open || len(b.Commands) > 0
+		if r.cfg.Filter {
+			for _, c := range b.Commands {
+				skip[c.CommandID] = true
+			}
+		}
+	}
+	limit := min(r.cfg.Limits.BlockBytes, r.cfg.Limits.OpenBytes-r.tree.openBytes-blockSlack)
+	return r.commands.batch(r.cfg.BatchSize, limit, skip), open
+}
+
+// blockSlack is left for a block's certificate and what else it has beside commands, in bytes.
+const blockSlack = 64 << 10
+
+// ancestors are what a proposal has that is not truncated: the newest that are kept, as many as a
+// message may have.
+func (r *Replica) ancestors(parent *message.Block) []*message.Block {
+	all := r.tree.above(parent, 0)
+	bytes := 0
+	for i := len(all) - 1; i >= 0; i-- {
+		if bytes += all[i].Size(); bytes > r.cfg.Limits.MessageBytes {
+			return all[i+1:]
+		}
+	}
+	return all
+}

@@ -1,0 +1,20 @@
+// Package sim runs groups of replicas and their clients in one deterministic simulation: one
+// thread, virtual time, and a network whose delays, losses and partitions come from a seed. It has
+// no code of its own outside tests.
+//
+// A history has at most f faulty replicas: silent ones, ones that crash, and liars, which
+// equivocate as leaders and as voters (faults_test.go). Until an instant the network does what it
+// likes; from then on it is synchronous (GST). Each history is checked:
+//
+//   - agreement: all correct replicas execute the same blocks and commands in the same order,
+//   - validity: no command is executed twice, and each is from a client or a liar,
+//   - what a client takes for executed has been executed by a correct replica,
+//   - progress: after GST all commands of all clients are executed by all correct replicas.
+//
+// TestMutations shows that these checks can fail: it breaks the protocol on purpose.
+//
+//	go test ./internal/sim -run TestSeeds -seeds 10000
+//	go test ./internal/sim -run TestSeeds -seed 1234 -v
+//
+// runs ten thousand histories, and one of them again.
+package sim

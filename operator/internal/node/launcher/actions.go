@@ -14,30 +14,15 @@ import (
 
 var errCalledOff = errors.New("called off, since the container was stopped before")
 
-// plannedKill is a Kill, from its arrival on.
-type plannedKill struct {
-	done   chan struct{}
-	result KillResult
-}
-
 // kill arms a kill, or joins the one of the same ID, and waits for its end.
 func (l *Launcher) kill(request Kill) KillResult {
-	l.mu.Lock()
-	k := l.kills[request.ID]
-	if k == nil {
-		k = &plannedKill{done: make(chan struct{})}
-		l.kills[request.ID] = k
-		go func() {
-			defer close(k.done)
-			var err error
-			if k.result, err = l.carryOutKill(request); err != nil {
-				k.result.Error = err.Error()
-			}
-		}()
-	}
-	l.mu.Unlock()
-	<-k.done
-	return k.result
+	return l.kills.do(request.ID, func() KillResult {
+		result, err := l.carryOutKill(request)
+		if err != nil {
+			result.Error = err.Error()
+		}
+		return result
+	})
 }
 
 func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
@@ -60,7 +45,7 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 	struck := alarms.struck()
 	if struck != 0 {
 		result.KilledAt = struck
-		if !l.allIn(alarms.group) {
+		if !l.crowd.allIn(alarms.group) {
 			struck = 0 // some get their signal only now
 		}
 	}
@@ -72,7 +57,7 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 	if l.state.Process != Held {
 		// Nothing ran when the kill came; it is down all the same and stays so.
 		l.state.Process, l.state.Asked = Held, true
-		l.tell()
+		l.audience.tell()
 	}
 	l.mu.Unlock()
 	return result, empty(request.Empty)
@@ -119,7 +104,7 @@ func (l *Launcher) revive(request Revive) ReviveResult {
 	l.launch()
 	result := ReviveResult{StartedAt: l.state.StartedAt}
 	if l.state.Process != Running {
-		result = ReviveResult{Error: "the command could not be started again: " + l.tail.String()}
+		result = ReviveResult{Error: "the command could not be started again: " + l.output.tail.String()}
 	}
 	l.revives[request.ID] = result
 	return result
@@ -161,7 +146,7 @@ func (l *Launcher) stop(request Stop) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Stopped = true
-	l.tell()
+	l.audience.tell()
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +29,30 @@ const (
 	redundant = 2
 )
 
+// rehearsal finds out, once, whether alarms work here.
+type rehearsal struct {
+	once  sync.Once
+	tried atomic.Bool
+	// failed is why there are none.
+	failed error
+	// say tells the user.
+	say func(line string)
+}
+
+// works reports whether alarms do. It finds out when there is time for that.
+func (r *rehearsal) works(instant int64) bool {
+	if left := time.Duration(instant - Monotonic()); left < alarmLast || !r.tried.Load() && left < rehearsing {
+		return false
+	}
+	r.once.Do(func() {
+		if r.failed = rehearse(); r.failed != nil {
+			r.say(fmt.Sprintf("faults go by its own timer: %v", r.failed))
+		}
+		r.tried.Store(true)
+	})
+	return r.failed == nil
+}
+
 // alarms are set for the same signal.
 type alarms struct {
 	group int
@@ -38,7 +64,7 @@ type alarms struct {
 // permitted by then. The launcher's own timer does their work in any case. The caller closes them.
 func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func() bool) *alarms {
 	set := &alarms{}
-	if !l.rehearsed(instant) || SleepUntil(l.planned, instant-int64(alarmLead)) != nil {
+	if !l.rehearsal.works(instant) || SleepUntil(l.planned, instant-int64(alarmLead)) != nil {
 		return set
 	}
 	for !permitted() {
@@ -68,20 +94,6 @@ func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func()
 	return set
 }
 
-// rehearsed reports whether alarms work here. It finds out when there is time for that.
-func (l *Launcher) rehearsed(instant int64) bool {
-	if left := time.Duration(instant - Monotonic()); left < alarmLast || !l.tried.Load() && left < rehearsing {
-		return false
-	}
-	l.rehearsal.Do(func() {
-		if l.noAlarm = rehearse(); l.noAlarm != nil {
-			l.mirrors[1].write([]byte(fmt.Sprintf("launcher: faults go by its own timer: %v\n", l.noAlarm)))
-		}
-		l.tried.Store(true)
-	})
-	return l.noAlarm == nil
-}
-
 // struck returns when the first of them did, or 0: none has yet.
 func (s *alarms) struck() int64 {
 	first := int64(0)
@@ -104,17 +116,6 @@ func (s *alarms) close() {
 	for _, a := range s.each {
 		a.close()
 	}
-}
-
-// allIn reports whether every process of the container is in the group, as far as it lives: then
-// the alarm was for all.
-func (l *Launcher) allIn(group int) bool {
-	for _, pid := range l.others() {
-		if of, err := unix.Getpgid(pid); err == nil && of != group {
-			return false
-		}
-	}
-	return true
 }
 
 // someProcessors are some of those that this process may use. Where to begin is up to the clock:

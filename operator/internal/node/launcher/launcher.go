@@ -44,20 +44,19 @@ type Options struct {
 
 // Launcher is one container's first process.
 type Launcher struct {
-	options        Options
-	first          bool // this is process 1 of its PID namespace
-	stdout, stderr *keeper
-	mirrors        [2]*mirror
-	tail           tail
+	options   Options
+	crowd     crowd
+	output    output
+	audience  audience
+	rehearsal rehearsal
+	permit    *permit
+	kills     plans[KillResult]
+	pauses    pauses
 	// holding: a kill has begun and no revive has followed. Not under mu: see killAll.
 	holding atomic.Bool
 	// struckAt is the instant at which the kernel kills the processes, while an alarm is set for
 	// that.
 	struckAt atomic.Int64
-	// rehearsal of alarms, whether it is over, and why there are none.
-	rehearsal sync.Once
-	tried     atomic.Bool
-	noAlarm   error
 	// planned is done when a Stop calls off what lies in the future.
 	planned context.Context
 	callOff context.CancelFunc
@@ -70,13 +69,9 @@ type Launcher struct {
 	streams  int           // of main that are open
 	flushed  chan struct{} // closed when streams is 0
 	stopping bool
-	kills    map[string]*plannedKill
-	permit   *permit
 	revives  map[string]ReviveResult
-	pauses   pauses
 	runs     map[string]*auxiliary
 	byPID    map[int]*auxiliary
-	conns    map[*connection]struct{}
 }
 
 // Serve is a launcher's life. It returns when ctx is done: the pod is being deleted, so the trial
@@ -94,7 +89,7 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	go l.accept(listener)
+	go l.audience.accept(listener, l.snapshot, l.handle)
 	for {
 		select {
 		case <-reaped:
@@ -110,32 +105,27 @@ func Serve(ctx context.Context, options Options) error {
 func newLauncher(ctx context.Context, options Options) (*Launcher, error) {
 	l := &Launcher{
 		options: options,
-		first:   os.Getpid() == 1,
+		crowd:   crowd{all: os.Getpid() == 1},
 		state:   State{Incarnation: fmt.Sprintf("%d-%d", os.Getpid(), Monotonic()), Process: Waiting},
-		kills:   map[string]*plannedKill{},
 		revives: map[string]ReviveResult{},
-		pauses:  pauses{planned: map[string]*plannedPause{}, inForce: map[string]bool{}},
+		pauses:  pauses{inForce: map[string]bool{}},
 		runs:    map[string]*auxiliary{},
 		byPID:   map[int]*auxiliary{},
-		conns:   map[*connection]struct{}{},
 	}
 	l.planned, l.callOff = context.WithCancel(ctx)
-	if !l.first {
+	if !l.crowd.all {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return nil, fmt.Errorf("become the reaper of orphans: %w", err)
 		}
 	}
+	if err := l.output.open(options); err != nil {
+		return nil, err
+	}
+	l.rehearsal.say = l.output.say
 	var err error
-	if l.stdout, err = openKeeper(filepath.Join(options.OutDir, options.Name+".stdout"), options.OutputLimit); err != nil {
-		return nil, fmt.Errorf("keep stdout: %w", err)
-	}
-	if l.stderr, err = openKeeper(filepath.Join(options.OutDir, options.Name+".stderr"), options.OutputLimit); err != nil {
-		return nil, fmt.Errorf("keep stderr: %w", err)
-	}
 	if l.permit, err = openPermit(filepath.Join(options.RunDir, options.Name+permitSuffix), os.O_CREATE); err != nil {
 		return nil, fmt.Errorf("share a word with the agent: %w", err)
 	}
-	l.mirrors = [2]*mirror{newMirror(options.Stdout), newMirror(options.Stderr)}
 	return l, nil
 }
 
@@ -161,16 +151,7 @@ func (l *Launcher) end() {
 	l.holding.Store(true)
 	l.callOff()
 	_, _, _ = l.killAll(0, endTimeout) // process 1 takes survivors with it
-	for _, m := range l.mirrors {
-		m.close()
-	}
-	late := time.After(endTimeout)
-	for _, m := range l.mirrors {
-		select {
-		case <-m.done:
-		case <-late:
-		}
-	}
+	l.output.close(endTimeout)
 }
 
 // start runs the process now or at an instant, once.
@@ -186,7 +167,7 @@ func (l *Launcher) start(spec Start) error {
 		return errors.New("the container was stopped and starts nothing any more")
 	}
 	if spec.Arrivals {
-		for _, k := range []*keeper{l.stdout, l.stderr} {
+		for _, k := range []*keeper{l.output.stdout, l.output.stderr} {
 			if err := k.keepArrivals(); err != nil {
 				return fmt.Errorf("keep when output arrives: %w", err)
 			}
@@ -223,12 +204,12 @@ func (l *Launcher) launch(variables ...string) {
 	l.state.ExitCode, l.state.ExitedAt, l.state.Asked, l.state.OutputComplete = 0, 0, false, false
 	if err := l.launchProcess(variables); err != nil {
 		line := []byte(fmt.Sprintf("launcher: %v\n", err))
-		l.keep(l.stderr, l.mirrors[1], line)
+		l.output.keep(l.output.stderr, l.output.mirrors[1], line)
 		l.state.Process, l.state.ExitedAt, l.state.ExitCode, l.state.OutputComplete = Exited, Monotonic(), 127, true
 		close(l.exited)
 		close(l.flushed)
 	}
-	l.tell()
+	l.audience.tell()
 }
 
 func (l *Launcher) launchProcess(variables []string) error {
@@ -254,8 +235,8 @@ func (l *Launcher) launchProcess(variables []string) error {
 		return err
 	}
 	l.main, l.streams = pid, 2
-	go l.copy(outRead, l.stdout, l.mirrors[0], l.flushed)
-	go l.copy(errRead, l.stderr, l.mirrors[1], l.flushed)
+	go l.copy(outRead, l.output.stdout, l.output.mirrors[0], l.flushed)
+	go l.copy(errRead, l.output.stderr, l.output.mirrors[1], l.flushed)
 	return nil
 }
 
@@ -266,7 +247,7 @@ func (l *Launcher) copy(from *os.File, to *keeper, m *mirror, flushed chan struc
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			l.keep(to, m, buffer[:n])
+			l.output.keep(to, m, buffer[:n])
 		}
 		if err != nil {
 			break
@@ -280,16 +261,8 @@ func (l *Launcher) copy(from *os.File, to *keeper, m *mirror, flushed chan struc
 	if l.streams--; l.streams == 0 {
 		l.state.OutputComplete = true
 		close(flushed)
-		l.tell()
+		l.audience.tell()
 	}
-}
-
-func (l *Launcher) keep(to *keeper, m *mirror, p []byte) {
-	if err := to.write(p); err != nil {
-		l.mirrors[1].write([]byte(fmt.Sprintf("launcher: keep output: %v\n", err)))
-	}
-	m.write(p)
-	l.tail.write(p)
 }
 
 // ended notes the end of one process. The caller holds l.mu.
@@ -318,7 +291,7 @@ func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
 	}
 	close(l.exited)
 	if l.streams == 0 {
-		l.tell()
+		l.audience.tell()
 		return
 	}
 	// Its last words are still in the pipes, most likely; copy tells when they have arrived. A
@@ -326,7 +299,7 @@ func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
 	time.AfterFunc(lastWords, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.tell()
+		l.audience.tell()
 	})
 }
 
@@ -349,11 +322,13 @@ func (l *Launcher) struck() bool {
 	return at != 0 && Monotonic() >= at-int64(rehearsalEarly)
 }
 
-// snapshot is the state with what changes all the time. The caller holds l.mu.
+// snapshot is the state with what changes all the time.
 func (l *Launcher) snapshot() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	state := l.state
 	state.Paused = len(l.pauses.inForce) > 0
-	state.LeftOut = l.stdout.lost() + l.stderr.lost()
-	state.Tail = l.tail.String()
+	state.LeftOut = l.output.stdout.lost() + l.output.stderr.lost()
+	state.Tail = l.output.tail.String()
 	return state
 }

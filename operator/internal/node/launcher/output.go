@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
+	"time"
 )
 
 // keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is
@@ -176,4 +178,50 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(bytes.ToValidUTF8(t.held, []byte("?")))
+}
+
+// output is what the container's process prints: kept for the agent, copied for kubectl logs, and
+// the last of it at hand.
+type output struct {
+	stdout, stderr *keeper
+	mirrors        [2]*mirror
+	tail           tail
+}
+
+// open begins to keep the output.
+func (o *output) open(options Options) (err error) {
+	if o.stdout, err = openKeeper(filepath.Join(options.OutDir, options.Name+".stdout"), options.OutputLimit); err != nil {
+		return fmt.Errorf("keep stdout: %w", err)
+	}
+	if o.stderr, err = openKeeper(filepath.Join(options.OutDir, options.Name+".stderr"), options.OutputLimit); err != nil {
+		return fmt.Errorf("keep stderr: %w", err)
+	}
+	o.mirrors = [2]*mirror{newMirror(options.Stdout), newMirror(options.Stderr)}
+	return nil
+}
+
+// keep a piece of one stream.
+func (o *output) keep(to *keeper, m *mirror, p []byte) {
+	if err := to.write(p); err != nil {
+		o.say(fmt.Sprintf("keep output: %v", err))
+	}
+	m.write(p)
+	o.tail.write(p)
+}
+
+// say shows a line of the launcher's own beside the output.
+func (o *output) say(line string) { o.mirrors[1].write([]byte("launcher: " + line + "\n")) }
+
+// close lets the copies go out, for a while.
+func (o *output) close(most time.Duration) {
+	for _, m := range o.mirrors {
+		m.close()
+	}
+	late := time.After(most)
+	for _, m := range o.mirrors {
+		select {
+		case <-m.done:
+		case <-late:
+		}
+	}
 }

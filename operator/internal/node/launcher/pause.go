@@ -3,10 +3,6 @@ package launcher
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,37 +19,20 @@ const pauseTimeout = 5 * time.Second
 // children are born under it, too: one that is stopped before it has become a program stops the
 // launcher, too, which waits for that (vfork). It is locked before the launcher's mutex.
 type pauses struct {
-	signalling sync.Mutex
-	// Guarded by the launcher's mutex.
-	planned map[string]*plannedPause // pauses and resumes, by ID
-	inForce map[string]bool          // pauses
-}
+	plans[PauseResult] // pauses and resumes
 
-// plannedPause is a Pause or a Resume.
-type plannedPause struct {
-	begun  bool
-	known  chan struct{} // closed when the request has come
-	done   chan struct{}
-	result PauseResult
+	signalling sync.Mutex
+	// inForce are pauses. Guarded by the launcher's mutex.
+	inForce map[string]bool
 }
 
 // pauseArrival is how long after the instant of a Resume its Pause may come: an agent that was
 // restarted sends both at the same time.
 const pauseArrival = time.Second
 
-// pauseOf finds or makes the pause or resume of that ID. The caller holds l.mu.
-func (l *Launcher) pauseOf(id string) *plannedPause {
-	p := l.pauses.planned[id]
-	if p == nil {
-		p = &plannedPause{known: make(chan struct{}), done: make(chan struct{})}
-		l.pauses.planned[id] = p
-	}
-	return p
-}
-
 // pause arms a pause, or joins the one of the same ID, and waits for its end.
 func (l *Launcher) pause(request Pause) PauseResult {
-	return l.planPause(request.ID, func() (PauseResult, error) {
+	return l.pauses.do(request.ID, paused(func() (PauseResult, error) {
 		alarms := l.setAlarms(request.AtMonotonicNanos, unix.SIGSTOP, func() bool { return true })
 		defer alarms.close()
 		if SleepUntil(l.planned, request.AtMonotonicNanos) != nil {
@@ -61,7 +40,18 @@ func (l *Launcher) pause(request Pause) PauseResult {
 			return PauseResult{}, errCalledOff
 		}
 		return l.carryOutPause(request.ID, alarms)
-	})
+	}))
+}
+
+// paused puts an error into the result.
+func paused(carryOut func() (PauseResult, error)) func() PauseResult {
+	return func() PauseResult {
+		result, err := carryOut()
+		if err != nil {
+			result.Error = err.Error()
+		}
+		return result
+	}
 }
 
 // takeBack makes alarms stop no process, and lets those go on that they have stopped.
@@ -70,19 +60,17 @@ func (l *Launcher) takeBack(set *alarms) {
 	l.pauses.signalling.Lock()
 	defer l.pauses.signalling.Unlock()
 	if set.struck() != 0 {
-		l.signalEach(unix.SIGCONT)
+		l.crowd.signal(unix.SIGCONT)
 	}
 }
 
 // resume arms the end of a pause, or joins the one of the same ID, and waits until it has happened.
 func (l *Launcher) resume(request Resume) PauseResult {
-	return l.planPause(request.ID, func() (PauseResult, error) {
+	return l.pauses.do(request.ID, paused(func() (PauseResult, error) {
 		if SleepUntil(l.planned, request.AtMonotonicNanos) != nil {
 			return PauseResult{}, errCalledOff
 		}
-		l.mu.Lock()
-		begun := l.pauseOf(request.Pause)
-		l.mu.Unlock()
+		begun := l.pauses.of(request.Pause)
 		select {
 		case <-begun.known:
 		case <-time.After(pauseArrival):
@@ -96,26 +84,7 @@ func (l *Launcher) resume(request Resume) PauseResult {
 			return PauseResult{}, errCalledOff
 		}
 		return l.carryOutResume(request.Pause)
-	})
-}
-
-func (l *Launcher) planPause(id string, carryOut func() (PauseResult, error)) PauseResult {
-	l.mu.Lock()
-	p := l.pauseOf(id)
-	if !p.begun {
-		p.begun = true
-		close(p.known)
-		go func() {
-			defer close(p.done)
-			var err error
-			if p.result, err = carryOut(); err != nil {
-				p.result.Error = err.Error()
-			}
-		}()
-	}
-	l.mu.Unlock()
-	<-p.done
-	return p.result
+	}))
 }
 
 // carryOutPause holds no lock that others hold for long while it signals: nothing may delay a
@@ -128,13 +97,13 @@ func (l *Launcher) carryOutPause(id string, set *alarms) (result PauseResult, er
 		return result, errCalledOff
 	}
 	result.SignalledAt = Monotonic()
-	l.signalEach(unix.SIGSTOP)
+	l.crowd.signal(unix.SIGSTOP)
 	if struck := set.struck(); struck != 0 {
 		result.SignalledAt = struck
 	}
 	l.mu.Lock()
 	l.pauses.inForce[id] = true
-	l.tell()
+	l.audience.tell()
 	l.mu.Unlock()
 	l.pauses.signalling.Unlock()
 	result.ConfirmedAt, err = l.awaitStates(true, func() { l.signalAgain(id) })
@@ -149,7 +118,7 @@ func (l *Launcher) signalAgain(id string) {
 	inForce := l.pauses.inForce[id]
 	l.mu.Unlock()
 	if inForce {
-		l.signalEach(unix.SIGSTOP)
+		l.crowd.signal(unix.SIGSTOP)
 	}
 }
 
@@ -161,7 +130,7 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 	others := len(l.pauses.inForce)
 	l.mu.Unlock()
 	if others == 0 {
-		l.signalEach(unix.SIGCONT)
+		l.crowd.signal(unix.SIGCONT)
 	}
 	l.pauses.signalling.Unlock()
 	if others > 0 {
@@ -170,7 +139,7 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 	}
 	result.ConfirmedAt, err = l.awaitStates(false, func() {})
 	l.mu.Lock()
-	l.tell()
+	l.audience.tell()
 	l.mu.Unlock()
 	return result, err
 }
@@ -180,7 +149,7 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 func (l *Launcher) endPauses() {
 	if len(l.pauses.inForce) > 0 {
 		clear(l.pauses.inForce)
-		l.signalEach(unix.SIGCONT)
+		l.crowd.signal(unix.SIGCONT)
 	}
 }
 
@@ -199,12 +168,12 @@ func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err
 	time.Sleep(often)
 	seen := map[int]bool{} // processes that were found as they should be
 	for {
-		if !stopped || !l.halted() {
+		if !stopped || !l.crowd.halted() {
 			confirmed = 0
 		} else if confirmed == 0 {
 			confirmed = Monotonic()
 		}
-		pid, found := l.straggler(stopped, seen)
+		pid, found := l.crowd.straggler(stopped, seen)
 		now := Monotonic()
 		waited := time.Duration(now - began)
 		switch {
@@ -224,121 +193,9 @@ func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err
 			again()
 		default:
 			time.Sleep(often)
-			if !l.first {
+			if !l.crowd.all {
 				again()
 			}
 		}
 	}
-}
-
-// straggler returns a process that is not as it should be. Once a process has been seen so it is
-// not looked at again.
-func (l *Launcher) straggler(stopped bool, seen map[int]bool) (pid int, found bool) {
-	for _, pid := range l.others() {
-		if seen[pid] {
-			continue
-		}
-		if stopped && childStopped(pid) {
-			seen[pid] = true
-			continue
-		}
-		for _, state := range states(pid) {
-			// Dead threads and zombies do neither; "t" is stopped by a debugger.
-			if state == "Z" || state == "X" {
-				continue
-			}
-			isStopped := state == "T" || state == "t"
-			if stopped && state == "D" && hasStoppedChild(pid) {
-				// It waits for a child that was stopped before it became a program (vfork), and
-				// will stop itself when that goes on.
-				isStopped = true
-			}
-			if isStopped != stopped {
-				return pid, true
-			}
-		}
-		seen[pid] = true
-	}
-	return 0, false
-}
-
-// halted reports whether no thread gets back to its program: one of each process has stopped, or
-// the process has ended.
-func (l *Launcher) halted() bool {
-	for _, pid := range l.others() {
-		if childStopped(pid) {
-			continue
-		}
-		live := func(state string) bool { return state != "Z" && state != "X" }
-		of := states(pid)
-		if slices.ContainsFunc(of, live) && !slices.Contains(of, "T") && !slices.Contains(of, "t") && !(slices.Contains(of, "D") && hasStoppedChild(pid)) {
-			return false
-		}
-	}
-	return true
-}
-
-// childStopped reports whether a process is a child of this one and has stopped with all of its
-// threads. One system call says so; /proc takes two for each thread.
-func childStopped(pid int) bool {
-	const stopped = 5 // CLD_STOPPED, sigaction(2)
-	var info unix.Siginfo
-	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err == nil && info.Signo != 0 && info.Code == stopped
-}
-
-func hasStoppedChild(parent int) bool {
-	for _, pid := range numbers("/proc") {
-		if is, ok := parentOf(pid); ok && is == parent && slices.Contains(states(pid), "T") {
-			return true
-		}
-	}
-	return false
-}
-
-// others lists the container's processes but this one.
-func (l *Launcher) others() []int {
-	if !l.first {
-		return descendants(os.Getpid())
-	}
-	var found []int
-	for _, pid := range numbers("/proc") {
-		if pid != os.Getpid() {
-			found = append(found, pid)
-		}
-	}
-	return found
-}
-
-// states returns the state of each thread of a process, as /proc/<pid>/task/<tid>/stat has it; none
-// of one that is gone.
-func states(pid int) []string {
-	tasks := fmt.Sprintf("/proc/%d/task", pid)
-	var found []string
-	for _, thread := range numbers(tasks) {
-		if fields := statFields(filepath.Join(tasks, strconv.Itoa(thread), "stat")); len(fields) > 0 {
-			found = append(found, fields[0])
-		}
-	}
-	return found
-}
-
-// numbers lists the entries of a directory that are numbers.
-func numbers(folder string) []int {
-	directory, err := os.Open(folder)
-	if err != nil {
-		return nil
-	}
-	defer directory.Close()
-	names, err := directory.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	var found []int
-	for _, name := range names {
-		if number, err := strconv.Atoi(name); err == nil {
-			found = append(found, number)
-		}
-	}
-	return found
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -117,7 +116,7 @@ func exitCode(status syscall.WaitStatus) int {
 
 // killAll ends every process but the launcher and returns when none is left. It holds no lock while
 // it signals: nothing may delay a kill. It looks often at first, and signals again now and then,
-// for those that were born meanwhile. The one system call that signals everybody (see signalEach)
+// for those that were born meanwhile. The one system call that signals everybody (see crowd.signal)
 // has done so then, and no thread of them gets back to its program. SIGKILL can be neither caught
 // nor blocked. The kernel looks for it before it leaves for user mode, and a fork in progress
 // fails. That is when they count as dead. The proof comes later: reaped, they have given back their
@@ -136,9 +135,9 @@ func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped in
 		if now-signalled >= int64(again) {
 			signalled = now
 			took := threadTime()
-			l.signalAll()
+			l.crowd.signal(unix.SIGKILL)
 			took = threadTime() - took
-			if dead == 0 && l.first {
+			if dead == 0 && l.crowd.all {
 				dead = now + took
 			}
 		}
@@ -158,59 +157,6 @@ func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped in
 			time.Sleep(often)
 		}
 	}
-}
-
-// signalAll sends SIGKILL to all other processes of the container.
-func (l *Launcher) signalAll() { l.signalEach(unix.SIGKILL) }
-
-// signalEach sends a signal to all other processes of the container. As process 1 that is one
-// system call, in which no process can fork away. Elsewhere (tests, a pod that shares its PID
-// namespace) it follows the tree down; who needs all repeats it until that is so.
-func (l *Launcher) signalEach(number unix.Signal) {
-	if l.first {
-		// ESRCH (no process is left) is no failure; the caller looks at what came of it.
-		_ = unix.Kill(-1, number)
-		return
-	}
-	for _, pid := range descendants(os.Getpid()) {
-		_ = unix.Kill(pid, number)
-	}
-}
-
-// descendants lists the processes below root, parents before children.
-func descendants(root int) []int {
-	children := map[int][]int{}
-	for _, pid := range numbers("/proc") {
-		if parent, ok := parentOf(pid); ok {
-			children[parent] = append(children[parent], pid)
-		}
-	}
-	var found []int
-	for next := []int{root}; len(next) > 0; next = next[1:] {
-		found = append(found, children[next[0]]...)
-		next = append(next, children[next[0]]...)
-	}
-	return found
-}
-
-// parentOf reads the parent's ID: the second field after the name.
-func parentOf(pid int) (int, bool) {
-	fields := statFields(fmt.Sprintf("/proc/%d/stat", pid))
-	if len(fields) < 2 {
-		return 0, false
-	}
-	parent, err := strconv.Atoi(fields[1])
-	return parent, err == nil
-}
-
-// statFields reads a stat file of /proc: what follows the name, which is in parentheses and may
-// contain anything. The first is the state.
-func statFields(path string) []string {
-	stat, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 }
 
 // pipe makes a pipe whose read end is the runtime's and whose write end is for a child. It is made

@@ -26,9 +26,17 @@ func (c *connection) write(response Response) {
 	_, _ = c.conn.Write(append(line, '\n'))
 }
 
-// tell makes every connection send the state. The caller holds l.mu.
-func (l *Launcher) tell() {
-	for c := range l.conns {
+// audience is the agents that are connected.
+type audience struct {
+	mu    sync.Mutex
+	conns map[*connection]struct{}
+}
+
+// tell makes every connection send the state.
+func (a *audience) tell() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c := range a.conns {
 		select {
 		case c.changed <- struct{}{}:
 		default:
@@ -36,26 +44,39 @@ func (l *Launcher) tell() {
 	}
 }
 
-func (l *Launcher) accept(listener net.Listener) {
+func (a *audience) join(c *connection) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.conns == nil {
+		a.conns = map[*connection]struct{}{}
+	}
+	a.conns[c] = struct{}{}
+}
+
+func (a *audience) leave(c *connection) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.conns, c)
+}
+
+// accept agents, until the listener is closed. Each hears the state whenever it changes, and its
+// requests are handled beside each other.
+func (a *audience) accept(listener net.Listener, state func() State, handle func(Request) (Response, error)) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		go l.converse(conn)
+		go a.converse(conn, state, handle)
 	}
 }
 
-func (l *Launcher) converse(conn net.Conn) {
+func (a *audience) converse(conn net.Conn, state func() State, handle func(Request) (Response, error)) {
 	c := &connection{conn: conn, changed: make(chan struct{}, 1)}
 	gone := make(chan struct{})
-	l.mu.Lock()
-	l.conns[c] = struct{}{}
-	l.mu.Unlock()
+	a.join(c)
 	defer func() {
-		l.mu.Lock()
-		delete(l.conns, c)
-		l.mu.Unlock()
+		a.leave(c)
 		close(gone)
 		conn.Close()
 	}()
@@ -63,10 +84,8 @@ func (l *Launcher) converse(conn net.Conn) {
 		for {
 			select {
 			case <-c.changed:
-				l.mu.Lock()
-				state := l.snapshot()
-				l.mu.Unlock()
-				c.write(Response{State: &state})
+				now := state()
+				c.write(Response{State: &now})
 			case <-gone:
 				return
 			}
@@ -78,7 +97,7 @@ func (l *Launcher) converse(conn net.Conn) {
 			return
 		}
 		go func() {
-			response, err := l.handle(request)
+			response, err := handle(request)
 			if err != nil {
 				response.Error = err.Error()
 			}
@@ -91,8 +110,6 @@ func (l *Launcher) converse(conn net.Conn) {
 func (l *Launcher) handle(request Request) (response Response, err error) {
 	switch {
 	case request.Look != nil:
-		l.mu.Lock()
-		defer l.mu.Unlock()
 		state := l.snapshot()
 		response.State = &state
 	case request.Start != nil:

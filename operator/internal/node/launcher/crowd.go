@@ -1,0 +1,194 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// crowd is all processes of the container but the launcher. It is what /proc says at the moment:
+// nothing of it is remembered.
+type crowd struct {
+	// all: the launcher is process 1 of its PID namespace, so that every other process there
+	// belongs to the crowd. Otherwise its descendants do (tests, a pod that shares its PID
+	// namespace).
+	all bool
+}
+
+// straggler returns a process that is not as it should be. Once a process has been seen so it is
+// not looked at again.
+func (c crowd) straggler(stopped bool, seen map[int]bool) (pid int, found bool) {
+	for _, pid := range c.list() {
+		if seen[pid] {
+			continue
+		}
+		if stopped && childStopped(pid) {
+			seen[pid] = true
+			continue
+		}
+		for _, state := range states(pid) {
+			// Dead threads and zombies do neither; "t" is stopped by a debugger.
+			if state == "Z" || state == "X" {
+				continue
+			}
+			isStopped := state == "T" || state == "t"
+			if stopped && state == "D" && hasStoppedChild(pid) {
+				// It waits for a child that was stopped before it became a program (vfork), and
+				// will stop itself when that goes on.
+				isStopped = true
+			}
+			if isStopped != stopped {
+				return pid, true
+			}
+		}
+		seen[pid] = true
+	}
+	return 0, false
+}
+
+// halted reports whether no thread gets back to its program: one of each process has stopped, or
+// the process has ended.
+func (c crowd) halted() bool {
+	for _, pid := range c.list() {
+		if childStopped(pid) {
+			continue
+		}
+		live := func(state string) bool { return state != "Z" && state != "X" }
+		of := states(pid)
+		if slices.ContainsFunc(of, live) && !slices.Contains(of, "T") && !slices.Contains(of, "t") && !(slices.Contains(of, "D") && hasStoppedChild(pid)) {
+			return false
+		}
+	}
+	return true
+}
+
+// list are the crowd's processes.
+func (c crowd) list() []int {
+	if !c.all {
+		return descendants(os.Getpid())
+	}
+	var found []int
+	for _, pid := range numbers("/proc") {
+		if pid != os.Getpid() {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// allIn reports whether every process of the container is in the group, as far as it lives: then
+// the alarm was for all.
+func (c crowd) allIn(group int) bool {
+	for _, pid := range c.list() {
+		if of, err := unix.Getpgid(pid); err == nil && of != group {
+			return false
+		}
+	}
+	return true
+}
+
+// signal sends a signal to all other processes of the container. As process 1 that is one
+// system call, in which no process can fork away. Elsewhere (tests, a pod that shares its PID
+// namespace) it follows the tree down; who needs all repeats it until that is so.
+func (c crowd) signal(number unix.Signal) {
+	if c.all {
+		// ESRCH (no process is left) is no failure; the caller looks at what came of it.
+		_ = unix.Kill(-1, number)
+		return
+	}
+	for _, pid := range descendants(os.Getpid()) {
+		_ = unix.Kill(pid, number)
+	}
+}
+
+// childStopped reports whether a process is a child of this one and has stopped with all of its
+// threads. One system call says so; /proc takes two for each thread.
+func childStopped(pid int) bool {
+	const stopped = 5 // CLD_STOPPED, sigaction(2)
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0 && info.Code == stopped
+}
+
+func hasStoppedChild(parent int) bool {
+	for _, pid := range numbers("/proc") {
+		if is, ok := parentOf(pid); ok && is == parent && slices.Contains(states(pid), "T") {
+			return true
+		}
+	}
+	return false
+}
+
+// descendants lists the processes below root, parents before children.
+func descendants(root int) []int {
+	children := map[int][]int{}
+	for _, pid := range numbers("/proc") {
+		if parent, ok := parentOf(pid); ok {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	var found []int
+	for next := []int{root}; len(next) > 0; next = next[1:] {
+		found = append(found, children[next[0]]...)
+		next = append(next, children[next[0]]...)
+	}
+	return found
+}
+
+// parentOf reads the parent's ID: the second field after the name.
+func parentOf(pid int) (int, bool) {
+	fields := statFields(fmt.Sprintf("/proc/%d/stat", pid))
+	if len(fields) < 2 {
+		return 0, false
+	}
+	parent, err := strconv.Atoi(fields[1])
+	return parent, err == nil
+}
+
+// statFields reads a stat file of /proc: what follows the name, which is in parentheses and may
+// contain anything. The first is the state.
+func statFields(path string) []string {
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+}
+
+// states returns the state of each thread of a process, as /proc/<pid>/task/<tid>/stat has it; none
+// of one that is gone.
+func states(pid int) []string {
+	tasks := fmt.Sprintf("/proc/%d/task", pid)
+	var found []string
+	for _, thread := range numbers(tasks) {
+		if fields := statFields(filepath.Join(tasks, strconv.Itoa(thread), "stat")); len(fields) > 0 {
+			found = append(found, fields[0])
+		}
+	}
+	return found
+}
+
+// numbers lists the entries of a directory that are numbers.
+func numbers(folder string) []int {
+	directory, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer directory.Close()
+	names, err := directory.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, name := range names {
+		if number, err := strconv.Atoi(name); err == nil {
+			found = append(found, number)
+		}
+	}
+	return found
+}

@@ -130,15 +130,19 @@ type loadgenRun struct {
 }
 
 func (b *bench) runLoadgen(length time.Duration, flags ...string) (loadgenRun, error) {
-	var r loadgenRun
 	dir, err := os.MkdirTemp("", "bench-loadgen")
 	if err != nil {
-		return r, err
+		return loadgenRun{}, err
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "result.json")
-	cmd := pinned(b.loadgen, append([]string{"run", "--driver", "echo", "--address", b.address, "--warm-up", warmUp.String(),
+	return b.execute(out, append([]string{"run", "--driver", "echo", "--address", b.address, "--warm-up", warmUp.String(),
 		"--measure", length.String(), "--drain", "1s", "--out", out}, flags...)...)
+}
+
+// execute runs the generator and reads its results, which it writes to out.
+func (b *bench) execute(out string, args ...string) (r loadgenRun, err error) {
+	cmd := pinned(b.loadgen, args...)
 	if err := startOn(generatorCPU, b.realtime, cmd); err != nil {
 		return r, fmt.Errorf("start the load generator: %w", err)
 	}

@@ -14,14 +14,18 @@ const (
 )
 
 // ClientSetting is a setting of an Experiment's clients that a complete client carries out itself:
-// rate, arrivals, thinkTime, timeout, retry, each as spec.clients of Experiments has it.
-// +kubebuilder:validation:Enum=rate;arrivals;thinkTime;timeout;retry
+// rate, arrivals, phases, trace, session, thinkTime, timeout, retry, each as spec.clients of
+// Experiments has it.
+// +kubebuilder:validation:Enum=rate;arrivals;phases;trace;session;thinkTime;timeout;retry
 type ClientSetting string
 
 // The settings.
 const (
 	SettingRate      ClientSetting = "rate"
 	SettingArrivals  ClientSetting = "arrivals"
+	SettingPhases    ClientSetting = "phases"
+	SettingTrace     ClientSetting = "trace"
+	SettingSession   ClientSetting = "session"
 	SettingThinkTime ClientSetting = "thinkTime"
 	SettingTimeout   ClientSetting = "timeout"
 	SettingRetry     ClientSetting = "retry"
@@ -76,7 +80,7 @@ type ClientsTemplate struct {
 	// generator carries out all. Default: none.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:MaxItems=8
 	Uses []ClientSetting `json:"uses,omitempty"`
 
 	// misbehaving says which clients a complete client program itself makes misbehave, as Byzantine

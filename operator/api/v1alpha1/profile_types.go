@@ -63,6 +63,12 @@ type Profile struct {
 	// +optional
 	ThinkTime *Duration `json:"thinkTime,omitempty"`
 
+	// phases replace those of the clients' load.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Phases []LoadPhase `json:"phases,omitempty"`
+
 	// parameters come on top of the experiment's, under those of a point.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64

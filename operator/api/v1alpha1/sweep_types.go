@@ -94,6 +94,13 @@ type LoadObjective struct {
 	// +optional
 	P999Latency Duration `json:"p999Latency,omitempty"`
 
+	// kneeLatency is the most that the mean latency may be, relative to that at the lowest load:
+	// 200%. The search then finds the knee: the highest load at which requests hardly wait for each
+	// other. It begins with three trials at from, whose mean is the reference. From 110% to 1000%;
+	// reports have the knee of a curve at 200%.
+	// +optional
+	KneeLatency Percentage `json:"kneeLatency,omitempty"`
+
 	// goodput is the least share of the offered requests that must commit in the window: 95%. Above
 	// 0% and at most 100%. Only an Open loop offers requests.
 	// +optional

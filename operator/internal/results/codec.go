@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -238,6 +239,12 @@ func (c Client) check() error {
 
 func (t Timeline) check() error {
 	n := len(t.Committed)
+	if t.Offered != nil && len(t.Offered) != n {
+		return fmt.Errorf("the timeline has %d bins of committed transactions and %d of offered ones; they must be as many", n, len(t.Offered))
+	}
+	if slices.ContainsFunc(t.Offered, func(n int64) bool { return n < 0 }) {
+		return errors.New("a bin of the timeline has a negative number of offered requests")
+	}
 	if len(t.Aborted) != n || len(t.Failed) != n || len(t.LatencySumMicros) != n {
 		return fmt.Errorf("the timeline's slices have %d, %d, %d and %d elements; they must have the same number",
 			n, len(t.Aborted), len(t.Failed), len(t.LatencySumMicros))

@@ -206,6 +206,12 @@ func mergeTimelines(clients []Client) Timeline {
 			out.Failed[at+i] += c.Timeline.Failed[i]
 			out.LatencySumMicros[at+i] += c.Timeline.LatencySumMicros[i]
 		}
+		for i, n := range c.Timeline.Offered {
+			if out.Offered == nil {
+				out.Offered = make([]int64, len(out.Committed))
+			}
+			out.Offered[at+i] += n
+		}
 	}
 	return out
 }

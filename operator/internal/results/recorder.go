@@ -46,6 +46,16 @@ func (r *Recorder) Commit(at, latency time.Duration) {
 	}
 }
 
+// Offer records n requests that were to be sent at an instant. The caller keeps the counter.
+func (r *Recorder) Offer(at time.Duration, n int64) {
+	if i := r.bin(at); i >= 0 {
+		if r.bins.Offered == nil {
+			r.bins.Offered = make([]int64, len(r.bins.Committed))
+		}
+		r.bins.Offered[i] += n
+	}
+}
+
 // Abort records an attempt that was aborted; givenUp: it was the last that is permitted.
 func (r *Recorder) Abort(at time.Duration, givenUp bool) {
 	if r.InWindow(at) {
@@ -134,6 +144,9 @@ func (r *Recorder) grow(n int) {
 	for _, s := range []*[]int64{&r.bins.Committed, &r.bins.Aborted, &r.bins.Failed, &r.bins.LatencySumMicros} {
 		*s = append(*s, make([]int64, n-len(*s))...)
 	}
+	if r.bins.Offered != nil {
+		r.bins.Offered = append(r.bins.Offered, make([]int64, n-len(r.bins.Offered))...)
+	}
 }
 
 // Merge adds all of another recorder with the same windows.
@@ -150,6 +163,12 @@ func (r *Recorder) Merge(o *Recorder) {
 		r.bins.Aborted[i] += o.bins.Aborted[i]
 		r.bins.Failed[i] += o.bins.Failed[i]
 		r.bins.LatencySumMicros[i] += o.bins.LatencySumMicros[i]
+	}
+	if o.bins.Offered != nil && r.bins.Offered == nil {
+		r.bins.Offered = make([]int64, len(r.bins.Committed))
+	}
+	for i, n := range o.bins.Offered {
+		r.bins.Offered[i] += n
 	}
 }
 

@@ -65,6 +65,9 @@ type Timeline struct {
 	Failed         []int64 `json:"failed"` // errors and timeouts
 	// LatencySumMicros of the transactions committed in the bin.
 	LatencySumMicros []int64 `json:"latencySumMicros"`
+	// Offered requests: those of an open loop that were to be sent in the bin, first attempts that
+	// were sent in a closed loop with phases. Nil: the client does not say.
+	Offered []int64 `json:"offered,omitempty"`
 }
 
 // Client is what one client pod reports.
@@ -334,6 +337,9 @@ type Trial struct {
 	// ClosedLoop says how clients of a closed loop wait. Nil: the loop is open, or the results are
 	// of before it was kept here.
 	ClosedLoop *ClosedLoop `json:"closedLoop,omitempty"`
+	// ChangingLoad: the load changed in the run because it was to, by phases or a trace. So the
+	// window has no one level that it could be at.
+	ChangingLoad bool `json:"changingLoad,omitempty"`
 	// CorrectClients are those whose doing is in the numbers: all but those that a fault made
 	// behave otherwise. 0 in results of before there were such.
 	CorrectClients int32   `json:"correctClients,omitempty"`

@@ -14,6 +14,8 @@ type PointSeries struct {
 	Throughput    []float64 `json:"throughput"`
 	ThroughputMin []float64 `json:"throughputMin"`
 	ThroughputMax []float64 `json:"throughputMax"`
+	// Offered requests per second: the mean of the trials. Nil: not all of them know.
+	Offered []float64 `json:"offered,omitempty"`
 	// Latency is the mean, in milliseconds, of all transactions that these trials committed in the
 	// bin; Committed is how many those are. 0 where there are none.
 	Latency   []float64 `json:"latency"`

@@ -30,13 +30,14 @@ func (t *Timeline) UnmarshalJSON(b []byte) error {
 		Aborted          numbers `json:"aborted"`
 		Failed           numbers `json:"failed"`
 		LatencySumMicros numbers `json:"latencySumMicros"`
+		Offered          numbers `json:"offered"`
 	}
 	if err := json.Unmarshal(b, &read); err != nil {
 		return err
 	}
 	*t = Timeline{
 		IntervalMillis: read.IntervalMillis, FirstMillis: read.FirstMillis,
-		Committed: read.Committed, Aborted: read.Aborted, Failed: read.Failed, LatencySumMicros: read.LatencySumMicros,
+		Committed: read.Committed, Aborted: read.Aborted, Failed: read.Failed, LatencySumMicros: read.LatencySumMicros, Offered: read.Offered,
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ func changes(spec v1alpha1.ExperimentSpec) (all []string, size string) {
 	add("network", network(full.Network), network(applied.Network))
 	add("clients.nodes", full.Clients.Nodes, applied.Clients.Nodes)
 	add("clients.thinkTime", full.Clients.ThinkTime, applied.Clients.ThinkTime)
+	add("clients.phases", full.Clients.Phases, applied.Clients.Phases)
 	add("parameters", parameters(full), parameters(applied))
 	add("faults", byName(full.Faults), byName(applied.Faults))
 	all = append(all, shorter(full.Schedule, applied.Schedule)...)

@@ -162,6 +162,7 @@ func merge(ran, today v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
 	p.Sweep, p.Schedule, p.Repetitions, p.Topology, p.Network = applied.Sweep, &applied.Schedule, &applied.Repetitions, &applied.Topology, &applied.Network
 	p.Placement, p.Faults, p.Tolerances, p.Disturbances = &applied.Placement, applied.Faults, &applied.Tolerances, &applied.Disturbances
 	p.Nodes, p.ThinkTime, p.Parameters = &applied.Clients.Nodes, &applied.Clients.ThinkTime, applied.Parameters
+	p.Phases = applied.Clients.Phases
 	return whole
 }
 

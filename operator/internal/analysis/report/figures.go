@@ -341,7 +341,8 @@ const timeLabel = "time from the start of the window (s)"
 
 func overTimeAxis(a FigureAxis) bool { return a.Label == timeLabel }
 
-// timeFigures are throughput and latency over time, a figure each, for the points with faults.
+// timeFigures are throughput and latency over time, a figure each, for the points with faults or a
+// changing load.
 func timeFigures(e results.Experiment) []Figure {
 	var figures []Figure
 	for _, s := range e.Series[:min(len(e.Series), mostOverTime)] {
@@ -364,10 +365,22 @@ func timeFigures(e results.Experiment) []Figure {
 				Name: "time-" + fileName(name+" "+short), Title: "Over time, " + name, Caption: overTimeCaption(s), Marks: figureMarks(s.Marks),
 				X: FigureAxis{Label: timeLabel}, Y: FigureAxis{Label: metric}, Curves: []FigureCurve{c},
 			})
+			if offered := offeredCurve(s); metric == "throughput (tx/s)" && len(offered.Points) > 0 {
+				figures[len(figures)-1].Curves = append(figures[len(figures)-1].Curves, offered)
+			}
 		}
 		slices.SortFunc(figures[len(figures)-2:], func(a, b Figure) int { return -cmp.Compare(a.Y.Label, b.Y.Label) })
 	}
 	return figures
+}
+
+// offeredCurve is the load of a point over time; it has no points where that is not known.
+func offeredCurve(s results.PointSeries) FigureCurve {
+	c := FigureCurve{Name: "offered", Style: 2, Color: curveColor(2), Line: true}
+	for i, y := range s.Offered {
+		c.Points = append(c.Points, FigurePoint{X: (float64(s.FirstMillis) + float64(s.IntervalMillis)*(float64(i)+0.5)) / 1000, Y: y})
+	}
+	return c
 }
 
 func figureMarks(marks []results.FaultMark) []FigureMark {

@@ -56,7 +56,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.BarsLegend = barsLegend
 	view.Declared = htmlDeclared(e, "figure")
 	view.OverTime, view.OverTimeNote = overTime(e)
-	view.OverTimeLegend = p.reading(overTimeLegend)
+	view.OverTimeLegend = p.reading(legendOverTime(e))
 	view.Distributions, view.DistributionsNote = distributions(e)
 	view.DistributionsLegend = p.reading(cdfLegend)
 	var body strings.Builder

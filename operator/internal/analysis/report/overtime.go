@@ -19,12 +19,12 @@ const (
 	mostNamedMarks = 12
 )
 
-// overTime draws throughput and latency over time for the points whose trials had faults, and says
-// what it does not draw.
+// overTime draws throughput and latency over time for the points whose trials had faults or a load
+// that was to change, and says what it does not draw.
 func overTime(e results.Experiment) (plots []htmlPlot, note string) {
 	for i, s := range e.Series {
 		if i == mostOverTime {
-			return plots, fmt.Sprintf("Of %d points with faults the first %d are drawn; the other ones' timelines are in their trials' results.", len(e.Series), mostOverTime)
+			return plots, fmt.Sprintf("Of %d points with faults or a changing load the first %d are drawn; the other ones' timelines are in their trials' results.", len(e.Series), mostOverTime)
 		}
 		if len(s.Throughput) == 0 {
 			continue
@@ -55,6 +55,17 @@ const overTimeLegend = "Lines are means over the valid trials, the band around t
 	"it is broken where none was. Vertical lines are when faults were confirmed in the first of their pods, resets of machines began, and Chaos Mesh was asked for what it did: solid with a full triangle where a fault began, dashed with a hollow one where it ended. " +
 	"Grey: outside of the measurement window. Where there are several trials, each has a row of its own, with the number at the end of its name, the darker (on a dark page: the lighter) the longer its transactions took."
 
+// offeredLegend says what the third line is, where it is drawn.
+const offeredLegend = " The dotted line beside throughput is the load: requests that were to be sent, per second, whether or not the system kept up. It is the mean over the trials."
+
+// legendOverTime is how to read these plots.
+func legendOverTime(e results.Experiment) string {
+	if slices.ContainsFunc(e.Series, func(s results.PointSeries) bool { return len(s.Offered) > 0 }) {
+		return overTimeLegend + offeredLegend
+	}
+	return overTimeLegend
+}
+
 // The places of a plot over time.
 const (
 	timeTop, timeThroughput, timeGap, timeLatency = 26.0, 190.0, 22.0, 130.0
@@ -64,7 +75,7 @@ const (
 func timePlot(s results.PointSeries, id, name string) string {
 	width := float64(s.IntervalMillis)
 	from, to := float64(s.FirstMillis), float64(s.FirstMillis)+width*float64(len(s.Throughput))
-	upper := panel{left: frameLeft, top: timeTop, width: frameWidth, height: timeThroughput, xMin: from / 1000, xMax: to / 1000, yMax: roundUp(slices.Max(s.ThroughputMax)), xLabel: timeLabel}
+	upper := panel{left: frameLeft, top: timeTop, width: frameWidth, height: timeThroughput, xMin: from / 1000, xMax: to / 1000, yMax: roundUp(max(slices.Max(s.ThroughputMax), greatest(s.Offered))), xLabel: timeLabel}
 	lower := panel{left: frameLeft, top: timeTop + timeThroughput + timeGap, width: frameWidth, height: timeLatency, xMin: upper.xMin, xMax: upper.xMax, yMax: roundUp(slices.Max(s.Latency)), xLabel: timeLabel}
 	bottom := lower.top + lower.height
 	named := min(len(s.Marks), mostNamedMarks)
@@ -97,6 +108,9 @@ func timePlot(s results.PointSeries, id, name string) string {
 	}
 	all := func(int) bool { return true }
 	fmt.Fprintf(b, `<path class="line thin" d="%s"/>`+"\n</g>\n", pathOf(len(s.Throughput), all, func(i int) (x, y float64) { return upper.x(middle(i)), upper.y(s.Throughput[i]) }))
+	if len(s.Offered) > 0 {
+		fmt.Fprintf(b, `<g class="c2"><path class="line thin" d="%s"%s/></g>`+"\n", pathOf(len(s.Offered), all, func(i int) (x, y float64) { return upper.x(middle(i)), upper.y(s.Offered[i]) }), dashOf(dashes[2]))
+	}
 	some := func(i int) bool { return s.Committed[i] > 0 }
 	fmt.Fprintf(b, `<g class="c1"><path class="line thin" d="%s"/></g>`+"\n", pathOf(len(s.Latency), some, func(i int) (x, y float64) { return lower.x(middle(i)), lower.y(s.Latency[i]) }))
 	drawMarks(b, s.Marks, upper, bottom)
@@ -108,6 +122,13 @@ func timePlot(s results.PointSeries, id, name string) string {
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+func greatest(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return slices.Max(values)
 }
 
 // pathOf joins neighbouring points that exist. One without neighbours is drawn as a short stroke,
@@ -194,6 +215,9 @@ func describeTimes(s results.PointSeries) string {
 	if !math.IsInf(lowest, 1) {
 		parts = append(parts, fmt.Sprintf("In the window it is least at %g s with %.0f tx/s; the most is %.0f tx/s; the highest mean latency of a bin is %.0f ms.",
 			at/1000, lowest, slices.Max(s.Throughput), slices.Max(s.Latency)))
+	}
+	if len(s.Offered) > 0 {
+		parts = append(parts, fmt.Sprintf("Of requests, %.0f to %.0f per second were offered.", slices.Min(s.Offered), slices.Max(s.Offered)))
 	}
 	for _, m := range s.Marks[:min(len(s.Marks), mostNamedMarks)] {
 		parts = append(parts, markText(m)+".")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // paused is a trial with a window of 4 s after a second of warm-up. It has so many transactions in
@@ -87,6 +89,43 @@ func TestSeriesOfTrialsWithFaults(t *testing.T) {
 	wantFrom := &results.Provenance{Images: map[string][]string{"agent": {"sha256:c"}, "replica": {"sha256:a", "sha256:b"}}, Kernels: []string{"6.1"}, CPUs: []string{"2 x Model"}, Nodes: []string{"n1"}}
 	if diff := cmp.Diff(wantFrom, e.Provenance); diff != "" {
 		t.Errorf("provenance (-want +got):\n%s", diff)
+	}
+}
+
+// A trial whose load was to change is drawn over time without a fault, too, with its load as a
+// third line. Its window has no one level that it could be away from.
+func TestSeriesOfAChangingLoad(t *testing.T) {
+	var d report.Details
+	trial := paused(t, "t-0", 30, 2)
+	trial.Faults, trial.ChangingLoad = nil, true
+	trial.Timeline.Offered = make([]int64, 60)
+	for i := range trial.Timeline.Offered {
+		trial.Timeline.Offered[i] = int64(i)
+	}
+	d.Add(trial)
+	e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "variant", Values: []string{"stalled"}}}}
+	d.Into(&e)
+	if len(e.Series) != 1 || len(e.Series[0].Offered) != 60 || e.Series[0].Offered[25] != 250 {
+		t.Fatalf("series: %+v", e.Series)
+	}
+	var page bytes.Buffer
+	if err := report.HTML(&page, e); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"The dotted line beside throughput is the load", "0 to 590 per second were offered"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	figures, _ := report.Figures(e, report.FigureOptions{})
+	i := slices.IndexFunc(figures, func(f report.Figure) bool {
+		return strings.HasPrefix(f.Name, "time-") && strings.HasSuffix(f.Name, "throughput")
+	})
+	if i < 0 || len(figures[i].Curves) != 2 || figures[i].Curves[1].Name != "offered" {
+		t.Errorf("the figure of throughput over time has no curve of the load: %+v", figures)
+	}
+	if check := stats.CheckWindow(trial); check.Unchecked != "the load changes in the window" {
+		t.Errorf("the window is judged by one level: %+v", check)
 	}
 }
 

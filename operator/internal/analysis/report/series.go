@@ -46,7 +46,8 @@ func begins(f results.FaultRecord) float64 {
 	return f.ConfirmedMillis
 }
 
-// addTimes takes in a valid trial with faults and a timeline.
+// addTimes takes in a valid trial with a timeline in which something is to be seen: it had faults,
+// or its load was to change.
 func (d *Details) addTimes(t results.Trial) {
 	first := map[markKey]float64{}
 	for _, f := range t.Faults {
@@ -58,7 +59,7 @@ func (d *Details) addTimes(t results.Trial) {
 			first[k] = begins(f)
 		}
 	}
-	if len(first) == 0 || t.Timeline == nil || len(t.Timeline.Committed) == 0 {
+	if len(first) == 0 && !t.ChangingLoad || t.Timeline == nil || len(t.Timeline.Committed) == 0 {
 		return
 	}
 	i := slices.IndexFunc(d.times, func(p *pointTimes) bool { return p.point == t.PointIndex })
@@ -129,6 +130,9 @@ func (p *pointTimes) series() results.PointSeries {
 	for _, u := range p.use {
 		s.Use = append(s.Use, u.series())
 	}
+	if !slices.ContainsFunc(p.trials, func(t timedTrial) bool { return t.Offered == nil }) {
+		s.Offered = []float64{}
+	}
 	for start := s.FirstMillis; start+width <= to; start += width {
 		addBin(&s, p.trials, start)
 	}
@@ -137,7 +141,7 @@ func (p *pointTimes) series() results.PointSeries {
 
 // addBin adds the bin that starts then.
 func addBin(s *results.PointSeries, trials []timedTrial, start int64) {
-	var sum, committed, micros float64
+	var sum, committed, micros, offered float64
 	least, greatest := math.Inf(1), 0.0
 	for k, t := range trials {
 		i := (start - t.FirstMillis) / t.IntervalMillis
@@ -146,6 +150,9 @@ func addBin(s *results.PointSeries, trials []timedTrial, start int64) {
 		for j := i; j < i+s.IntervalMillis/t.IntervalMillis; j++ {
 			inBin += t.Committed[j]
 			microsInBin += float64(t.LatencySumMicros[j])
+			if s.Offered != nil {
+				offered += float64(t.Offered[j])
+			}
 		}
 		s.ByTrial[k].Latency = append(s.ByTrial[k].Latency, meanMillis(microsInBin, float64(inBin)))
 		micros += microsInBin
@@ -154,6 +161,9 @@ func addBin(s *results.PointSeries, trials []timedTrial, start int64) {
 		committed += float64(inBin)
 	}
 	s.Throughput = append(s.Throughput, sum/float64(len(trials)))
+	if s.Offered != nil {
+		s.Offered = append(s.Offered, offered*1000/float64(s.IntervalMillis)/float64(len(trials)))
+	}
 	s.ThroughputMin, s.ThroughputMax = append(s.ThroughputMin, least), append(s.ThroughputMax, greatest)
 	s.Latency, s.Committed = append(s.Latency, meanMillis(micros, committed)), append(s.Committed, int64(committed))
 }

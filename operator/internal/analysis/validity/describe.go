@@ -30,7 +30,8 @@ func (o *Observation) Describe() *results.Trial {
 	for _, n := range spec.MisbehavingClients {
 		t.CorrectClients -= n
 	}
-	if c := spec.Clients; c.Loop == v1alpha1.LoopClosed {
+	t.ChangingLoad = len(spec.Clients.Phases) > 0 || spec.Clients.Trace != nil
+	if c := spec.Clients; c.Loop == v1alpha1.LoopClosed && len(c.Phases) == 0 {
 		t.ClosedLoop = &results.ClosedLoop{ThinkMillis: results.Millis(c.ThinkTime.OrZero()), TimeoutMillis: results.Millis(c.Timeout.OrZero())}
 	}
 	for name, v := range spec.Parameters {

@@ -94,6 +94,29 @@ func TestLoad(t *testing.T) {
 			change: func(o *Observation) { o.Merged.StartSpread = 101 * time.Millisecond },
 			reason: v1alpha1.ReasonStartSpread, message: "The clients started 101ms apart; 100ms are tolerated.",
 		},
+		"clients of a closed loop with phases, some of which join later": {
+			change: func(o *Observation) {
+				o.Trial.Spec.Clients.Phases = []v1alpha1.LoadPhase{{For: "10s", Load: "10%", To: "100%"}}
+				o.Merged.StartSpread = 8 * time.Second
+				for i := range o.Clients {
+					o.Clients[i].StartedNanos = int64(8 * time.Second)
+				}
+			},
+		},
+		"clients with phases that are released late": {
+			change: func(o *Observation) {
+				o.Trial.Spec.Clients.Phases = []v1alpha1.LoadPhase{{For: "10s", Load: "10%", To: "100%"}}
+				client(o, 0).Released = -2 * time.Second
+			},
+			reason: v1alpha1.ReasonStartLate, message: "c-0 was released 3s later than agreed",
+		},
+		"clients with phases that join late": {
+			change: func(o *Observation) {
+				o.Trial.Spec.Clients.Phases = []v1alpha1.LoadPhase{{For: "10s", Load: "10%", To: "100%"}}
+				o.Result.Pods[2].GeneratorLagP99Millis = 12
+			},
+			reason: v1alpha1.ReasonGeneratorLate, message: "12.000 ms late at the 99th percentile",
+		},
 		// At 10 requests per second, the generators of two clients take turns every 100 ms. Trials
 		// of such a rate were valid or not by a few microseconds.
 		"clients of an open loop that take turns": {

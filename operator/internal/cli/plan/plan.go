@@ -102,6 +102,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	b := &strings.Builder{}
 	writeSize(b, set.Experiment, p)
 	writePoints(b, p)
+	writeLoad(b, p)
 	writeOrder(b, p, cmp.Or(o.Seed, seedOf(set.Experiment)), o)
 	writeTime(b, p, set.Systems, o.Overhead)
 	if p.Spec.Recurrence != nil {
@@ -233,6 +234,13 @@ func writePoints(b *strings.Builder, p *planner.Plan) {
 			values = fmt.Sprintf("searched to within %.3g%%, at %d loads from %s to %s", 100*p.Search.Precision, len(a.Values), a.Values[0], a.Values[len(a.Values)-1])
 		}
 		fmt.Fprintf(b, "  %s: %s\n", a.Name, values)
+	}
+}
+
+// writeLoad says how the load changes, if it does.
+func writeLoad(b *strings.Builder, p *planner.Plan) {
+	if lines := planner.DescribeLoad(p.Spec.Clients); len(lines) > 0 {
+		fmt.Fprintf(b, "\nLoad\n\n  %s\n", strings.Join(lines, "\n  "))
 	}
 }
 

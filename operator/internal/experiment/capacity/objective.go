@@ -14,9 +14,23 @@ type Objective struct {
 	// may be. The mean is of committed transactions, of which at least 99% of the requests must be.
 	// The percentiles are of all requests.
 	Mean, P50, P90, P99, P999 time.Duration
+	// Knee is the most that the mean latency may be, relative to that at the lowest load: 2. Mean
+	// has the bound once that is known: see WithReference.
+	Knee float64
 	// Goodput is the least share of the offered requests that must commit in the window, from 0 to
 	// 1.
 	Goodput float64
+}
+
+// WithReference is the objective with the bound of the knee, where the mean latency at the lowest
+// load is known.
+func (o Objective) WithReference(mean time.Duration) Objective {
+	bound := time.Duration(o.Knee * float64(mean))
+	if o.Mean == 0 || bound < o.Mean {
+		o.Mean = bound
+	}
+	o.Knee = 0
+	return o
 }
 
 // Measured is what a trial's window came to. A latency of 0 is not known.
@@ -136,6 +150,9 @@ func (o Objective) String() string {
 		if l.bound > 0 {
 			parts = append(parts, fmt.Sprintf("%s at most %s", l.name, l.bound))
 		}
+	}
+	if o.Knee > 0 {
+		parts = append(parts, fmt.Sprintf("mean latency at most %.4g times that at the lowest load", o.Knee))
 	}
 	if o.Goodput > 0 {
 		parts = append(parts, fmt.Sprintf("goodput at least %.4g%%", 100*o.Goodput))

@@ -84,9 +84,10 @@ func (e *fieldChecker) checkClients() {
 	e.add(errs...)
 	think, errs := checkDuration(e.origin.thinkTime(), c.ThinkTime, bounds{0, 10 * time.Minute})
 	e.add(errs...)
-	if c.Loop == v1alpha1.LoopOpen && think > 0 {
-		e.add(field.Invalid(e.origin.thinkTime(), string(c.ThinkTime), "only a Closed loop thinks between transactions; remove it or set loop: Closed"))
+	if c.Loop == v1alpha1.LoopOpen && think > 0 && c.Session == nil {
+		e.add(field.Invalid(e.origin.thinkTime(), string(c.ThinkTime), "only a Closed loop and sessions think between transactions; remove it, add session, or set loop: Closed"))
 	}
+	e.checkChangingLoad()
 	backoff, errs := checkDuration(path.Child("retry", "backoff"), c.Retry.Backoff, bounds{0, 10 * time.Minute})
 	e.add(errs...)
 	most, errs := checkDuration(path.Child("retry", "maxBackoff"), c.Retry.MaxBackoff, bounds{0, 10 * time.Minute})
@@ -97,8 +98,12 @@ func (e *fieldChecker) checkClients() {
 	}
 	hasRateAxis := slices.ContainsFunc(e.spec.Sweep, func(a v1alpha1.Axis) bool { return a.Axis == "rate" && (len(a.Values) > 0 || a.Search != nil) })
 	switch {
-	case c.Loop == v1alpha1.LoopOpen && c.Rate == nil && !hasRateAxis:
-		e.add(field.Required(path.Child("rate"), "an Open loop offers a rate: set it in requests per second, or add an axis \"rate\" to the sweep"))
+	case c.Trace != nil && c.Rate != nil:
+		e.add(field.Invalid(path.Child("rate"), *c.Rate, "the trace says when requests arrive; remove one of them"))
+	case c.Trace != nil && hasRateAxis:
+		e.add(field.Invalid(path.Child("trace"), c.Trace.File, "the trace says when requests arrive; remove it or the axis \"rate\""))
+	case c.Loop == v1alpha1.LoopOpen && c.Rate == nil && c.Trace == nil && !hasRateAxis:
+		e.add(field.Required(path.Child("rate"), "an Open loop offers a rate: set it in requests per second, or add an axis \"rate\" to the sweep, or a trace"))
 	case c.Loop == v1alpha1.LoopClosed && c.Rate != nil:
 		e.add(field.Invalid(path.Child("rate"), *c.Rate, "only an Open loop has a rate; remove it or set loop: Open"))
 	}

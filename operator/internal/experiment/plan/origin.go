@@ -80,6 +80,13 @@ func (o origin) thinkTime() *field.Path {
 	return field.NewPath("spec", "clients", "thinkTime")
 }
 
+func (o origin) phases() *field.Path {
+	if o.profile != nil && len(o.profile.Phases) > 0 {
+		return o.path.Child("phases")
+	}
+	return field.NewPath("spec", "clients", "phases")
+}
+
 func (o origin) nodes() *field.Path {
 	if o.profile != nil && o.profile.Nodes != nil {
 		return o.path.Child("nodes")

@@ -99,6 +99,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	s := e.systems[which]
 	trial.System.Name = s.name
 	e.checkLoad(s, trial.Clients)
+	e.checkPeak(trial.Clients)
 	trial.Parameters = e.resolveParameters(which, chosen)
 	trial.MisbehavingClients = e.resolveMisbehaving(s, &trial)
 	trial.Faults = e.resolveFaults(chosen)

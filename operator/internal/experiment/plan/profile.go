@@ -82,6 +82,9 @@ func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	if p.ThinkTime != nil {
 		spec.Clients.ThinkTime = *p.ThinkTime
 	}
+	if len(p.Phases) > 0 {
+		spec.Clients.Phases = p.Phases
+	}
 }
 
 // applyParameters puts the profile's parameters above all others but those of the axes: each is set
@@ -188,10 +191,7 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 		two := int32(2)
 		spec.Retries = &two
 	}
-	if spec.Clients.Loop == v1alpha1.LoopOpen && spec.Clients.Arrivals == nil {
-		poisson := v1alpha1.ArrivalsPoisson
-		spec.Clients.Arrivals = &poisson
-	}
+	setLoadDefaults(&spec.Clients)
 	for _, f := range spec.Figures {
 		if f.SpeedUp != nil {
 			orDefault(&f.SpeedUp.Of, "Throughput")
@@ -201,6 +201,21 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 		}
 	}
 	fault.SetDefaults(spec.Faults)
+}
+
+// setLoadDefaults fills in how requests arrive.
+func setLoadDefaults(c *v1alpha1.Clients) {
+	if s := c.Session; s != nil {
+		orDefault(&s.Length, v1alpha1.SessionGeometric)
+	}
+	if t := c.Trace; t != nil {
+		orDefault(&t.Begin, "0s")
+		orDefault(&t.Speed, "100%")
+	}
+	if c.Loop == v1alpha1.LoopOpen && c.Arrivals == nil && c.Trace == nil {
+		poisson := v1alpha1.ArrivalsPoisson
+		c.Arrivals = &poisson
+	}
 }
 
 // DefaultTolerances fills in what is not set. A trial of before a tolerance existed is judged by

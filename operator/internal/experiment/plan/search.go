@@ -53,7 +53,7 @@ func searchOf(spec v1alpha1.ExperimentSpec) *Search {
 	return &Search{
 		Search: capacity.Search{Low: float64(s.From), High: float64(s.To), Precision: s.Precision.OrZero(), MaxTrials: int(s.Trials)},
 		Objective: capacity.Objective{Mean: o.MeanLatency.OrZero(), P50: o.P50Latency.OrZero(), P90: o.P90Latency.OrZero(), P99: o.P99Latency.OrZero(),
-			P999: o.P999Latency.OrZero(), Goodput: o.Goodput.OrZero()},
+			P999: o.P999Latency.OrZero(), Knee: o.KneeLatency.OrZero(), Goodput: o.Goodput.OrZero()},
 		Axis: spec.Sweep[i].Axis, axis: at,
 	}
 }
@@ -128,6 +128,9 @@ func (e *fieldChecker) checkObjective(path *field.Path, o v1alpha1.LoadObjective
 			_, errs := checkDuration(path.Child(name), d, bounds{time.Microsecond, time.Hour})
 			e.add(errs...)
 		}
+	}
+	if share, err := o.KneeLatency.Share(); o.KneeLatency != "" && (err != nil || share < 1.1 || share > 10) {
+		e.add(field.Invalid(path.Child("kneeLatency"), string(o.KneeLatency), "must be a percentage from 110% to 1000%, such as 200% for twice the latency at the lowest load"))
 	}
 	if o.Goodput == "" {
 		return
@@ -222,15 +225,45 @@ func (s *Search) weigh(trials []tried) (state capacity.State, unknown string) {
 	if err != nil { // admission refuses such a search
 		return capacity.State{}, err.Error()
 	}
+	if s.Objective.Knee > 0 && judged == nil {
+		state.Next = 0 // the lowest load
+	}
 	return state, ""
 }
 
+// referenceTrials are how many trials at the lowest load say what a knee is relative to.
+const referenceTrials = 3
+
+// reference is the mean latency of the first trials at the lowest load, in the order in which
+// trials ran. ok is false while there are too few. One in which nothing committed says nothing.
+func (s *Search) reference(trials []tried) (mean time.Duration, ok bool) {
+	n := 0
+	for _, t := range trials {
+		if t.load == s.Low && t.Mean > 0 && n < referenceTrials {
+			mean += t.Mean
+			n++
+		}
+	}
+	return mean / referenceTrials, n == referenceTrials
+}
+
 // judge says of trials, in the order in which they ran, whether they met the objective. unknown
-// says which one cannot be judged.
+// says which one cannot be judged. A search for a knee judges none before it has its reference.
 func (s *Search) judge(trials []tried) (judged []capacity.Trial, unknown string) {
 	slices.SortFunc(trials, func(a, b tried) int { return cmp.Compare(a.number, b.number) })
+	objective := s.Objective
+	if objective.Knee > 0 {
+		mean, ok := s.reference(trials)
+		if !ok {
+			if len(trials) >= s.MaxTrials {
+				return nil, fmt.Sprintf("there is no reference for the knee: too few of %d trials at the lowest load committed anything", len(trials))
+			}
+			return nil, ""
+		}
+		objective = objective.WithReference(mean)
+	}
 	for _, t := range trials {
-		met, err := s.Objective.Met(t.Measured)
+		met, err := objective.Met(t.Measured)
 		if err != nil {
 			return nil, fmt.Sprintf("trial %d cannot be judged: %v", t.number, err)
 		}

@@ -240,3 +240,41 @@ func TestTooManySearches(t *testing.T) {
 		t.Error("two axes with a search are accepted")
 	}
 }
+
+// A search for the knee finds where latency is twice that at the lowest load. The system is a queue
+// with one server, whose mean latency at the rate x is 1 / (capacity - x). That is twice the
+// latency at x0 where x is the middle of x0 and the capacity.
+func TestSearchFindsTheKnee(t *testing.T) {
+	p := expand(t, builders.Experiment("e").System("basil").
+		Search("rate", v1alpha1.CapacitySearch{From: 200, To: 10_000, Objective: v1alpha1.LoadObjective{KneeLatency: "200%"}}).
+		Set(func(s *v1alpha1.ExperimentSpec) { s.Clients.Loop = v1alpha1.LoopOpen }))
+	const capacity, want = 4000.0, 2100.0
+	for seed := range int64(5) {
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		var trials []v1alpha1.Trial
+		var lines []results.TrialLine
+		for step := plan.Next(p, seed, trials); step.Create != nil; step = plan.Next(p, seed, trials) {
+			rate := float64(*step.Create.Clients.Rate)
+			if len(trials) < 3 && rate != 200 {
+				t.Fatalf("seed %d: trial %d has the rate %g; the first three are of the lowest load", seed, len(trials), rate)
+			}
+			latency := 1e6 / max(1, capacity-rate) * math.Exp(0.03*rng.NormFloat64()) // microseconds
+			trial := *builders.Trial("t").Spec(*step.Create).Complete(v1alpha1.ReasonSucceeded).Obj()
+			trial.Status.Headline = &v1alpha1.Headline{Committed: 20_000, Offered: 20_000, MeanLatencyMicroseconds: int64(latency)}
+			trials = append(trials, trial)
+			line := lineOf(trial)
+			line.MeanMillis = float64(trial.Status.Headline.MeanLatencyMicroseconds) / 1000
+			lines = append(lines, line)
+			if len(trials) > 60 {
+				t.Fatal("60 trials and no end")
+			}
+		}
+		found := plan.Capacities(plan.ApplyProfile(p.Spec), p.Axes, lines)
+		if len(found) != 1 || found[0].Capacity == nil || found[0].Outcome != string(v1alpha1.CapacityFound) || math.Abs(*found[0].Capacity-want) > 0.06*want {
+			t.Errorf("seed %d: after %d trials %+v, want some %g", seed, len(trials), found, want)
+		}
+		if !strings.Contains(found[0].Objective, "mean latency at most 2 times that at the lowest load") {
+			t.Errorf("the objective reads %q", found[0].Objective)
+		}
+	}
+}

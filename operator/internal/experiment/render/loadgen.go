@@ -27,7 +27,8 @@ func (t *Trial) loadgenConfig(c placement.Client, command []string) (loadgen.Con
 			Ready: protocol.ReadyFile, Start: protocol.StartFile, Result: protocol.LoadgenResultFile, Progress: protocol.ProgressFile,
 		},
 	}
-	if spec.Loop == v1alpha1.LoopOpen {
+	changingLoad(&cfg, &spec)
+	if spec.Loop == v1alpha1.LoopOpen && spec.Trace == nil {
 		cfg.Arrivals = loadgen.ArrivalsPoisson
 		if spec.Arrivals != nil {
 			cfg.Arrivals = string(*spec.Arrivals)
@@ -48,4 +49,20 @@ func (t *Trial) loadgenConfig(c placement.Client, command []string) (loadgen.Con
 		return cfg, err
 	}
 	return cfg, cfg.Validate()
+}
+
+// changingLoad sets phases, trace and sessions.
+func changingLoad(cfg *loadgen.Config, spec *v1alpha1.Clients) {
+	for _, p := range spec.Phases {
+		cfg.Phases = append(cfg.Phases, loadgen.Phase{For: loadgen.Duration(p.For.OrZero()), From: p.Load.OrZero(), To: p.ToOrLoad().OrZero()})
+	}
+	if t := spec.Trace; t != nil {
+		cfg.Trace = &loadgen.Trace{File: t.File, Begin: loadgen.Duration(t.Begin.OrZero()), Speed: t.Speed.OrZero()}
+	}
+	if s := spec.Session; s != nil {
+		cfg.Session = &loadgen.UserSession{Requests: s.Requests, Length: string(s.Length)}
+	}
+	if len(spec.Phases) > 0 || spec.Trace != nil {
+		cfg.AllClients = spec.Count
+	}
 }

@@ -210,6 +210,49 @@ func TestOpenLoopSharesTheRate(t *testing.T) {
 	}
 }
 
+// Templates have phases, traces and sessions, for complete clients to carry out.
+func TestChangingLoadReachesClients(t *testing.T) {
+	spec := kvTrial()
+	rate := int64(1000)
+	spec.Clients.Phases = []v1alpha1.LoadPhase{{For: "1500ms", Load: "20%"}, {For: "10s", Load: "20%", To: "100%"}}
+	said := func(template string) string {
+		t.Helper()
+		text, err := Text("command", template, struct{ Load Load }{loadOf(spec.Clients)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	const phases = "{{range .Load.Phases}}{{.BeginSeconds}}+{{.Seconds}}: {{.FromRate}}-{{.ToRate}}, {{.FromClients}}-{{.ToClients}} clients; {{end}}"
+	if got := said(phases); got != "0+1.5: 0-0, 1-1 clients; 1.5+10: 0-0, 1-5 clients; " {
+		t.Errorf("phases of a closed loop of 5 clients are %q", got)
+	}
+	c := resolved(t, spec, kvSystem()).Layout.Clients[1]
+	cfg, err := resolved(t, spec, kvSystem()).loadgenConfig(c, []string{"/kv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]loadgen.Phase{{For: loadgen.Duration(1500 * time.Millisecond), From: 0.2, To: 0.2}, {For: loadgen.Duration(10 * time.Second), From: 0.2, To: 1}}, cfg.Phases); diff != "" || cfg.AllClients != 5 {
+		t.Errorf("the generator has %d clients of all, and phases (-want +got):\n%s", cfg.AllClients, diff)
+	}
+	spec.Clients.Loop, spec.Clients.Rate = v1alpha1.LoopOpen, &rate
+	if got := said(phases); got != "0+1.5: 200-200, 5-5 clients; 1.5+10: 200-1000, 5-5 clients; " {
+		t.Errorf("phases of an open loop are %q", got)
+	}
+	spec.Clients.Phases, spec.Clients.Rate = nil, nil
+	spec.Clients.Trace = &v1alpha1.Trace{File: "/traces/a", Begin: "10s", Speed: "200%"}
+	spec.Clients.Session = &v1alpha1.Session{Requests: 5, Length: v1alpha1.SessionFixed}
+	if got := said("{{.Load.Trace}} {{.Load.TraceBeginSeconds}} {{.Load.TraceSpeed}} {{.Load.SessionRequests}} {{.Load.SessionLength}}"); got != "/traces/a 10 2 5 Fixed" {
+		t.Errorf("trace and sessions are %q", got)
+	}
+	if cfg, err = resolved(t, spec, kvSystem()).loadgenConfig(c, []string{"/kv"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&loadgen.Trace{File: "/traces/a", Begin: loadgen.Duration(10 * time.Second), Speed: 2}, cfg.Trace); diff != "" || cfg.Session == nil || *cfg.Session != (loadgen.UserSession{Requests: 5, Length: "Fixed"}) {
+		t.Errorf("sessions %+v, trace (-want +got):\n%s", cfg.Session, diff)
+	}
+}
+
 // Systems' images that name no registry come from the installation's, the agent's from where it is
 // said to be.
 func TestRegistryOfSystems(t *testing.T) {

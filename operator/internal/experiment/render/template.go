@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,17 @@ type Load struct {
 	Rate int64
 	// Arrivals of an open loop, Constant or Poisson; empty in a closed one.
 	Arrivals string
-	// ThinkTimeSeconds between the transactions of one client of a closed loop.
+	// Phases of the load in order of time; none where it does not change.
+	Phases []LoadPhase
+	// Trace of arrivals that is replayed in place of a rate; TraceBeginSeconds is its instant that
+	// is t = 0, and TraceSpeed 2 where it is replayed twice as fast. Empty: there is none.
+	Trace                         string
+	TraceBeginSeconds, TraceSpeed float64
+	// SessionRequests of each arrival of a semi-open loop, in the mean, and SessionLength, which is
+	// Fixed or Geometric; 0 and empty: each arrival is one request.
+	SessionRequests int
+	SessionLength   string
+	// ThinkTimeSeconds between the transactions of one client of a closed loop, or of a session.
 	ThinkTimeSeconds float64
 	// TimeoutSeconds of a request.
 	TimeoutSeconds float64
@@ -42,6 +53,40 @@ type Load struct {
 	RetryBackoffSeconds, RetryMaxBackoffSeconds float64
 }
 
+// LoadPhase is a phase of the load as templates see it.
+type LoadPhase struct {
+	// BeginSeconds after t = 0, and the length.
+	BeginSeconds, Seconds float64
+	// From and To are the load at the beginning and the end of the phase, as shares of the whole:
+	// 0.5 is half of it.
+	From, To float64
+	// FromRate and ToRate are the same in requests per second; 0 in a closed loop.
+	FromRate, ToRate float64
+	// FromClients and ToClients are the same in clients; those of an open loop stay all.
+	FromClients, ToClients int
+}
+
+// phasesOf a trial.
+func phasesOf(c v1alpha1.Clients) (all []LoadPhase) {
+	begin := 0.0
+	for _, p := range c.Phases {
+		one := LoadPhase{BeginSeconds: begin, Seconds: p.For.OrZero().Seconds(), From: p.Load.OrZero(), To: p.ToOrLoad().OrZero()}
+		one.FromClients, one.ToClients = int(c.Count), int(c.Count)
+		if c.Rate != nil {
+			one.FromRate, one.ToRate = one.From*float64(*c.Rate), one.To*float64(*c.Rate)
+		} else {
+			one.FromClients, one.ToClients = clientsAt(c.Count, one.From), clientsAt(c.Count, one.To)
+		}
+		all = append(all, one)
+		begin += one.Seconds
+	}
+	return all
+}
+
+// clientsAt are those that take part in a closed loop at a share, as the load generator counts
+// them.
+func clientsAt(all int32, share float64) int { return int(math.Floor(share*float64(all) + 1e-6)) }
+
 // loadOf a trial.
 func loadOf(c v1alpha1.Clients) Load {
 	l := Load{
@@ -50,6 +95,13 @@ func loadOf(c v1alpha1.Clients) Load {
 	}
 	if c.Rate != nil {
 		l.Rate = *c.Rate
+	}
+	l.Phases = phasesOf(c)
+	if t := c.Trace; t != nil {
+		l.Trace, l.TraceBeginSeconds, l.TraceSpeed = t.File, t.Begin.OrZero().Seconds(), t.Speed.OrZero()
+	}
+	if s := c.Session; s != nil {
+		l.SessionRequests, l.SessionLength = int(s.Requests), string(s.Length)
 	}
 	if c.Arrivals != nil {
 		l.Arrivals = string(*c.Arrivals)

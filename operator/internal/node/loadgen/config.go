@@ -54,6 +54,9 @@ type Config struct {
 	// Clients of this generator, 1 to 100000. Closed loop: each has one request outstanding. Open
 	// loop: the most that may be outstanding.
 	Clients int32 `json:"clients"`
+	// AllClients are those of all generators of the trial, who share phases of a closed loop and a
+	// trace. Default: those of this one.
+	AllClients int32 `json:"allClients,omitempty"`
 	// Loop: Closed or Open.
 	Loop string `json:"loop"`
 	// Rate offered by this generator, in requests per second, 100 million at most. Open loop only.
@@ -63,8 +66,14 @@ type Config struct {
 	// Phase shifts constant arrivals by this part of a gap, from 0 up to but not including 1, so
 	// that several generators take turns.
 	Phase float64 `json:"phase,omitempty"`
-	// ThinkTime is how long a client of a closed loop waits after a transaction before the next, 0s
-	// to 10m. Its first wait is a random part of that.
+	// Phases of the load, one after the other from t = 0 on. None: it does not change.
+	Phases []Phase `json:"phases,omitempty"`
+	// Trace of arrivals, in place of rate and arrivals. Open loop only, and without phases.
+	Trace *Trace `json:"trace,omitempty"`
+	// Session makes an open loop semi-open. Nil: each arrival is one request.
+	Session *UserSession `json:"session,omitempty"`
+	// ThinkTime is how long a client of a closed loop, or a session, waits after a transaction
+	// before the next, 0s to 10m. In a closed loop the first wait is a random part of that.
 	ThinkTime Duration `json:"thinkTime,omitempty"`
 	// Timeout of one attempt, 1ms to 10m.
 	Timeout Duration `json:"timeout"`
@@ -189,6 +198,8 @@ func (c Config) Validate() error {
 	check(c.Clients >= 1 && c.Clients <= MaxClients, "clients is %d; it must be from 1 to %d", c.Clients, MaxClients)
 	check(c.Timeout >= Duration(MinTimeout) && c.Timeout <= Duration(MaxTimeout),
 		"timeout is %v; it must be from %v to %v", time.Duration(c.Timeout), MinTimeout, MaxTimeout)
+	check(c.AllClients == 0 || int64(c.AllClients) >= int64(c.FirstClient)+int64(c.Clients),
+		"allClients is %d; this generator's clients end at %d", c.AllClients, int64(c.FirstClient)+int64(c.Clients))
 	check(c.ThinkTime >= 0 && c.ThinkTime <= Duration(MaxTimeout), "thinkTime is %v; it must be from 0s to %v", time.Duration(c.ThinkTime), MaxTimeout)
 	check(c.Retry.Attempts >= 0, "retry.attempts is %d; it must be 0 (no limit) or more", c.Retry.Attempts)
 	check(c.Retry.Backoff >= 0, "retry.backoff is %v; it must be 0s or more", time.Duration(c.Retry.Backoff))
@@ -206,18 +217,27 @@ func (c Config) Validate() error {
 func (c Config) validateLoop() []error {
 	switch c.Loop {
 	case LoopClosed:
-		if c.Rate != 0 || c.Arrivals != "" || c.Phase != 0 {
-			return []error{errors.New("rate, arrivals and phase belong to an open loop; leave them out or set loop to Open")}
+		if c.Rate != 0 || c.Arrivals != "" || c.Phase != 0 || c.Trace != nil || c.Session != nil {
+			return []error{errors.New("rate, arrivals, phase, trace and session belong to an open loop; leave them out or set loop to Open")}
 		}
-		return nil
+		return c.validatePhases()
 	case LoopOpen:
-		if c.ThinkTime != 0 {
-			return []error{errors.New("thinkTime belongs to a closed loop; leave it out or set loop to Closed")}
+		if c.ThinkTime != 0 && c.Session == nil {
+			return []error{errors.New("thinkTime belongs to a closed loop or to sessions; leave it out or set loop to Closed")}
 		}
 	default:
 		return []error{fmt.Errorf("loop is %q; it must be Closed or Open", c.Loop)}
 	}
-	var errs []error
+	errs := c.validatePhases()
+	if c.Session != nil {
+		errs = append(errs, c.Session.validate()...)
+	}
+	if c.Trace != nil {
+		if c.Rate != 0 || c.Arrivals != "" || c.Phase != 0 || len(c.Phases) > 0 {
+			errs = append(errs, errors.New("a trace says when requests arrive; leave out rate, arrivals, phase and phases"))
+		}
+		return append(errs, c.Trace.validate()...)
+	}
 	if !(c.Rate > 0 && c.Rate <= MaxRate) { // also refuses NaN
 		errs = append(errs, fmt.Errorf("rate is %v; an open loop needs one above 0, %d requests per second at most", c.Rate, MaxRate))
 	}

@@ -57,7 +57,22 @@ func TestConfigValidate(t *testing.T) {
 		"misbehaves how": {func(c *Config) {
 			c.Misbehaving = &Misbehaving{Clients: []int32{1}, Driver: DriverConfig{Protocol: ProtocolProcess}}
 		}, "misbehaving.driver.command is empty"},
-		"two at once": {func(c *Config) { c.Clients, c.Rate = 0, 0 }, "rate is 0"},
+		"phases":             {func(c *Config) { c.Phases = []Phase{{Duration(time.Second), 0, 2}} }, ""},
+		"phases of a moment": {func(c *Config) { c.Phases = []Phase{{0, 1, 1}} }, "phases[0].for is 0s; it must be above 0s"},
+		"phases of NaN":      {func(c *Config) { c.Phases = []Phase{{Duration(ms), nan(), 1}} }, "phases[0].from is NaN"},
+		"phases of silence":  {func(c *Config) { c.Phases = []Phase{{Duration(ms), 0, 0}} }, "at least one share must be above 0"},
+		"more than all clients": {func(c *Config) {
+			c.Loop, c.Rate, c.Arrivals, c.Phases = LoopClosed, 0, "", []Phase{{Duration(ms), 1, 1.5}}
+		}, "phases[0].to is 1.5; in this loop it must be from 0 to 1"},
+		"a trace and a rate":         {func(c *Config) { c.Trace = &Trace{File: "f", Speed: 1} }, "a trace says when requests arrive"},
+		"a trace of nothing":         {func(c *Config) { c.Rate, c.Arrivals, c.Trace = 0, "", &Trace{Speed: 1} }, "trace.file is empty"},
+		"a trace at a halt":          {func(c *Config) { c.Rate, c.Arrivals, c.Trace = 0, "", &Trace{File: "f"} }, "trace.speed is 0"},
+		"a trace when closed":        {func(c *Config) { c.Loop, c.Rate, c.Arrivals, c.Trace = LoopClosed, 0, "", &Trace{File: "f", Speed: 1} }, "belong to an open loop"},
+		"sessions that think":        {func(c *Config) { c.Session, c.ThinkTime = &UserSession{3, LengthFixed}, Duration(ms) }, ""},
+		"sessions of nothing":        {func(c *Config) { c.Session = &UserSession{0, LengthFixed} }, "session.requests is 0"},
+		"sessions of any length":     {func(c *Config) { c.Session = &UserSession{3, "Any"} }, "it must be Fixed or Geometric"},
+		"fewer clients than its own": {func(c *Config) { c.AllClients = 1 }, "allClients is 1; this generator's clients end at 2"},
+		"two at once":                {func(c *Config) { c.Clients, c.Rate = 0, 0 }, "rate is 0"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

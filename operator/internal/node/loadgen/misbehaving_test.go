@@ -149,9 +149,9 @@ func TestSharesOfArrivals(t *testing.T) {
 			}
 			none := cfg
 			none.Misbehaving = nil
-			all := first(newPacer(none, false), 10_000)
+			all := first(newPacer(none, nil, 0, false), 10_000)
 			part := func(misbehaving bool) []time.Duration {
-				got := first(newPacer(cfg, misbehaving), 9_000)
+				got := first(newPacer(cfg, nil, 0, misbehaving), 9_000)
 				after, _ := slices.BinarySearch(got, all[len(all)-1]+1)
 				return got[:after]
 			}

@@ -80,12 +80,14 @@ const (
 )
 
 // newPacer returns the pacer of the clients that misbehave, or of the others. There is a client of
-// the kind.
-func newPacer(c Config, misbehaving bool) pacer {
-	constant := c.Arrivals == ArrivalsConstant
-	var all pacer = &constantPacer{rate: c.Rate, phase: c.Phase}
-	if !constant {
-		all = &poissonPacer{rate: c.Rate, rng: rand.New(rand.NewPCG(uint64(c.Seed), arrivalStream+uint64(c.Index)))}
+// the kind. trace has the arrivals of the configuration's trace that fall to this generator.
+func newPacer(c Config, trace []time.Duration, warmUp time.Duration, misbehaving bool) pacer {
+	constant := c.Arrivals != ArrivalsPoisson
+	all := c.plainPacer()
+	if c.Trace != nil {
+		all = &tracePacer{arrivals: trace, warmUp: warmUp}
+	} else if len(c.Phases) > 0 {
+		all = &shapedPacer{of: all, shape: newShape(c.Phases, warmUp)}
 	}
 	if c.Misbehaving == nil {
 		return all
@@ -96,4 +98,13 @@ func newPacer(c Config, misbehaving bool) pacer {
 		theirs = atRandom(part, whole, rand.New(rand.NewPCG(uint64(c.Seed), shareStream+uint64(c.Index))))
 	}
 	return &share{of: all, falls: func() bool { return theirs() == misbehaving }}
+}
+
+// plainPacer is that of a load that does not change.
+func (c Config) plainPacer() pacer {
+	rate := c.Rate / float64(c.perArrival())
+	if c.Arrivals == ArrivalsConstant {
+		return &constantPacer{rate: rate, phase: c.Phase}
+	}
+	return &poissonPacer{rate: rate, rng: rand.New(rand.NewPCG(uint64(c.Seed), arrivalStream+uint64(c.Index)))}
 }

@@ -36,7 +36,7 @@ func TestConstantPacer(t *testing.T) {
 }
 
 func poisson(seed int64, index int32, rate float64) pacer {
-	return newPacer(Config{Arrivals: ArrivalsPoisson, Seed: seed, Index: index, Rate: rate}, false)
+	return newPacer(Config{Arrivals: ArrivalsPoisson, Seed: seed, Index: index, Rate: rate}, nil, 0, false)
 }
 
 func TestPoissonPacerIsAPoissonProcess(t *testing.T) {

@@ -24,9 +24,12 @@ type run struct {
 	timeout time.Duration
 	last    time.Duration // requests are sent before
 	measure time.Duration
-	stopped atomic.Bool // given up: send nothing more
-	shards  []*shard    // of the clients that are measured
-	apart   *shard      // of those that misbehave; no report reads it
+	warmUp  time.Duration
+	shape   shape           // of a closed loop; nil: all clients are active all the time
+	trace   []time.Duration // arrivals of this generator, relative to t = 0
+	stopped atomic.Bool     // given up: send nothing more
+	shards  []*shard        // of the clients that are measured
+	apart   *shard          // of those that misbehave; no report reads it
 	clients []*client
 	unsent  int64 // in the window; kept by the agenda, under its lock
 	absence error // why misbehaving clients were missing in the window; nil: they were there
@@ -58,6 +61,12 @@ func runBy(ctx context.Context, clock clock, cfg Config, drivers Drivers, log *s
 		return results.Client{}, errors.New("misbehaving clients and a driver for them come together")
 	}
 	r := &run{cfg: cfg, drivers: drivers, log: log, clock: clock, timeout: time.Duration(cfg.Timeout)}
+	if cfg.Trace != nil {
+		var err error
+		if r.trace, err = cfg.arrivals(); err != nil {
+			return results.Client{}, err
+		}
+	}
 	if err := r.openSessions(); err != nil {
 		return results.Client{}, err
 	}
@@ -67,7 +76,10 @@ func runBy(ctx context.Context, clock clock, cfg Config, drivers Drivers, log *s
 	}
 	w := start.Windows
 	r.now = clock.at(start.ZeroMonotonicNanos)
-	r.last, r.measure = w.LastRequest(), w.Measure
+	r.last, r.measure, r.warmUp = w.LastRequest(), w.Measure, w.WarmUp
+	if cfg.Loop == LoopClosed {
+		r.shape = newShape(cfg.Phases, w.WarmUp)
+	}
 	for _, s := range append(r.shards, r.apart) {
 		s.rec = results.NewRecorder(w)
 	}
@@ -108,7 +120,7 @@ func (r *run) openSessions() error {
 					errs[i] = fmt.Errorf("open the session of client %d: %w", global, err)
 					next.Store(int64(n)) // one is enough
 				}
-				r.clients[i] = &client{run: r, session: s, shard: shard, misbehaves: misbehaves,
+				r.clients[i] = &client{run: r, session: s, shard: shard, misbehaves: misbehaves, level: r.cfg.level(global),
 					rng:    rand.New(rand.NewPCG(uint64(r.cfg.Seed), backoffStream+uint64(global))),
 					ticket: make(chan time.Duration, 1)}
 			}
@@ -139,11 +151,18 @@ func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDrivers
 	drained := time.NewTimer(end - r.now())
 	defer drained.Stop()
 	windowOver := sync.OnceFunc(func() { r.absence = r.drivers.absence() })
+	early := false // no request is to come any more, and the window goes on
 	for {
 		select {
 		case <-measured.C:
 			windowOver()
-		case err := <-ended: // no client ends before the window
+			if early {
+				return nil
+			}
+		case err := <-ended:
+			if early = err == nil && r.now() < r.measure; early {
+				continue
+			}
 			windowOver()
 			return err
 		case <-drained.C:
@@ -196,14 +215,23 @@ func (r *run) offerOpen(warmUp time.Duration) error {
 	}
 	paced := make(chan error, 2)
 	go func() {
-		paced <- r.workOff(measured, warmUp, func(intended time.Duration) {
-			if r.inWindow(intended) {
-				r.unsent++
-			}
-		})
+		paced <- r.workOff(measured, warmUp, r.neverSent)
 	}()
 	go func() { paced <- r.workOff(others, warmUp, func(time.Duration) {}) }()
 	return errors.Join(<-paced, <-paced)
+}
+
+// neverSent counts a request, or all of a session, that was intended and is never sent. The agenda
+// holds its lock.
+func (r *run) neverSent(intended time.Duration) {
+	n := r.cfg.perArrival()
+	if r.inWindow(intended) {
+		r.unsent += n
+	}
+	s := r.shards[0]
+	s.mu.Lock()
+	s.rec.Offer(intended, n)
+	s.mu.Unlock()
 }
 
 // workOff has some clients, which are all of their kind, carry out what arrives for them.
@@ -216,7 +244,7 @@ func (r *run) workOff(clients []*client, warmUp time.Duration, unsent func(time.
 		return err
 	}
 	defer alarm.close()
-	p := newPacer(r.cfg, clients[0].misbehaves)
+	p := newPacer(r.cfg, r.trace, warmUp, clients[0].misbehaves)
 	a := newAgenda(r.now, p, -warmUp, r.last, r.timeout, len(clients), unsent)
 	var wg sync.WaitGroup
 	for _, c := range clients {
@@ -284,7 +312,7 @@ func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, er
 	if err := total.Fill(&out); err != nil {
 		return results.Client{}, err
 	}
-	if r.cfg.Loop == LoopOpen {
+	if r.cfg.Loop == LoopOpen || r.shape != nil {
 		s, err := lag.Encode()
 		if err != nil {
 			return results.Client{}, err

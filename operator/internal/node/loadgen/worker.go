@@ -32,7 +32,8 @@ type client struct {
 	alarm   sleeper            // made when the client first waits
 	ticket  chan time.Duration // open loop: the intended instant of a request, for an idle client
 
-	misbehaves bool // on purpose: it is not measured
+	misbehaves bool    // on purpose: it is not measured
+	level      float64 // closed loop: share of all clients that must be active for this one to be
 
 	sequence int64
 	failures int32 // in a row
@@ -50,10 +51,8 @@ const lateSend = time.Millisecond
 func (c *client) closedLoop() {
 	think := time.Duration(c.run.cfg.ThinkTime)
 	pause := time.Duration(c.rng.Float64() * float64(think)) // so that clients do not march in step
-	for now := c.run.now(); now < c.run.last && !c.run.stopped.Load(); {
-		if c.run.inWindow(now) {
-			c.offered++
-		}
+	for now := c.active(c.run.now()); now < c.run.last && !c.run.stopped.Load(); now = c.active(now) {
+		c.issued(now)
 		now = c.transaction(now, now)
 		if think > 0 {
 			now = c.wait(now, pause)
@@ -61,6 +60,35 @@ func (c *client) closedLoop() {
 		}
 	}
 	c.end()
+}
+
+// active waits until the phases of a closed loop have the client take part, and returns the instant
+// from which on it does.
+func (c *client) active(now time.Duration) time.Duration {
+	if c.run.shape == nil {
+		return now
+	}
+	at := c.run.shape.from(now+c.run.warmUp, c.level) - c.run.warmUp
+	if at <= now {
+		return now
+	}
+	now = c.wait(now, at-now)
+	if c.run.inWindow(at) {
+		c.lagged(now-at, true)
+	}
+	return now
+}
+
+// issued counts a first attempt that no arrival asked for, in the window.
+func (c *client) issued(now time.Duration) {
+	if c.run.inWindow(now) {
+		c.offered++
+	}
+	if c.run.shape != nil || c.run.cfg.Session != nil {
+		c.shard.mu.Lock()
+		c.shard.rec.Offer(now, 1)
+		c.shard.mu.Unlock()
+	}
 }
 
 // openLoop sends the transactions that the agenda hands to it.
@@ -79,18 +107,27 @@ func (c *client) openLoop(a *agenda) {
 		if idled {
 			now = c.run.now()
 		}
-		if c.run.inWindow(intended) {
-			c.sent(now-intended, idled)
-		}
-		c.transaction(intended, now)
+		c.sent(intended, now-intended, idled)
+		length := c.requests()
+		c.furtherRequests(length-1, c.transaction(intended, now))
 	}
 	c.end()
 }
 
-// sent notes how late a request of the window is sent. If the client had idled, the lag is the
+// sent counts a request of an open loop, and notes how late it is sent in the window.
+func (c *client) sent(intended, lag time.Duration, idled bool) {
+	c.shard.mu.Lock()
+	c.shard.rec.Offer(intended, 1)
+	c.shard.mu.Unlock()
+	if c.run.inWindow(intended) {
+		c.offered++
+		c.lagged(lag, idled)
+	}
+}
+
+// lagged notes how late a request of the window is sent. If the client had idled, the lag is the
 // generator's own: else the request waited for a client, and so for the system.
-func (c *client) sent(lag time.Duration, idled bool) {
-	c.offered++
+func (c *client) lagged(lag time.Duration, idled bool) {
 	if lag > lateSend {
 		c.lateSends++
 	}

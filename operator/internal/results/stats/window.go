@@ -10,11 +10,13 @@ import (
 // CheckWindow looks for a transient, a drift and changes of level in a trial's measurement window.
 // It looks in its throughput, and in mean latency where every bin of the timeline has a committed
 // transaction. With a fault in the window, which is there to disturb it, the question has no
-// answer.
+// answer, and neither has it where the load is to change.
 func CheckWindow(t results.Trial) results.WindowCheck {
 	switch {
 	case slices.ContainsFunc(t.Faults, func(f results.FaultRecord) bool { return inWindow(f, t.MeasureNanos) }):
 		return results.WindowCheck{Unchecked: "a fault began or ended in the window"}
+	case t.ChangingLoad:
+		return results.WindowCheck{Unchecked: "the load changes in the window"}
 	case t.Timeline == nil:
 		return results.WindowCheck{Unchecked: "the trial has no timeline"}
 	}

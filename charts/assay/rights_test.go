@@ -14,7 +14,7 @@ import (
 
 const rightsFile = "../../docs/reference/rights.md"
 
-// Where a right holds, as the table calls it.
+// The places where a right holds, by the words of the table in rights.md.
 const (
 	inCluster     = "cluster"
 	inExperiments = "experiments"

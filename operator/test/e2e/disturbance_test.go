@@ -41,11 +41,11 @@ func one(variant string, crash v1alpha1.Duration, schedule v1alpha1.Schedule) fu
 	}
 }
 
-// The manager is not on the path of a fault: the plan is with the agents before the run starts, and
-// the manager that leads is deleted after it. Nor is a pod's clock, which is two seconds fast here:
-// the pod acts at the right instant all the same, and not only by its own account. The clients'
-// latency jumps by the timeout when the replica that the fast path needs is gone. The timeout is
-// ten times the paper's here: 4 ms are less than what others on the same processors can add.
+// A fault needs no manager: agents have the plan before the run starts. This test deletes the
+// leading manager after the start. A fault needs no exact clock of a pod either: here a pod's clock
+// is two seconds fast, and the fault still acts on time. The clients' latency shows when: it jumps
+// by the timeout when the replica that the fast path needs is gone. The timeout is ten times the
+// paper's: other programs on these processors can add more than the paper's 4 ms.
 func TestManagerDeletedMidTrial(t *testing.T) {
 	const crash, end, timeout = 8 * time.Second, 14 * time.Second, 40.0 // the last in ms
 	e := newEnv(t)

@@ -98,8 +98,8 @@ func TestResourcesOfAnExperiment(t *testing.T) {
 	}
 }
 
-// Work that moves from pod to pod is balanced over the window and not in any second of it. Bins
-// outside of the window, and those of which a pod is not known, do not count.
+// The pods take turns: over the window they work equally much, and in each second one of them does
+// all of it. A bin outside of the window does not count, nor one that lacks a pod's number.
 func TestBalanceSeesWorkThatMoves(t *testing.T) {
 	trial := usedTrial("t-0", "Succeeded", 0, 0.1)
 	for k := range 2 {

@@ -208,8 +208,8 @@ func (f Faulted) Pair(a, b string) bool {
 	return f.pods[a] || f.pods[b] || f.pairs[[2]string{a, b}] || f.pairs[[2]string{b, a}]
 }
 
-// Faulted looks at what was done, not at when: each agent leaves out of its canaries what its own
-// faults touch, but does not know those of others.
+// Faulted returns the pods and links that some fault of the trial touched, at any time. An agent
+// leaves the effects of its own faults out of its canaries. It does not know the faults of others.
 func (o *Observation) Faulted() Faulted {
 	f := Faulted{map[string]bool{}, map[[2]string]bool{}}
 	for _, a := range o.Actions {

@@ -325,7 +325,7 @@ type drawn struct {
 	claims []results.ClaimResult
 }
 
-// mostDrawn experiments' curves are kept.
+// mostDrawn is how many experiments the page keeps drawn curves of.
 const mostDrawn = 50
 
 // of draws what the experiment's results have so far. A result that cannot be read leaves all as it

@@ -208,7 +208,7 @@ func (p *Plan) stride() int {
 	return stride
 }
 
-// tried is what a trial that counts says to its search.
+// tried is a valid trial of a search: its load, its measurements, and the outcomes of its claims.
 type tried struct {
 	number int32
 	load   float64

@@ -255,8 +255,8 @@ func (c *Coordinator) next(uid types.UID) (now assignment, ok bool) {
 type assignment struct {
 	directive protocol.Directive
 	files     []protocol.File
-	// directed: the trial controller has said so. A manager that has just taken over knows a pod a
-	// moment before.
+	// directed: the trial controller has set the directive. A manager that has just taken over
+	// knows the pod a moment before it knows the directive.
 	directed bool
 	changed  <-chan struct{} // is closed when there is another
 }

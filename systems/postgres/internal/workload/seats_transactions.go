@@ -31,8 +31,8 @@ func (t trip) findFlights(s steps) (int64, error) {
 	return 0, err
 }
 
-// findOpenSeats lists free seats of a flight. A flight whose count of seats left is not that of its
-// reservations is an error: no state of the database may show it.
+// findOpenSeats lists free seats of a flight. It fails where the flight's count of seats left does
+// not fit its reservations: an isolated transaction can never see that.
 func (t trip) findOpenSeats(s steps) (int64, error) {
 	var left int
 	var cents int64

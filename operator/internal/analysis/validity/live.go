@@ -125,6 +125,8 @@ func containersRestarted(o *Observation) Failure {
 		p := &o.Pods[i]
 		switch {
 		case p.Restarts <= p.PlannedRestarts:
+		case p.OutOfMemory != "" && p.nodeRanOut(p.OutOfMemory) != "":
+			return fail(v1alpha1.ReasonPodRestarted, "Container %s of %s was killed since its node was out of memory: %s.", p.OutOfMemory, p.Name, p.nodeRanOut(p.OutOfMemory))
 		case p.OutOfMemory != "":
 			return fail(v1alpha1.ReasonOutOfMemory, "Container %s of %s exceeded its memory limit and was killed.", p.OutOfMemory, p.Name)
 		default:

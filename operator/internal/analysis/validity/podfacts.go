@@ -129,6 +129,21 @@ func outOfMemory(p *corev1.Pod) string {
 	return ""
 }
 
+// nodeRanOut says why a container that has a limit, and was killed by the out-of-memory killer, did
+// not reach it: its node had less left. Empty: that is not known. The runtime calls both OOMKilled
+// (issue 12133 of containerd).
+func (p *Pod) nodeRanOut(container string) string {
+	if p.Report == nil {
+		return ""
+	}
+	for _, c := range p.Report.Containers {
+		if left := c.MemoryLeft; c.Name == container && left != nil && left.Node < left.Container {
+			return fmt.Sprintf("shortly before, it could take %d MiB more by its limit, and the node had %d MiB left", left.Container>>20, left.Node>>20)
+		}
+	}
+	return ""
+}
+
 // limited reports whether a container has a limit of memory.
 func limited(p *corev1.Pod, container string) bool {
 	i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })

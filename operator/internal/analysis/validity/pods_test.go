@@ -193,6 +193,31 @@ func TestALostProcessIsNotTheSystemsFault(t *testing.T) {
 	}
 }
 
+// A runtime says OOMKilled of a container that has a limit, too, when its node is out of memory
+// through other pods. The system was blamed for that.
+func TestANodeOutOfMemoryIsNotTheSystemsFault(t *testing.T) {
+	for name, tc := range map[string]struct {
+		left   *protocol.MemoryLeft
+		reason string
+		says   string
+	}{
+		"the node had less left":      {&protocol.MemoryLeft{Container: 900 << 20, Node: 40 << 20}, v1alpha1.ReasonPodRestarted, "could take 900 MiB more by its limit, and the node had 40 MiB left"},
+		"the container had less left": {&protocol.MemoryLeft{Container: 3 << 20, Node: 40 << 20}, v1alpha1.ReasonOutOfMemory, "exceeded its memory limit"},
+		"it is not known":             {nil, v1alpha1.ReasonOutOfMemory, "exceeded its memory limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &Observation{Trial: &v1alpha1.Trial{}, Pods: []Pod{{Name: "r-0", Restarts: 1, OutOfMemory: "server", Report: &protocol.Report{
+				Containers: []protocol.ContainerState{{Name: "beside"}, {Name: "server", State: protocol.StateLost, ExitCode: 137, Starts: 1, MemoryLeft: tc.left}},
+			}}}}
+			for when, f := range map[string]Failure{"in the run": containersRestarted(o), "after the run": restarts(o)} {
+				if f.Reason != tc.reason || !strings.Contains(f.Message, tc.says) {
+					t.Errorf("%s: %+v, want %s", when, f, tc.reason)
+				}
+			}
+		})
+	}
+}
+
 func TestPodsThatDoNotComeUp(t *testing.T) {
 	status := func(s corev1.ContainerState, last *corev1.ContainerStateTerminated) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: s, LastTerminationState: corev1.ContainerState{Terminated: last}}}}}

@@ -132,17 +132,23 @@ func (c *container) wait() {
 }
 
 // outOfMemory says whether the kernel killed a process of a container that had used up its memory.
+// It counts what it kills when the whole machine is out of memory, too, but not that the
+// container's limit was reached.
 func outOfMemory(id string) bool {
-	for _, path := range []string{
-		filepath.Join("/sys/fs/cgroup/memory", cgroupParent, id, "memory.oom_control"), filepath.Join("/sys/fs/cgroup", cgroupParent, id, "memory.events"),
-	} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			var n int
-			if _, err := fmt.Sscanf(line, "oom_kill %d", &n); err == nil && n > 0 {
+	first, second := filepath.Join("/sys/fs/cgroup/memory", cgroupParent, id), filepath.Join("/sys/fs/cgroup", cgroupParent, id)
+	if control, err := os.ReadFile(filepath.Join(first, "memory.oom_control")); err == nil {
+		reached, err := os.ReadFile(filepath.Join(first, "memory.failcnt"))
+		return counted(control, "oom_kill ") && err == nil && counted(reached, "")
+	}
+	events, err := os.ReadFile(filepath.Join(second, "memory.events"))
+	return err == nil && counted(events, "oom_kill ") && counted(events, "oom ")
+}
+
+// counted reports whether a file of the kernel has a line with this name and a number above 0.
+func counted(text []byte, name string) bool {
+	for line := range strings.Lines(string(text)) {
+		if number, found := strings.CutPrefix(strings.TrimSpace(line), name); found {
+			if n, err := strconv.Atoi(number); err == nil && n > 0 {
 				return true
 			}
 		}

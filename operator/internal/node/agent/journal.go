@@ -54,14 +54,24 @@ type journal struct {
 	Sent   bool                `json:"sent,omitempty"`
 }
 
-const journalFile = "agent.json"
+const (
+	journalFile = "agent.json"
+	// journalLimit is more than any journal takes: that of a pod with 1,000 links has some MiB.
+	journalLimit = 64 << 20
+)
 
+// loadJournal reads what an agent before this one in the pod wrote. The directory is shared with
+// users' processes, which may have put something else there: a link, a pipe, a file without an end.
 func loadJournal(runDir string) (journal, error) {
 	j := journal{Launchers: map[string]string{}}
-	content, err := os.ReadFile(filepath.Join(runDir, journalFile))
+	file, err := openIn(runDir, journalFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return j, nil
 	}
+	if err != nil {
+		return j, fmt.Errorf("read the journal: %w", err)
+	}
+	content, err := readAll(file, journalLimit)
 	if err != nil {
 		return j, fmt.Errorf("read the journal: %w", err)
 	}

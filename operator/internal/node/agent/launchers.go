@@ -29,6 +29,8 @@ type launcherConn struct {
 	// lost: the launcher is another one than the process was started in, so the process is gone,
 	// and no fault plans that (restarts.go).
 	lost bool
+	// memoryLeft was read last; nil: it was not, or the container has no limit.
+	memoryLeft *protocol.MemoryLeft
 }
 
 // launchers are the connections to the pod's containers.
@@ -71,15 +73,16 @@ func (l *launchers) maintain(ctx context.Context, b *launcherConn) {
 			continue
 		}
 		l.note(func() { b.client = client })
-		l.refreshTail(ctx, client)
+		l.refresh(ctx, b, client)
 		l.note(func() { b.client = nil })
 		client.Close()
 	}
 }
 
-// refreshTail returns when the connection is gone. Until then it asks for the state now and then,
-// since printing alone is no change of state.
-func (l *launchers) refreshTail(ctx context.Context, client *launcher.Client) {
+// refresh returns when the connection is gone. Until then it asks for the state now and then, since
+// printing alone is no change of state, and for what is left of memory.
+func (l *launchers) refresh(ctx context.Context, b *launcherConn, client *launcher.Client) {
+	l.readMemory(ctx, b, client)
 	tick := time.NewTicker(tailInterval)
 	defer tick.Stop()
 	for {
@@ -87,6 +90,7 @@ func (l *launchers) refreshTail(ctx context.Context, client *launcher.Client) {
 		case <-tick.C:
 			// The answer reaches noteState; a failure closes Gone.
 			_, _ = client.Call(ctx, launcher.Request{Look: &launcher.Look{}})
+			l.readMemory(ctx, b, client)
 		case <-client.Gone():
 			return
 		case <-ctx.Done():
@@ -160,6 +164,9 @@ func (l *launchers) containerState(name string, d protocol.Directive) protocol.C
 	process := l.process(name)
 	state := protocol.ContainerState{
 		Name: name, State: process.Process, ExitCode: process.ExitCode, Expected: process.Asked, Starts: process.Starts, Tail: process.Tail,
+	}
+	if b := l.conns[name]; b != nil && (b.client == nil || b.lost || process.Process == launcher.Exited && !process.Asked) {
+		state.MemoryLeft = b.memoryLeft
 	}
 	if process.Process != launcher.Exited {
 		return state

@@ -36,6 +36,36 @@ func TestTheRunDirectoryIsReadWithBounds(t *testing.T) {
 	}
 }
 
+// A system could put a link, a pipe or a file without an end in the journal's place. An agent that
+// came back read a file of its own container, waited for ever, or took all memory.
+func TestTheJournalIsReadWithBounds(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte(`{"over":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(path string) error{
+		"a link out of the volume": func(path string) error { return os.Symlink(outside, path) },
+		"a pipe":                   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a file without an end":    func(path string) error { return os.Symlink("/dev/zero", path) },
+		"a file that is too long": func(path string) error {
+			if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+				return err
+			}
+			return os.Truncate(path, journalLimit+1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := put(filepath.Join(dir, journalFile)); err != nil {
+				t.Fatal(err)
+			}
+			if j, err := loadJournal(dir); err == nil || j.Over {
+				t.Errorf("the journal is %+v, %v; want an error", j, err)
+			}
+		})
+	}
+}
+
 // A link in place of the file that becomes the journal, or the start signal, is not written
 // through.
 func TestNoLinkIsWrittenThrough(t *testing.T) {

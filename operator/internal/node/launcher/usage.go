@@ -38,6 +38,8 @@ type Usage struct {
 	// PeakBytes is the most that the kernel ever counted, all file pages included. 0: this kernel
 	// does not keep it (version 2 before Linux 5.19).
 	PeakBytes int64 `json:"peak,omitempty"`
+	// LimitBytes is the most memory that the container may take; 0: there is no limit.
+	LimitBytes int64 `json:"limit,omitempty"`
 	// Wakes is how often the launcher's canary has woken up, and LateWakes how often more than a
 	// millisecond late.
 	Wakes     int64 `json:"wakes,omitempty"`
@@ -226,6 +228,9 @@ func (g group) readFirst(u *Usage) error {
 		return err
 	}
 	u.MemoryBytes = max(0, used-stat["total_inactive_file"])
+	if limit, err := number(g.memory, "memory.limit_in_bytes"); err == nil && limit < unlimited {
+		u.LimitBytes = limit
+	}
 	u.PeakBytes, err = number(g.memory, "memory.max_usage_in_bytes")
 	return err
 }
@@ -260,8 +265,15 @@ func (g group) readSecond(u *Usage) error {
 	if peak, err := number(g.memory, "memory.peak"); err == nil {
 		u.PeakBytes = peak
 	}
+	if limit, err := number(g.memory, "memory.max"); err == nil { // else it is "max"
+		u.LimitBytes = limit
+	}
 	return nil
 }
+
+// unlimited is less than what version 1 gives as the limit of a group that has none: the largest
+// number of pages.
+const unlimited = 1 << 60
 
 // number reads a file that holds one.
 func number(dir, file string) (int64, error) {

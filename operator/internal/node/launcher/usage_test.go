@@ -111,6 +111,7 @@ var (
 		"cpuacct.usage":             "12003456789\n",
 		"memory.usage_in_bytes":     "104857600\n",
 		"memory.max_usage_in_bytes": "209715200\n",
+		"memory.limit_in_bytes":     "268435456\n",
 		"memory.stat": "cache 41943040\nrss 62914560\ninactive_file 1\nactive_file 2\nhierarchical_memory_limit 9223372036854771712\ntotal_cache 41943040\n" +
 			"total_inactive_file 20971520\ntotal_active_file 20971520\n",
 	}
@@ -120,11 +121,12 @@ var (
 		"cpu.max":        "50000 100000\n",
 		"memory.current": "104857600\n",
 		"memory.peak":    "209715200\n",
+		"memory.max":     "268435456\n",
 		"memory.stat":    "anon 62914560\nfile 41943040\nkernel 1\ninactive_anon 62914560\nactive_anon 0\ninactive_file 20971520\nactive_file 20971520\n",
 	}
 	wantUsage = Usage{
 		CPUNanos: 12003456789, QuotaNanos: 50e6, PeriodNanos: 100e6, Periods: 240, ThrottledPeriods: 231, ThrottledNanos: 21876543210,
-		MemoryBytes: 80 << 20, PeakBytes: 200 << 20,
+		MemoryBytes: 80 << 20, PeakBytes: 200 << 20, LimitBytes: 256 << 20,
 	}
 )
 
@@ -145,6 +147,10 @@ func TestReadGroup(t *testing.T) {
 			want: func(u *Usage) {
 				u.CPUNanos, u.ThrottledNanos, u.QuotaNanos, u.PeriodNanos = 12003456000, 21876543000, 0, 0
 			}},
+		"version 1 without a limit of memory": {version: 1, files: firstFiles, with: map[string]string{"memory.limit_in_bytes": "9223372036854771712\n"},
+			want: func(u *Usage) { u.LimitBytes = 0 }},
+		"version 2 without a limit of memory": {version: 2, files: secondFiles, with: map[string]string{"memory.max": "max\n"},
+			want: func(u *Usage) { u.CPUNanos, u.ThrottledNanos, u.LimitBytes = 12003456000, 21876543000, 0 }},
 		"version 2 before Linux 5.19": {version: 2, files: secondFiles, without: "memory.peak",
 			want: func(u *Usage) { u.CPUNanos, u.ThrottledNanos, u.PeakBytes = 12003456000, 21876543000, 0 }},
 		"version 2, the root": {version: 2, files: map[string]string{"cpu.stat": "usage_usec 5\nuser_usec 3\nsystem_usec 2\n"},

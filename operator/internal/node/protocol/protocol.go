@@ -380,6 +380,19 @@ type ContainerState struct {
 	Exited time.Duration `json:"exited,omitempty"`
 	// Tail of what it printed last, both streams, TailLimit bytes at most.
 	Tail string `json:"tail,omitempty"`
+	// MemoryLeft is what was left of memory when it was read last, up to two seconds before the
+	// process was killed or its launcher went. Nil: the process runs, or that is not known, or the
+	// container has no limit.
+	MemoryLeft *MemoryLeft `json:"memoryLeft,omitempty"`
+}
+
+// MemoryLeft says how far a container was from its limit of memory, and its node from having none,
+// in bytes.
+type MemoryLeft struct {
+	// Container is the limit less the container's working set.
+	Container int64 `json:"container"`
+	// Node is what /proc/meminfo calls MemAvailable.
+	Node int64 `json:"node"`
 }
 
 // ClientRun says when and how a client ran. Instants are relative to t = 0, as the agent knows the

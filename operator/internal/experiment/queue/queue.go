@@ -111,43 +111,38 @@ type Decision struct {
 	Soon bool
 }
 
-// Decide says what becomes of a trial that waits. room is asked for trials whose pools are free,
-// the wanted one or one before it.
-func Decide(trial string, entries []Entry, room func(Entry) (Room, error)) (Decision, error) {
+// Decide says what becomes of each trial that waits, by its name. The function room is asked for
+// trials whose pools are free. Trials that may start share no pool, unless both let others there
+// and have all of their pods in place. So all of them may start at once.
+//
+// One pass over the queue decides about all: what becomes of an entry depends on those before it.
+func Decide(entries []Entry, room func(Entry) (Room, error)) (map[string]Decision, error) {
 	ordered := Order(entries)
-	i := slices.IndexFunc(ordered, func(e Entry) bool { return e.Trial == trial && trial != "" })
-	switch {
-	case i < 0:
-		return Decision{}, fmt.Errorf("decide about trial %s: it is not in the queue", trial)
-	case ordered[i].Suspended:
-		return Decision{State: Suspended, Message: "Waiting while spec.suspend of the experiment is true."}, nil
-	}
-	// The common case first, which needs no look at nodes.
-	for j := range ordered {
-		if holder := &ordered[j]; holder.Admitted && excludes(holder, &ordered[i]) {
-			return behind(&ordered[i], holder), nil
-		}
-	}
+	decided := map[string]Decision{}
 	var ahead []Entry // who holds pools, or for whom they are kept
-	for j := range ordered {
-		e := ordered[j]
-		if e.Suspended {
+	for i := range ordered {
+		e := &ordered[i]
+		switch {
+		case e.Admitted:
+			ahead = append(ahead, *e)
+			continue
+		case e.Suspended:
+			decided[e.Trial] = Decision{State: Suspended, Message: "Waiting while spec.suspend of the experiment is true."}
 			continue
 		}
-		if e.Admitted {
-			ahead = append(ahead, e)
-			continue
+		d, err := decideNext(e, ahead, room)
+		if err != nil {
+			return nil, err
 		}
-		d, err := decideNext(&e, ahead, room)
-		if err != nil || e.Trial == trial {
-			return d, err
+		if e.Trial != "" {
+			decided[e.Trial] = d
 		}
 		if d.State == Start || d.State == Queued {
 			e.starts = d.State == Start
-			ahead = append(ahead, e)
+			ahead = append(ahead, *e)
 		}
 	}
-	return Decision{}, fmt.Errorf("decide about trial %s: it is not in the queue", trial) // not reached: it was found above
+	return decided, nil
 }
 
 func decideNext(e *Entry, ahead []Entry, room func(Entry) (Room, error)) (Decision, error) {

@@ -23,7 +23,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -159,30 +158,28 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 	return waiting, nil
 }
 
-// decide about the trials that wait and have no grant, each as if no other were admitted in this
-// pass. It reports whether one may start.
+// decide about the trials that wait and have no grant. It reports whether one may start.
 func (p *pass) decide(ctx context.Context, waiting []*v1alpha1.Trial) (bool, error) {
 	entries := queue.Entries(p.trials, p.experiments, p.now)
 	for i := range entries {
 		entries[i].Admitted = entries[i].Admitted || p.granted[entries[i].Trial]
 	}
+	decided, err := queue.Decide(entries, func(e queue.Entry) (queue.Room, error) { return p.look.room(ctx, e) })
+	if err != nil {
+		return false, err
+	}
 	starts := false
 	for _, t := range waiting {
-		if p.granted[nameOf(t)] {
-			continue
+		if d, ok := decided[nameOf(t)]; ok && !p.granted[nameOf(t)] {
+			p.decided[nameOf(t)] = d
+			starts = starts || d.State == queue.Start
 		}
-		d, err := queue.Decide(nameOf(t), entries, func(e queue.Entry) (queue.Room, error) { return p.look.room(ctx, e) })
-		if err != nil {
-			return false, err
-		}
-		p.decided[nameOf(t)] = d
-		starts = starts || d.State == queue.Start
 	}
 	return starts, nil
 }
 
-// grant decides again with the grants of all managers, adds to them until no other trial may start,
-// and writes them.
+// grant decides again with the grants of all managers, adds those that may start until no other
+// may, and writes them.
 func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
 	g, err := p.r.readGrants(ctx)
 	if err != nil {
@@ -200,12 +197,12 @@ func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
 		if !starts {
 			break
 		}
-		i := slices.IndexFunc(waiting, func(t *v1alpha1.Trial) bool {
-			d := p.decided[nameOf(t)]
-			return !p.granted[nameOf(t)] && d.State == queue.Start
-		})
-		g.trials = append(g.trials, grantOf(waiting[i]))
-		p.granted[nameOf(waiting[i])] = true
+		for _, t := range waiting {
+			if !p.granted[nameOf(t)] && p.decided[nameOf(t)].State == queue.Start {
+				g.trials = append(g.trials, grantOf(t))
+				p.granted[nameOf(t)] = true
+			}
+		}
 	}
 	if len(g.trials) == before {
 		return nil // the grants say what the cache did not: another trial starts

@@ -580,3 +580,25 @@ func TestAnObjectIsReplacedByItsTicket(t *testing.T) {
 		t.Errorf("ResultsStored is %s %s: %s; want True", c.Status, c.Reason, c.Message)
 	}
 }
+
+// A trial whose objects may be replaced still passed the gate of a store that had failed, and kept
+// it. No trial was stored any more until another manager led.
+func TestATrialThatWaitsKeepsNoOtherFromItsStore(t *testing.T) {
+	s := newStageWith(t, tests3.Options{Checksums: s3.ChecksumsWhenRequired})
+	s.complete()
+	trials := s.trials()
+	after := trials.Gates.done("archive", &store.Problem{Reason: v1alpha1.ReasonStoreUnreachable})
+	s.clock.Step(after)
+	result, c := s.reconcile(trials)
+	if c == nil || c.Reason != v1alpha1.ReasonStoring || result.RequeueAfter < time.Minute {
+		t.Fatalf("requeued after %s with %+v, want %s and %s", result.RequeueAfter, c, ticketLasts, v1alpha1.ReasonStoring)
+	}
+	if left := trials.Gates.closed("archive"); left > 0 {
+		t.Errorf("the store may be asked in %v; want now", left)
+	}
+	trials.Gates.done("archive", nil)
+	s.clock.Step(result.RequeueAfter)
+	if _, c = s.reconcile(trials); c.Status != metav1.ConditionTrue {
+		t.Errorf("ResultsStored is %s %s: %s; want True", c.Status, c.Reason, c.Message)
+	}
+}

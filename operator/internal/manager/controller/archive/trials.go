@@ -62,17 +62,18 @@ func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{}, nil
 	}
 	name := trial.Spec.ResultsStore
+	// Before the gate: a worker that passes it keeps it until the store has answered.
+	if left := r.replaceable(trial); left > 0 {
+		err := r.tell(ctx, trial, metav1.ConditionFalse, v1alpha1.ReasonStoring,
+			fmt.Sprintf("The results are in the cluster. Store %s checks no checksums, so they are stored once the requests with which pods put files have expired.", name))
+		return ctrl.Result{RequeueAfter: left}, retryConflict(err)
+	}
 	if left := r.Gates.closed(name); left > 0 {
 		if meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialResultsStored) == nil {
 			err := r.tell(ctx, trial, metav1.ConditionFalse, v1alpha1.ReasonStoring, fmt.Sprintf("The results are in the cluster; store %s failed a moment ago and is tried again.", name))
 			return ctrl.Result{RequeueAfter: left}, retryConflict(err)
 		}
 		return ctrl.Result{RequeueAfter: left}, nil
-	}
-	if left := r.replaceable(trial); left > 0 {
-		err := r.tell(ctx, trial, metav1.ConditionFalse, v1alpha1.ReasonStoring,
-			fmt.Sprintf("The results are in the cluster. Store %s checks no checksums, so they are stored once the requests with which pods put files have expired.", name))
-		return ctrl.Result{RequeueAfter: left}, retryConflict(err)
 	}
 	location, err := r.store(ctx, trial)
 	after := r.Gates.done(name, err)

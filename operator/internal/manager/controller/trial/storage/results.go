@@ -136,6 +136,9 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 	if err != nil {
 		return "", fmt.Errorf("fit the results into a ConfigMap: %w", err)
 	}
+	if err := r.current(ctx, trial, judged); err != nil { // before what is kept is replaced
+		return "", fmt.Errorf("store the trial's results: %w", err)
+	}
 	if digest, err = r.keepWhole(ctx, trial, whole, encoded); err != nil {
 		return "", err
 	}
@@ -160,19 +163,29 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 	return digest, nil
 }
 
-// putAgain replaces results that were stored before their trial's status said so. It is left to the
-// manager that leads: one that does not any more has read the trial before its successor judged it.
+// current fails for a manager that has not read the trial as it is now. One that does not lead any
+// more has read it before its successor judged it. One whose cache is behind has read it before it
+// wrote the digest of these results into the status itself. It could not write that of others any
+// more, and the status would name results that are not there.
+func (r Results) current(ctx context.Context, trial *v1alpha1.Trial, judged bool) error {
+	now := &v1alpha1.Trial{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(trial), now); err != nil {
+		return err
+	}
+	if now.UID != trial.UID || known(now) && !judged || now.Status.ResultsDigest != trial.Status.ResultsDigest {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trials").GroupResource(), trial.Name, errors.New("another manager has judged it"))
+	}
+	return nil
+}
+
+// putAgain replaces results that were stored before their trial's status said so.
 func (r Results) putAgain(ctx context.Context, trial *v1alpha1.Trial, judged bool, cm *corev1.ConfigMap) error {
 	stored := &corev1.ConfigMap{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(cm), stored); err != nil {
 		return err
 	}
-	now := &v1alpha1.Trial{}
-	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(trial), now); err != nil {
+	if err := r.current(ctx, trial, judged); err != nil {
 		return err
-	}
-	if now.UID != trial.UID || known(now) && !judged {
-		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trials").GroupResource(), trial.Name, errors.New("another manager has judged it"))
 	}
 	if before := replaced(stored, trial.UID); before != "" {
 		cm.Annotations[v1alpha1.AnnotationReplaced] = before

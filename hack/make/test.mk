@@ -87,18 +87,41 @@ SEED ?= 1
 mutants-random: ## Draw 300 small defects in the packages that decide: their own tests must notice nine of ten, which they do not yet (docs/design/measured.md). It takes hours on a busy machine.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants -random=$(RANDOM_MUTANTS) -seed=$(SEED) $(PACKAGES)
 
-# The part of it that the lane unit runs is 60 seeds.
+# The part of it that the lane unit runs is 60 seeds. FOR=2m begins no further history after that.
 SEEDS ?= 500
 FIRST ?= 1
+FOR ?= 0
 sim_test = go test ./operator/test/simulation -timeout 0 -count=1 -v
+sim_all = $(sim_test) -run '^TestSeeds$$' -workers $$(nproc) -for $(FOR)
+# A commit's own seeds: from the number of its first eight digits on.
+sim_commit = $(shell git rev-parse --short=8 HEAD)
 
-.PHONY: sim sim-night sim-known
-sim: ## Simulate SEEDS=500 histories of managers, agents and nodes that fail, from seed FIRST=1 on, in virtual time.
-	@$(sim_test) -run '^TestSeeds$$' -seeds $(SEEDS) -first $(FIRST)
-sim-night: ## Simulate 10,000 histories; say how many virtual hours they were.
-	@$(MAKE) -s sim SEEDS=10000
+.PHONY: sim sim-commit sim-night sim-known
+sim: ## Simulate SEEDS=500 histories of managers, agents, nodes and stores that fail, from seed FIRST=1 on, in virtual time.
+	@$(sim_all) -seeds $(SEEDS) -first $(FIRST)
+sim-commit: FOR = 2m
+sim-commit: ## Simulate for two minutes from a seed on that each commit has for its own.
+	@first=$$((0x$(sim_commit))); echo "commit $(sim_commit): from seed $$first on"; $(sim_all) -seeds 1000000 -first $$first
+# What is over is in the file, so that a batch that was ended goes on. A tree with changes is no
+# commit: it begins anew.
+sim-night: FROM ?= 1
+sim-night: SEEDS = 10000
+sim-night: ## Simulate SEEDS=10000 histories from FROM=1 on; say how many virtual hours they were. The same command goes on where it was ended.
+	@mkdir -p .work/sim
+	@record=.work/sim/$$(git describe --always --abbrev=12 --exclude='*' --dirty).jsonl; \
+	case $$record in *-dirty.jsonl) rm -f "$$record";; esac; \
+	echo "each history is added to $$record"; \
+	$(sim_all) -seeds $(SEEDS) -first $(FROM) -record "$(CURDIR)/$$record"
 sim-known: ## Put each known defect back into an overlay of the tree: the simulation must find it within 500 seeds. KNOWN=R2: only this one.
 	@$(sim_test) -run '^TestKnownDefectsAreFound$$' -known -only '$(KNOWN)'
+
+# Each kill takes some 40 s. What is over is in the file: delete it to begin anew.
+KILLS ?= 50
+.PHONY: campaign
+campaign: ## On the cluster of make deploy, as root: KILLS=50 times one short trial, in the middle of which a manager, agent, launcher, API server, etcd, kubelet, node or store is killed. VICTIM=etcd: these alone. The same command goes on where it was ended.
+	@mkdir -p .work/campaign
+	@go test -tags campaign ./operator/test/install -count=1 -v -timeout 0 -run '^TestCampaign$$' \
+		-args -kills=$(KILLS) -victim='$(VICTIM)' -kill-record="$(CURDIR)/.work/campaign/$$(git describe --always --abbrev=12 --exclude='*' --dirty).jsonl"
 
 .PHONY: model
 model: ## Check the models of grants, release, take-over and replacement in docs/design/models by TLC; needs Java and pip.

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // agent is a pod's, with the launchers and processes of its containers, and the kubelet's part in
@@ -42,6 +46,7 @@ type agent struct {
 	uid    types.UID
 	number int
 	of     types.UID // the trial
+	trial  string
 	node   *node
 	part   string
 
@@ -112,6 +117,7 @@ type truth struct {
 	ranWithout string // what was wrong with the files that the process was started with
 	killedAt   map[string]time.Time
 	starts     int
+	handed     []handed // files that are safe, as the agent was told
 }
 
 func newAgent(c *cluster, n *node, pod *corev1.Pod) *agent {
@@ -120,7 +126,7 @@ func newAgent(c *cluster, n *node, pod *corev1.Pod) *agent {
 		cluster: c, world: c.of, key: client.ObjectKeyFromObject(pod), uid: pod.UID, number: c.serial, node: n, part: pod.Labels[v1alpha1.LabelPodType],
 	}
 	if t := c.of.trialNamed(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.LabelTrial]}); t != nil {
-		a.of = t.UID
+		a.of, a.trial = t.UID, t.Name
 	}
 	f := c.of.factsOf(a.of)
 	f.agents = append(f.agents, a)
@@ -755,13 +761,14 @@ func (a *agent) results(d *protocol.Directive, w timeline.Windows) {
 	})
 }
 
-var resultsCache = map[string][]byte{}
+// resultsCache holds packed results of clients, which many histories have in common.
+var resultsCache sync.Map
 
 // packedResults are those of a client that committed ten times a second.
 func packedResults(c *protocol.Client, w timeline.Windows) []byte {
 	key := fmt.Sprint(c.Index, c.FirstClient, c.Clients, w)
-	if b := resultsCache[key]; b != nil {
-		return b
+	if b, made := resultsCache.Load(key); made {
+		return b.([]byte)
 	}
 	h := results.NewHistogram()
 	commits := int64(w.Measure / (100 * time.Millisecond))
@@ -789,7 +796,7 @@ func packedResults(c *protocol.Client, w timeline.Windows) []byte {
 	if _, err := gz.Write(b); err != nil || gz.Close() != nil {
 		panic("pack the results")
 	}
-	resultsCache[key] = packed.Bytes()
+	resultsCache.Store(key, packed.Bytes())
 	return packed.Bytes()
 }
 
@@ -801,7 +808,11 @@ func (a *agent) finish(d *protocol.Directive) {
 			a.process.state = protocol.StateExited
 		}
 		a.mem.finished = true
-		if d.Collect == nil || d.HandOver {
+		if d.HandOver {
+			a.handOver(a.filesOf(d), true, a.now.Add(uploadLimit))
+			return
+		}
+		if d.Collect == nil {
 			a.mem.handedOver = true
 			return
 		}
@@ -809,6 +820,104 @@ func (a *agent) finish(d *protocol.Directive) {
 			a.mem.handedOver = true
 			a.tell()
 		})
+	})
+}
+
+// uploadLimit is how long the agent hands its files over.
+const uploadLimit = 75 * time.Second
+
+// filesOf the pod, by name, that go to the store.
+func (a *agent) filesOf(d *protocol.Directive) []string {
+	if a.disk.failure != "" && !a.disk.unreadable {
+		return nil // there is no room to pack them
+	}
+	var names []string
+	if d.Collect != nil && len(d.Collect.Patterns) > 0 {
+		names = append(names, protocol.CollectedFile)
+	}
+	if d.Client != nil && a.disk.sent {
+		names = append(names, protocol.ClientResultFile)
+	}
+	for _, c := range d.Containers {
+		names = append(names, c.Name+".stdout.gz")
+	}
+	return append(names, "agent.log.gz")
+}
+
+// handOver gives the files to the store, one by one. From the first one on that it does not take,
+// the manager gets them.
+func (a *agent) handOver(names []string, direct bool, by time.Time) {
+	if len(names) == 0 || !a.now.Before(by) {
+		a.mem.handedOver = true
+		a.tell()
+		return
+	}
+	data := []byte("packed " + names[0] + " of " + a.key.Name)
+	o := store.Describe("", data)
+	u := protocol.Upload{Name: names[0], Size: o.Size, SHA256: o.SHA256}
+	kept := func(safe, direct bool) {
+		if safe {
+			a.noteHanded(u)
+		}
+		a.handOver(names[1:], direct, by)
+	}
+	if !direct {
+		a.keep(u, data, by, func(safe bool) { kept(safe, false) })
+		return
+	}
+	a.putOnce(u, data, func(taken bool) {
+		if taken {
+			kept(true, true)
+			return
+		}
+		a.keep(u, data, by, func(safe bool) { kept(safe, false) })
+	})
+}
+
+// known is the name by which managers know the pod: that of a Job's has no suffix.
+func (a *agent) known() string {
+	if a.part == v1alpha1.PodTypeReplica {
+		return a.key.Name
+	}
+	return a.key.Name[:strings.LastIndex(a.key.Name, "-")]
+}
+
+func (a *agent) noteHanded(u protocol.Upload) {
+	if t := a.world.trialNamed(types.NamespacedName{Namespace: a.key.Namespace, Name: a.trial}); t != nil && t.UID == a.of {
+		if f, err := store.TrialFolder(t); err == nil {
+			a.truth.handed = append(a.truth.handed, handed{store.Object{Key: f.PodFile(a.known(), u.Name), Size: u.Size, SHA256: u.SHA256}, a.now})
+		}
+	}
+}
+
+// putOnce asks for a ticket, and puts a file into the store by it.
+func (a *agent) putOnce(u protocol.Upload, data []byte, then func(taken bool)) {
+	body, err := json.Marshal(u)
+	if err != nil {
+		panic(err)
+	}
+	a.ask(http.MethodPost, "/v1/upload", body, false, func(r answer) {
+		var ticket protocol.Ticket
+		if r.code != http.StatusOK || json.Unmarshal(r.body, &ticket) != nil {
+			then(false)
+			return
+		}
+		a.world.bucket.put(a, store.Object{Key: ticket.URL, Size: u.Size, SHA256: u.SHA256}, data, then)
+	})
+}
+
+// keep has the manager keep a file, which is small enough for one part.
+func (a *agent) keep(u protocol.Upload, data []byte, by time.Time, then func(safe bool)) {
+	query := url.Values{"name": {u.Name}, "sha256": {u.SHA256}, "size": {strconv.FormatInt(u.Size, 10)}, "part": {"0"}}
+	a.ask(http.MethodPost, "/v1/keep?"+query.Encode(), data, true, func(r answer) {
+		switch {
+		case r.code/100 == 2:
+			then(true)
+		case r.code == http.StatusBadRequest || r.code == http.StatusInsufficientStorage || !a.now.Before(by):
+			then(false)
+		default:
+			a.later(a.backoff(), func() { a.keep(u, data, by, then) })
+		}
 	})
 }
 

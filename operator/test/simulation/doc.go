@@ -3,16 +3,19 @@
 //
 // The code that decides is real: the engine, the controllers of trials, of experiments and of
 // admission, and the coordinator with its handlers and limits. So are the stores of agents'
-// messages, and validity. The world around them is simulated. It has an API server (api_test.go),
-// the caches of two managers (view_test.go), and their work queues, leases and deaths
-// (manager_test.go). It also has the controllers of Kubernetes, nodes and kubelets
-// (cluster_test.go), and the agents (agent_test.go).
+// messages, what puts results into a store outside of the cluster, and validity. The world around
+// them is simulated. It has an API server (api_test.go), the caches of two managers (view_test.go),
+// and their work queues, leases and deaths (manager_test.go). It also has the controllers of
+// Kubernetes, nodes and kubelets (cluster_test.go), the agents (agent_test.go), and a store that
+// may be slow or down, or lie (store_test.go).
 //
 //	make sim SEEDS=500            500 histories; a violation prints its seed
-//	make sim-night                10,000 histories, with their virtual hours
+//	make sim-commit               two minutes of histories that each commit has for its own
+//	make sim-night                10,000 histories, with their virtual hours; goes on where it was ended
 //	make sim-known                puts known defects back, one by one, and says which seed finds each
 //	make sim-known KNOWN=R2       only this one
 //	go test ./operator/test/simulation -run TestSeeds -first SEED -seeds 1 -v -trace     one history
+//	go test ./operator/test/simulation -run EachWrite -v -each-write     a manager dies around each write of a trial
 //
 // # How it is deterministic
 //
@@ -30,6 +33,17 @@
 // judged over its whole plan. Liveness is checked hours after the last disturbance: every trial and
 // experiment has ended with a reason, nothing is left, and the right party is to blame.
 //
+// A store is never a reason for a trial not to count. Where the condition ResultsStored is True,
+// the store has all results, whole, and lacks no file that an agent was told is safe. Results that
+// wait in the cluster go only when they are in the store. Hours later all of them are there, or the
+// condition says that the store does not have what it was given.
+//
+// # Failpoints
+//
+// Each write of a manager, to the API server or to a store, is between two points that have names:
+// "before create ConfigMap exp0-0-results, time 1". TestAManagerEndsAroundEachWrite lists those of
+// one trial, and ends the manager at each. The code of the manager has none.
+//
 // # What differs from the real world
 //
 //   - A manager brings one trial forward at a time, and takes one delivery of an agent at a time. A
@@ -41,5 +55,7 @@
 //   - Tokens are the pods' UIDs.
 //   - Nothing validates objects against their CRDs, and there are no webhooks but one that denies
 //     the files of trials.
-//   - There are no stores of results, no datasets, no Chaos Mesh, no machine resets, no Prometheus.
+//   - The store is at the port store.Remote: what package s3 makes of answers of a server is not
+//     simulated. Bundles of experiments have their results, and no report.
+//   - There are no datasets, no Chaos Mesh, no machine resets, no Prometheus.
 package simulation

@@ -46,6 +46,13 @@ func (w *world) observe(kind string, old, now client.Object) {
 		if isTrue(after, v1alpha1.TrialComplete) && (before == nil || !isTrue(before, v1alpha1.TrialComplete)) {
 			w.complete(after)
 		}
+		if isTrue(after, v1alpha1.TrialResultsStored) && (before == nil || !isTrue(before, v1alpha1.TrialResultsStored)) {
+			w.storedNow(after)
+		}
+	case "ConfigMap":
+		if before, _ := old.(*corev1.ConfigMap); now == nil && before.Labels[v1alpha1.LabelResults] == v1alpha1.ResultsKept {
+			w.keptIsGone(before)
+		}
 	case "Experiment":
 		before, _ := old.(*v1alpha1.Experiment)
 		after, _ := now.(*v1alpha1.Experiment)
@@ -118,6 +125,7 @@ func (w *world) processDied(a *agent) {
 // complete checks a trial that has just ended.
 func (w *world) complete(t *v1alpha1.Trial) {
 	w.ranOn(t, "is complete")
+	w.factsOf(t.UID).completed = w.now
 	valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	w.trace("trial %s: %s %s: %s", t.Name, valid.Status, valid.Reason, valid.Message)
 	if valid.Status == metav1.ConditionTrue {
@@ -252,7 +260,7 @@ func (w *world) settled() {
 			if a := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentAccepted); w.forbids != nil && a != nil && strings.Contains(a.Message, "cannot be fixed, and is tried again") {
 				continue
 			}
-			if w.forbids != nil && c != nil && strings.Contains(c.Message, "cannot be made, and is tried again") {
+			if w.forbids != nil && c != nil && (strings.Contains(c.Message, "cannot be made, and is tried again") || lacksRight(c)) {
 				continue // an administrator must give the right back, and is told so
 			}
 			w.violated("experiment %s is not over, hours after the last disturbance: %+v", key.Name, c)
@@ -261,7 +269,8 @@ func (w *world) settled() {
 		w.slots(e)
 	}
 	for _, t := range w.eachTrial() {
-		if !isTrue(t, v1alpha1.TrialComplete) {
+		admitted := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialAdmitted)
+		if !isTrue(t, v1alpha1.TrialComplete) && !(w.forbids != nil && lacksRight(admitted)) {
 			text, _ := json.Marshal(t.Status.Conditions)
 			w.violated("trial %s is not over, hours after the last disturbance: %s", t.Name, text)
 		}
@@ -274,6 +283,12 @@ func (w *world) settled() {
 		}
 	}
 	w.grants()
+	w.storesSettled()
+}
+
+// lacksRight: a trial that holds nothing waits for a right that its manager lacks, and names it.
+func lacksRight(c *metav1.Condition) bool {
+	return c != nil && c.Reason == v1alpha1.ReasonInsufficientResources && strings.Contains(c.Message, "is forbidden")
 }
 
 // toldOf: the trial says that the object could not be deleted, and what keeps the manager from it.
@@ -322,7 +337,8 @@ func (w *world) slots(e *v1alpha1.Experiment) {
 	if all := int(e.Status.Trials.Planned); complete.Reason == v1alpha1.ReasonAllTrialsValid && len(counted) != all {
 		w.violated("experiment %s says that all %d trials are valid, and %d are", e.Name, all, len(counted))
 	}
-	if len(w.disturbed) == 0 && complete.Reason != v1alpha1.ReasonAllTrialsValid {
+	blamable := func(d disturbance) bool { return d.party != "" }
+	if !slices.ContainsFunc(w.disturbed, blamable) && complete.Reason != v1alpha1.ReasonAllTrialsValid {
 		w.violated("experiment %s ends with %s, and nothing disturbed it", e.Name, complete.Reason)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,9 +27,11 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/claims"
+	bundle "assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/manager/controller/admission"
+	"assay.dev/assay/operator/internal/manager/controller/archive"
 	"assay.dev/assay/operator/internal/manager/controller/experiment"
 	"assay.dev/assay/operator/internal/manager/controller/trial"
 	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
@@ -71,6 +76,8 @@ type manager struct {
 	trials    *workQueue
 	admission *workQueue
 	exps      *workQueue
+	// The controllers that put results into a store.
+	archiveTrials, archiveExps *workQueue
 }
 
 // simClock is a clock that is off by a constant.
@@ -144,8 +151,9 @@ func newManager(w *world, name string) *manager {
 	steady := simClock{s: w.scheduler, off: func() time.Duration { return m.offset }}
 	store := &storage.Store{Client: m.view, Reader: c}
 	m.coord = coordinator.New(coordinator.Options{
-		Clock: steady, Log: logr.Discard(), Identifier: tokens{w}, Store: store, Archive: noStore{},
-		Notify: func(t types.NamespacedName) { m.trials.add(t) }, Instance: name, Leading: func() bool { return m.leads },
+		Clock: steady, Log: logr.Discard(), Identifier: tokens{w}, Store: store,
+		Archive: &archive.UploadHandler{Client: m.view, Reader: c, Stores: w.registry},
+		Notify:  func(t types.NamespacedName) { m.trials.add(t) }, Instance: name, Leading: func() bool { return m.leads },
 	})
 	m.handler = m.coord.Handler()
 	env := render.Environment{AgentImage: "agent:1", CoordinatorAddress: "coordinator:7443", Namespace: home}
@@ -160,9 +168,13 @@ func newManager(w *world, name string) *manager {
 	exps := &experiment.Reconciler{
 		Client: m.view, Reader: c, Clock: simClock{s: w.scheduler, off: func() time.Duration { return w.wall(name) }}, Recorder: journal{m}, Environment: env,
 		Seed:   func() int64 { return 1 + w.rng.Int64N(1<<53-1) },
-		Checks: plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Functions: claims.FunctionsOf, UnusedParameters: true},
+		Checks: plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Functions: claims.FunctionsOf, UnusedParameters: true, Store: w.registry.Check},
+		Store:  w.registry.Resolve,
 	}
 	m.trials, m.admission, m.exps = m.queue("trial", trials), m.queue("admission", admits), m.queue("experiment", exps)
+	gates := &archive.Gates{Clock: steady}
+	m.archiveTrials = m.queue("archive of trial", &archive.Trials{Client: m.view, Reader: c, Clock: exps.Clock, Recorder: journal{m}, Stores: w.registry, Gates: gates})
+	m.archiveExps = m.queue("archive of experiment", &archive.Experiments{Client: m.view, Reader: c, Stores: w.registry, Gates: gates, Bundle: packStored})
 	w.trace("%s begins", name)
 	return m
 }
@@ -181,15 +193,15 @@ func (t tokens) Identify(context.Context, string) (types.UID, error) {
 	return "", &coordinator.DeniedError{Reason: "the pod is gone"}
 }
 
-// noStore says that trials have no store.
-type noStore struct{}
-
-func (noStore) Ticket(context.Context, coordinator.Pod, protocol.Upload) (protocol.Ticket, error) {
-	return protocol.Ticket{}, coordinator.ErrNoStore
-}
-
-func (noStore) Keep(context.Context, coordinator.Pod, protocol.Upload, int, []byte) error {
-	return coordinator.ErrNoStore
+// packStored is a bundle of the results alone: that of a real manager has a report, too.
+func packStored(_ context.Context, stored corev1.ConfigMap, w io.Writer) error {
+	b := bundle.NewWriter(w, stored.Name, began)
+	for _, name := range slices.Sorted(maps.Keys(stored.Data)) {
+		if err := b.Add(name, []byte(stored.Data[name])); err != nil {
+			return err
+		}
+	}
+	return b.Close()
 }
 
 // drop forgets a process that has ended.
@@ -201,10 +213,12 @@ func (m *manager) drop(p *process) {
 
 // point is one before or after a write. A manager may die there.
 func (m *manager) point(name, object string) {
-	if m.dieAt == 0 {
-		return
+	dies := m.passed(name + " " + object)
+	if m.dieAt > 0 {
+		m.dieAt--
+		dies = dies || m.dieAt == 0
 	}
-	if m.dieAt--; m.dieAt == 0 {
+	if dies {
 		m.trace("%s dies %s %s", m.name, name, object)
 		m.after(0, func() { m.die(false) })
 		m.scheduler.wait(time.Hour)
@@ -252,9 +266,11 @@ func (m *manager) elected() {
 	m.trace("%s leads", m.name)
 	for _, o := range inOrder(m.view.kinds["Experiment"].objects) {
 		m.exps.add(client.ObjectKeyFromObject(o))
+		m.archiveExp(client.ObjectKeyFromObject(o))
 	}
 	for _, o := range inOrder(m.view.kinds["Trial"].objects) {
 		m.trials.add(client.ObjectKeyFromObject(o))
+		m.archiveTrial(o.(*v1alpha1.Trial))
 	}
 	m.admission.add(types.NamespacedName{Name: "waiting-trials"})
 }
@@ -289,13 +305,15 @@ func (m *manager) saw(kind string, old, now client.Object) {
 		if before == nil || after == nil || queueChanged(before, after) {
 			m.admission.add(types.NamespacedName{Name: "waiting-trials"})
 		}
-		if before == nil || after == nil || plan.Outcome(before) != plan.Outcome(after) || waits(before) != waits(after) {
+		m.sawStored(before, after)
+		if before == nil || after == nil || plan.Outcome(before) != plan.Outcome(after) || waits(before) != waits(after) || archived(before) != archived(after) {
 			if name := o.GetLabels()[v1alpha1.LabelExperiment]; name != "" {
 				m.exps.add(types.NamespacedName{Namespace: key.Namespace, Name: name})
 			}
 		}
 	case "Experiment":
 		m.exps.add(key)
+		m.archiveExp(key)
 		if old == nil || now == nil || old.GetGeneration() != now.GetGeneration() {
 			m.admission.add(types.NamespacedName{Name: "waiting-trials"})
 		}
@@ -304,6 +322,38 @@ func (m *manager) saw(kind string, old, now client.Object) {
 			m.trials.add(r.NamespacedName)
 		}
 	}
+}
+
+// sawStored is what the watches of the archive let through.
+func (m *manager) sawStored(before, after *v1alpha1.Trial) {
+	if after != nil {
+		m.archiveTrial(after)
+	}
+	if before == nil || after != nil && (!storing(before) || storing(after)) {
+		return
+	}
+	m.archiveExp(types.NamespacedName{Namespace: before.Namespace, Name: before.Labels[v1alpha1.LabelExperiment]})
+}
+
+func (m *manager) archiveTrial(t *v1alpha1.Trial) {
+	if storing(t) {
+		m.archiveTrials.add(client.ObjectKeyFromObject(t))
+	}
+}
+
+// archiveExp has no work in a history without a store, which it leaves as it was.
+func (m *manager) archiveExp(key types.NamespacedName) {
+	if m.stored {
+		m.archiveExps.add(key)
+	}
+}
+
+// archived is what the experiment controller's predicate looks at.
+func archived(t *v1alpha1.Trial) string {
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialResultsStored); c != nil {
+		return string(c.Status) + c.Reason + c.Message
+	}
+	return ""
 }
 
 // queueChanged is what the admission controller's predicate lets through.

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,12 +26,7 @@ import (
 )
 
 var (
-	seeds      = flag.Int("seeds", 60, "how many histories to run")
-	first      = flag.Uint64("first", 1, "the first seed")
-	showTrace  = flag.Bool("trace", false, "print what happens in each history")
-	untilBad   = flag.Bool("until-bad", false, "end at the first history with a violation")
 	intoFolder = flag.String("objects", "", "a folder to write the experiment, its System and its trials of the first seed to")
-	wanted     = flag.String("want", "", "look only for violations with this text")
 
 	errNoResults = errors.New("there are none")
 )
@@ -66,19 +62,9 @@ func play(seed uint64, keep bool, threats ...string) history {
 // playWorld also returns the world that the history has left.
 func playWorld(seed uint64, keep bool, threats ...string) (history, *world) {
 	w := newWorld(seed, keep)
+	w.drawStore(seed)
 	w.prepare(threats)
-	for w.now.Sub(began) < 48*time.Hour {
-		w.run(w.now.Add(time.Hour), func() bool { return w.ends == len(w.experiments) })
-		if w.ends == len(w.experiments) {
-			break
-		}
-		if w.now.Sub(maxTime(w.troubled, began.Add(time.Hour))) > patience {
-			break
-		}
-	}
-	// Objects that are being deleted are given their time, and nothing begins again.
-	w.run(w.now.Add(30*time.Minute), func() bool { return false })
-	w.settled()
+	w.play()
 	h := history{
 		seed: seed, hash: w.hash, virtual: w.now.Sub(began), reconciles: w.reconciles, outcomes: map[string]int{}, violations: w.violations, lines: w.lines,
 	}
@@ -90,6 +76,22 @@ func playWorld(seed uint64, keep bool, threats ...string) (history, *world) {
 		h.outcomes[outcomeOf(t)]++
 	}
 	return h, w
+}
+
+// play runs until all has ended, or should have, and checks what is left.
+func (w *world) play() {
+	ended := func() bool { return w.ends == len(w.experiments) && w.allStored() }
+	for w.now.Sub(began) < 48*time.Hour {
+		if w.run(w.now.Add(time.Hour), ended); ended() {
+			break
+		}
+		if w.now.Sub(maxTime(w.troubled, began.Add(time.Hour))) > patience {
+			break
+		}
+	}
+	// Objects that are being deleted are given their time, and nothing begins again.
+	w.run(w.now.Add(30*time.Minute), func() bool { return false })
+	w.settled()
 }
 
 // write writes what is stored of the experiments in the end, as kubectl would print it.
@@ -186,28 +188,49 @@ func (w *world) attempt(kind string, times int) {
 	}
 }
 
+// drawn is what an experiment is like.
+type drawn struct {
+	shaped, prepares, collects, faults bool
+	batches                            bool // two points
+	repetitions                        int32
+	at                                 string // when the fault begins
+	replicas, clients                  string // their pools
+}
+
 // apply makes an experiment, with a System of its own.
 func (w *world) apply(name string) {
-	shaped, prepares, collects, faults := w.oneIn(3), !w.oneIn(3), w.oneIn(3), !w.oneIn(4)
+	d := drawn{shaped: w.oneIn(3), prepares: !w.oneIn(3), collects: w.oneIn(3), faults: !w.oneIn(4), repetitions: 1}
+	if d.batches = w.oneIn(2); !d.batches && w.oneIn(3) {
+		d.repetitions = 2
+	}
+	if d.faults {
+		d.at = []string{"-500ms", "1s", "3s"}[w.rng.IntN(3)]
+	}
+	d.replicas, d.clients = "x", []string{"x", "y"}[w.rng.IntN(2)]
+	if w.oneIn(4) {
+		d.replicas, d.clients = "y", "y"
+	}
+	w.applyDrawn(name, d)
+}
+
+func (w *world) applyDrawn(name string, d drawn) {
 	system := builders.System(name).Namespace("lab").Count("2*f+1").Set(func(s *v1alpha1.SystemSpec) {
 		s.Replicas.ReadyTimeout = "60s"
-		if prepares {
+		if d.prepares {
 			s.Prepare = &v1alpha1.PrepareStep{
 				Container: v1alpha1.Container{Name: "keys", Image: "example.org/echo:1", Command: []string{"/keys"}}, OutputPath: "/keys", Timeout: "60s",
 			}
 		}
-		if collects {
+		if d.collects {
 			s.Replicas.Collect = []string{"*.log"}
 		}
 	}).Obj()
-	b := builders.Experiment(name).Namespace("lab").System(name).Repetitions(1)
-	if w.oneIn(2) {
+	b := builders.Experiment(name).Namespace("lab").System(name).Repetitions(max(1, d.repetitions))
+	if d.batches {
 		b.Values("batch", 1, 2)
-	} else if w.oneIn(3) {
-		b.Repetitions(2)
 	}
-	if faults {
-		b.NodeKill("crash", []string{"-500ms", "1s", "3s"}[w.rng.IntN(3)], 2)
+	if d.faults {
+		b.NodeKill("crash", d.at, 2)
 	}
 	b.Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Schedule = v1alpha1.Schedule{WarmUp: "2s", Measure: "10s", CoolDown: "1s", Drain: "3s"}
@@ -215,11 +238,11 @@ func (w *world) apply(name string) {
 		for i := range s.Faults {
 			s.Faults[i].EveryPoint = true
 		}
-		s.Placement.Replicas, s.Placement.Clients = "x", []string{"x", "y"}[w.rng.IntN(2)]
-		if w.oneIn(4) {
-			s.Placement.Replicas, s.Placement.Clients = "y", "y"
+		s.Placement.Replicas, s.Placement.Clients = cmp.Or(d.replicas, "x"), d.clients
+		if w.stored {
+			s.Results = &v1alpha1.Results{Store: storeName}
 		}
-		if shaped {
+		if d.shaped {
 			s.Topology.Regions = []v1alpha1.Region{{Name: "east", Replicas: 2}, {Name: "west", Replicas: 1}}
 			s.Clients.Regions = []string{"west"}
 			milliseconds := v1alpha1.Duration("20ms")
@@ -234,44 +257,7 @@ func (w *world) apply(name string) {
 			panic(err)
 		}
 	}
-	w.trace("experiment %s: shaped %t, prepares %t, collects %t, faults %t, pools %v", name, shaped, prepares, collects, faults, exp.Spec.Placement.Pools())
-}
-
-// TestSeeds runs histories. See the package's comment for how to look at one.
-func TestSeeds(t *testing.T) {
-	began := time.Now()
-	virtual, trials, reconciles := time.Duration(0), 0, 0
-	outcomes := map[string]int{}
-	bad := 0
-	for seed := *first; seed < *first+uint64(*seeds); seed++ {
-		h, w := playWorld(seed, *showTrace)
-		if *intoFolder != "" && seed == *first {
-			w.write(t, *intoFolder)
-		}
-		virtual, trials, reconciles = virtual+h.virtual, trials+h.trials, reconciles+h.reconciles
-		for o, n := range h.outcomes {
-			outcomes[o] += n
-		}
-		if *showTrace {
-			t.Logf("seed %d\n%s", seed, strings.Join(h.lines, "\n"))
-		}
-		violations := slices.DeleteFunc(h.violations, func(v string) bool { return !strings.Contains(v, *wanted) })
-		if len(violations) > 0 {
-			bad++
-			t.Errorf("seed %d, disturbed by %q:\n  %s", seed, h.disturbed, strings.Join(violations, "\n  "))
-			if *untilBad {
-				break
-			}
-		}
-	}
-	var list []string
-	for o, n := range outcomes {
-		list = append(list, fmt.Sprintf("%s %d", o, n))
-	}
-	slices.Sort(list)
-	t.Logf("%d seeds, %d with violations; %d trials, %d reconciles, %.0f virtual hours in %v of wall time",
-		*seeds, bad, trials, reconciles, virtual.Hours(), time.Since(began).Round(time.Second))
-	t.Logf("trials ended as: %s", strings.Join(list, ", "))
+	w.trace("experiment %s: shaped %t, prepares %t, collects %t, faults %t, pools %v", name, d.shaped, d.prepares, d.collects, d.faults, exp.Spec.Placement.Pools())
 }
 
 // keptSeeds are histories in which something was wrong, with the kinds of disturbances that each
@@ -283,6 +269,8 @@ var keptSeeds = map[string]struct {
 	"deleted results were called unreadable":         {4, []string{"ConfigMap is deleted", "messages are lost", "node is lost"}},
 	"a plan that could not be fixed named no right":  {625, nil},
 	"a Secret that cannot be deleted held the pools": {12, []string{"Secrets cannot be read", "manager is stopped"}},
+	"a trial that waited closed its store to others": {16, nil},
+	"results were stored again by a stale cache":     {54, nil},
 }
 
 // Each seed that ever failed stays.

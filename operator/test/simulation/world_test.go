@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // world is one history: a cluster, two managers, experiments, and what disturbs them.
@@ -40,6 +41,11 @@ type world struct {
 	onRelease   []func(t *v1alpha1.Trial)
 	facts       map[types.UID]*facts
 	deleted     map[string]bool // experiments that were deleted, or trials of them
+
+	bucket     *bucket
+	registry   *store.Registry
+	stored     bool // experiments name the store
+	failpoints failpoints
 }
 
 // disturbance is something that a user did to the trials.
@@ -57,6 +63,7 @@ type facts struct {
 	unplanned []unplanned
 	launches  map[string]int // of clients, by pod
 	system    bool           // the system under test went wrong
+	completed time.Time      // when that was written
 }
 
 type unplanned struct {
@@ -71,6 +78,8 @@ func newWorld(seed uint64, keep bool) *world {
 		faultsFail: map[types.UID]bool{}, facts: map[types.UID]*facts{}, deleted: map[string]bool{},
 	}
 	w.cluster.of = w
+	w.bucket = newBucket(w)
+	w.registry = newRegistry(w.bucket)
 	w.server.changed = append(w.server.changed, w.observe)
 	for _, ns := range []string{home, "lab"} {
 		if err := w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {

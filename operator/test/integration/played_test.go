@@ -41,9 +41,10 @@ type cluster struct {
 	manager *manager
 	// play is what becomes of a pod that runs; nil: an agent that does as it is told.
 	play func(ctx context.Context, p *playedPod)
+	// reached is told what an agent has come to; nil: that is of no interest.
+	reached func(phase string)
 
 	mu     sync.Mutex
-	known  map[types.UID]bool
 	agents sync.WaitGroup
 	served int
 }
@@ -57,9 +58,15 @@ type playedPod struct {
 }
 
 // playCluster plays the namespaces until the test ends. Its nodes must be there.
-func playCluster(t testing.TB, env *testenv.Env, m *manager, node string, play func(context.Context, *playedPod), namespaces ...string) *cluster {
+func playCluster(t testing.TB, env *testenv.Env, m *manager, node string, play func(context.Context, *playedPod), namespaces ...string) {
 	t.Helper()
-	c := &cluster{t: t, env: env, manager: m, play: play, known: map[types.UID]bool{}}
+	(&cluster{t: t, env: env, manager: m, play: play}).begin(node, namespaces...)
+}
+
+// begin plays the namespaces until the test ends.
+func (c *cluster) begin(node string, namespaces ...string) {
+	t, env := c.t, c.env
+	t.Helper()
 	for _, ns := range namespaces {
 		if err := env.Client.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
@@ -79,20 +86,33 @@ func playCluster(t testing.TB, env *testenv.Env, m *manager, node string, play f
 		}
 	})
 	t.Cleanup(func() { cancel(); loop.Wait(); c.agents.Wait() })
-	return c
 }
+
+// podsAtOnce is how many pods are made at the same time.
+const podsAtOnce = 8
 
 // sync makes the pods that are missing and ends those that are deleted. Calls that fail are tried
 // again.
 func (c *cluster) sync(ctx context.Context, ns, node string) {
 	in := client.InNamespace(ns)
-	sets, jobs, pods := &appsv1.StatefulSetList{}, &batchv1.JobList{}, &corev1.PodList{}
+	sets, jobs, pods := &appsv1.StatefulSetList{}, &batchv1.JobList{}, &metav1.PartialObjectMetadataList{}
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	for _, list := range []client.ObjectList{sets, jobs, pods} {
 		if c.env.Client.List(ctx, list, in) != nil {
 			return
 		}
 	}
 	owners, there := map[types.UID]bool{}, map[string]bool{}
+	var starts sync.WaitGroup
+	defer starts.Wait()
+	slots := make(chan struct{}, podsAtOnce)
+	run := func(owner client.Object, version, kind, name string, of *corev1.PodTemplateSpec, more map[string]string) {
+		starts.Go(func() {
+			slots <- struct{}{}
+			c.run(ctx, owner, version, kind, name, node, of, more)
+			<-slots
+		})
+	}
 	for i := range pods.Items {
 		there[pods.Items[i].Name] = true
 	}
@@ -102,7 +122,7 @@ func (c *cluster) sync(ctx context.Context, ns, node string) {
 		for k := range int(*s.Spec.Replicas) {
 			name := fmt.Sprintf("%s-%d", s.Name, k)
 			if owners[s.UID] && !there[name] {
-				c.run(ctx, s, "apps/v1", "StatefulSet", name, node, &s.Spec.Template, map[string]string{appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(k)})
+				run(s, "apps/v1", "StatefulSet", name, &s.Spec.Template, map[string]string{appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(k)})
 			}
 		}
 	}
@@ -112,7 +132,7 @@ func (c *cluster) sync(ctx context.Context, ns, node string) {
 		for k := range int(*j.Spec.Completions) {
 			name := fmt.Sprintf("%s-%d-x", j.Name, k)
 			if owners[j.UID] && !there[name] {
-				c.run(ctx, j, "batch/v1", "Job", name, node, &j.Spec.Template, map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(k)})
+				run(j, "batch/v1", "Job", name, &j.Spec.Template, map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(k)})
 			}
 		}
 	}
@@ -168,9 +188,13 @@ func (c *cluster) run(ctx context.Context, owner client.Object, version, kind, n
 
 // ask sends a request to the manager as the pod's agent does. Status 0: it could not be sent.
 func (p *playedPod) ask(ctx context.Context, path string, body []byte, within time.Duration) (status int, answer []byte) {
+	return p.request(ctx, http.MethodPost, path, body, within)
+}
+
+func (p *playedPod) request(ctx context.Context, method, path string, body []byte, within time.Duration) (status int, answer []byte) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	request, err := http.NewRequestWithContext(limited, http.MethodPost, "https://localhost:"+p.manager.coordinator+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(limited, method, "https://localhost:"+p.manager.coordinator+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil
 	}
@@ -191,6 +215,35 @@ type playedAgent struct {
 	*playedPod
 	directive protocol.Directive
 	report    protocol.Report
+	files     string          // the digest of those that it has
+	told      map[string]bool // phases
+}
+
+// reach tells, once, what the agent has come to.
+func (a *playedAgent) reach(phase string) {
+	if a.reached == nil || a.told[phase] {
+		return
+	}
+	if a.told == nil {
+		a.told = map[string]bool{}
+	}
+	a.told[phase] = true
+	a.reached(phase)
+}
+
+// fetch gets the files of the directive.
+func (a *playedAgent) fetch(ctx context.Context) {
+	wanted := a.directive.FilesDigest
+	if wanted == "" || a.files == wanted {
+		return
+	}
+	a.reach("directed")
+	status, answer := a.request(ctx, http.MethodGet, "/v1/files", nil, 10*time.Second)
+	var files []protocol.File
+	if status == http.StatusOK && json.Unmarshal(answer, &files) == nil && protocol.FilesDigest(files) == wanted {
+		a.files = wanted
+		a.reach("files")
+	}
 }
 
 func (a *playedAgent) run(ctx context.Context) {
@@ -232,7 +285,17 @@ func (a *playedAgent) run(ctx context.Context) {
 // obey brings the report up to the directive.
 func (a *playedAgent) obey(ctx context.Context) {
 	d, r := &a.directive, &a.report
-	r.FilesDigest, r.NamesResolved, r.Ready, r.AtBarrier, r.Finished = d.FilesDigest, d.FilesDigest != "", d.Start, d.Start && d.Client != nil, d.Finish
+	a.fetch(ctx)
+	r.FilesDigest, r.NamesResolved, r.Ready, r.AtBarrier, r.Finished = a.files, a.files != "", d.Start, d.Start && d.Client != nil, d.Finish
+	if d.Start {
+		a.reach("started")
+	}
+	if d.Run != nil {
+		a.reach("released")
+	}
+	if d.Finish {
+		a.reach("ended")
+	}
 	r.HandedOver = d.Finish
 	r.Containers, r.Commands = nil, nil
 	for _, c := range d.Containers {
@@ -301,7 +364,9 @@ func (a *playedAgent) goOn(ctx context.Context) {
 			return
 		}
 		status, _ := a.ask(ctx, "/v1/results", packed, 10*time.Second)
-		r.Sent = status == http.StatusNoContent
+		if r.Sent = status == http.StatusNoContent; r.Sent {
+			a.reach("results")
+		}
 	}
 }
 

@@ -1,0 +1,238 @@
+package integration
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/controller/admission"
+	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
+)
+
+// sizes of the trials of BenchmarkOneTrial: so many replicas, and as many clients on half as many
+// pods, of which a trial has 256 at most.
+var sizes = []int{62, 125, 250, 500}
+
+// arrivals are when agents came to a phase.
+type arrivals struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+	n    map[string]int
+}
+
+func (a *arrivals) note(phase string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last[phase], a.n[phase] = time.Now(), a.n[phase]+1
+}
+
+// onePhase is from the last agent of the phase before to the last of this one.
+type onePhase struct{ name, doc string }
+
+var onePhases = []onePhase{
+	{"directed", "the manager knows all pods and has told each of its files"},
+	{"files", "each agent has its files, which name all pods"},
+	{"started", "links were measured, and each process may start"},
+	{"released", "all clients stand at the barrier, and each agent has t = 0"},
+	{"results", "each client's results are stored, after its run of 6 s"},
+	{"ended", "the trial is judged, and each agent ends its processes"},
+	{"complete", "results of the trial are stored, and nothing of it is left"},
+}
+
+// BenchmarkOneTrial runs trials of up to 500 replicas and 500 clients by a real manager and a real
+// API server, with played nodes and agents. It says how long each phase takes, and how it grows:
+// twice the pods should take twice the time, or four times where each pod knows each other.
+//
+//	make bench-scale
+func BenchmarkOneTrial(b *testing.B) {
+	env := testenv.Get(b)
+	binary := filepath.Join(b.TempDir(), "manager")
+	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
+		b.Fatalf("build the manager: %v\n%s", err, out)
+	}
+	schedulable(b, env, "one-0", "one")
+	for b.Loop() {
+		took := map[string][]time.Duration{}
+		for _, size := range sizes {
+			for phase, d := range oneTrial(b, env, binary, size) {
+				took[phase] = append(took[phase], d)
+			}
+		}
+		b.Log(growthTable(took))
+	}
+}
+
+// oneTrial runs a trial, and says how long each phase took.
+func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) map[string]time.Duration {
+	b.Helper()
+	m := startManager(b, env, binary)
+	ns := env.Namespace(b)
+	came := &arrivals{last: map[string]time.Time{}, n: map[string]int{}}
+	(&cluster{t: b, env: env, manager: m, reached: came.note}).begin("one-0", ns)
+	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(size)).Obj()
+	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled("one")).Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Clients.Nodes, s.Clients.Count = int32(max(1, size/2)), int32(size)
+	}).Obj()
+	for _, o := range []client.Object{system, exp} {
+		if err := env.Client.Create(b.Context(), o); err != nil {
+			b.Fatal(err)
+		}
+	}
+	began := time.Now()
+	trials := &v1alpha1.TrialList{}
+	awaitScale(b, m, 20*time.Minute, func() bool {
+		return env.Client.List(b.Context(), trials, client.InNamespace(ns)) == nil && len(trials.Items) > 0 && meta.IsStatusConditionTrue(trials.Items[0].Status.Conditions, v1alpha1.TrialComplete)
+	})
+	came.note("complete")
+	valid := meta.FindStatusCondition(trials.Items[0].Status.Conditions, v1alpha1.TrialValid)
+	b.Logf("%d replicas, %d clients on %d pods: %s after %v, the manager took %.0f MB: %s", size, size, size/2, valid.Reason, time.Since(began).Round(time.Second), m.peakMegabytes(b), valid.Message)
+	if valid.Reason != v1alpha1.ReasonSucceeded {
+		b.Errorf("the trial of %d replicas does not count", size)
+	}
+	took, before := map[string]time.Duration{}, began
+	came.mu.Lock()
+	for _, p := range onePhases {
+		if at, any := came.last[p.name]; any {
+			took[p.name], before = at.Sub(before), at
+		}
+	}
+	came.mu.Unlock()
+	m.stop(b)
+	return took
+}
+
+// growthTable has a row for each phase: its time for each size, and by how much the last is longer
+// than the one before, of half the size.
+func growthTable(took map[string][]time.Duration) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%-10s", "phase")
+	for _, size := range sizes {
+		fmt.Fprintf(&t, " %8d", size)
+	}
+	fmt.Fprintf(&t, "  growth from %d to %d\n", sizes[len(sizes)-2], sizes[len(sizes)-1])
+	for _, p := range onePhases {
+		fmt.Fprintf(&t, "%-10s", p.name)
+		all := took[p.name]
+		for _, d := range all {
+			fmt.Fprintf(&t, " %7.2fs", d.Seconds())
+		}
+		if n := len(all); n > 1 && all[n-2] > 0 {
+			fmt.Fprintf(&t, "  x %.1f  %s", float64(all[n-1])/float64(all[n-2]), p.doc)
+		}
+		t.WriteByte('\n')
+	}
+	return t.String()
+}
+
+// leastAdmitted is how many trials a second a pass must admit at least.
+const leastAdmitted = 100
+
+// BenchmarkAdmission has one pass admit 200 trials, each into a pool of five nodes of its own. The
+// API server and the trials are real, and so is the controller's cache.
+//
+//	make bench-scale
+func BenchmarkAdmission(b *testing.B) {
+	env := testenv.Get(b)
+	binary := filepath.Join(b.TempDir(), "manager")
+	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
+		b.Fatalf("build the manager: %v\n%s", err, out)
+	}
+	const all = scaleNamespaces * scaleExperiments
+	for round := 0; b.Loop(); round++ {
+		m := startManager(b, env, binary)
+		ns := env.Namespace(b)
+		if err := env.Client.Create(b.Context(), builders.System("echo").Namespace(ns).Obj()); err != nil {
+			b.Fatal(err)
+		}
+		for i := range all {
+			exp := builders.Experiment(fmt.Sprintf("e-%d", i)).Namespace(ns).System("echo").Repetitions(1).Set(pooled(fmt.Sprintf("admit-%d-%d", round, i))).Obj()
+			if err := env.Client.Create(b.Context(), exp); err != nil {
+				b.Fatal(err)
+			}
+		}
+		trials := &v1alpha1.TrialList{}
+		awaitScale(b, m, 10*time.Minute, func() bool { // each waits for a node of its pool
+			waiting := 0
+			if env.Client.List(b.Context(), trials, client.InNamespace(ns)) != nil {
+				return false
+			}
+			for i := range trials.Items {
+				if meta.IsStatusConditionFalse(trials.Items[i].Status.Conditions, v1alpha1.TrialAdmitted) {
+					waiting++
+				}
+			}
+			return waiting == all
+		})
+		m.stop(b)
+		for i := range scaleNodes {
+			schedulable(b, env, fmt.Sprintf("admit-%d-%d", round, i), fmt.Sprintf("admit-%d-%d", round, i%all))
+		}
+		took := admitAll(b, env, ns)
+		rate := all / took.Seconds()
+		b.Logf("%d trials were admitted in %v, %.0f a second", all, took.Round(time.Millisecond), rate)
+		b.ReportMetric(rate, "admitted/s")
+		if rate < leastAdmitted {
+			b.Errorf("%.0f trials are admitted a second; %d are wanted", rate, leastAdmitted)
+		}
+	}
+}
+
+// admitAll makes passes until every trial of the namespace is admitted.
+func admitAll(b *testing.B, env *testenv.Env, ns string) time.Duration {
+	b.Helper()
+	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
+		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{ns: {}}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, o := range []client.Object{&v1alpha1.Trial{}, &v1alpha1.Experiment{}} {
+		if _, err := mgr.GetCache().GetInformer(b.Context(), o); err != nil {
+			b.Fatal(err)
+		}
+	}
+	go func() { _ = mgr.GetCache().Start(b.Context()) }()
+	mgr.GetCache().WaitForCacheSync(b.Context())
+	r := &admission.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("bench"),
+		Environment: render.Environment{AgentImage: "none", Namespace: "default"}, Grants: types.NamespacedName{Namespace: "default", Name: "bench-" + admission.GrantsName},
+	}
+	began := time.Now()
+	for {
+		if _, err := r.Reconcile(b.Context(), ctrl.Request{}); err != nil {
+			b.Fatal(err)
+		}
+		took := time.Since(began)
+		trials := &v1alpha1.TrialList{}
+		if err := env.Client.List(b.Context(), trials, client.InNamespace(ns)); err != nil {
+			b.Fatal(err)
+		}
+		admitted := 0
+		for i := range trials.Items {
+			if meta.IsStatusConditionTrue(trials.Items[i].Status.Conditions, v1alpha1.TrialAdmitted) {
+				admitted++
+			}
+		}
+		switch {
+		case admitted == len(trials.Items):
+			return took
+		case took > time.Minute:
+			b.Fatalf("%d of %d trials are admitted after %v", admitted, len(trials.Items), took)
+		}
+	}
+}

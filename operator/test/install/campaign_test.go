@@ -1,0 +1,465 @@
+//go:build campaign
+
+package install
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/store"
+)
+
+var (
+	kills      = flag.Int("kills", 50, "how many kills in all")
+	killRecord = flag.String("kill-record", "", "a file to which each kill is added; a campaign that was ended goes on after those that are in it")
+	onlyVictim = flag.String("victim", "", "kill these alone")
+)
+
+// campaignNamespace has the experiments.
+const campaignNamespace = "install-campaign"
+
+// victims of a campaign. Each kills one and says which, or "" if there is none now.
+var victims = map[string]func(*campaign, *testing.T, *v1alpha1.Experiment) string{
+	"manager":  (*campaign).killManager,
+	"agent":    func(c *campaign, t *testing.T, e *v1alpha1.Experiment) string { return c.killInPod(t, e, "agent") },
+	"launcher": func(c *campaign, t *testing.T, e *v1alpha1.Experiment) string { return c.killInPod(t, e, "") },
+	"API server": func(c *campaign, t *testing.T, _ *v1alpha1.Experiment) string {
+		return c.killNamed("kube-apiserver", "--etcd-servers")
+	},
+	"etcd": func(c *campaign, t *testing.T, _ *v1alpha1.Experiment) string {
+		return c.killNamed("etcd", "--data-dir=/var/lib/etcd")
+	},
+	"kubelet": func(c *campaign, t *testing.T, _ *v1alpha1.Experiment) string {
+		return c.killNamed("kubelet", "--kubeconfig")
+	},
+	"node":  (*campaign).killNode,
+	"store": (*campaign).killStore,
+}
+
+// killed is one kill, and what became of the trial in whose middle it was.
+type killed struct {
+	Number  int     `json:"number"`
+	Victim  string  `json:"victim"`
+	Which   string  `json:"which"`
+	After   float64 `json:"afterSeconds"` // of the experiment's creation
+	Reason  string  `json:"reason"`       // of the trial's condition Valid
+	Took    float64 `json:"tookSeconds"`
+	Lost    string  `json:"lost,omitempty"`
+	Repeats string  `json:"repeated,omitempty"`
+	Wrong   string  `json:"wrong,omitempty"`
+	Left    string  `json:"left,omitempty"`
+}
+
+// campaign kills on a real cluster.
+type campaign struct {
+	*owner
+	draw *rand.Rand
+	done []killed
+	file *os.File
+}
+
+// TestCampaign runs one short trial after the other, and in the middle of each kills one process or
+// one node. No trial may be lost, repeated or judged wrongly, and nothing may be left.
+//
+//	make campaign KILLS=500
+func TestCampaign(t *testing.T) {
+	c := &campaign{owner: newOwner(t)}
+	c.resume(t)
+	if c.others.s3 = c.withS3(t); !c.others.configured {
+		c.upgrade(t, chart, "--values="+c.others.s3.values)
+		c.takenOver(t)
+	}
+	c.makeNamespace(t, campaignNamespace)
+	c.create(t, system(t, "etcd", campaignNamespace))
+	for c.count() < *kills && !t.Failed() {
+		c.one(t, len(c.done)+1)
+	}
+	c.sum(t)
+}
+
+// count is how many were killed. Where the trial was over before, none was.
+func (c *campaign) count() int {
+	return len(c.done) - len(slices.DeleteFunc(slices.Clone(c.done), func(k killed) bool { return k.Which != "" }))
+}
+
+// resume reads what was done before.
+func (c *campaign) resume(t *testing.T) {
+	t.Helper()
+	if *killRecord == "" {
+		return
+	}
+	text, err := os.ReadFile(*killRecord)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for scanner := bufio.NewScanner(strings.NewReader(string(text))); scanner.Scan(); {
+		var k killed
+		if json.Unmarshal(scanner.Bytes(), &k) == nil { // else it was cut
+			c.done = append(c.done, k)
+		}
+	}
+	if c.file, err = os.OpenFile(*killRecord, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// one runs a trial and kills in the middle of it.
+func (c *campaign) one(t *testing.T, number int) {
+	c.draw = rand.New(rand.NewPCG(uint64(number), 36))
+	names := make([]string, 0, len(victims))
+	for name := range victims {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	k := killed{Number: number, Victim: names[c.draw.IntN(len(names))]}
+	if *onlyVictim != "" {
+		k.Victim = *onlyVictim
+	}
+	if victims[k.Victim] == nil {
+		t.Fatalf("there is no victim %q; there are %s", k.Victim, strings.Join(names, ", "))
+	}
+	exp := c.applyExperiment(t, campaignNamespace, func(e *v1alpha1.Experiment) {
+		e.Name = fmt.Sprintf("killed-%d", number)
+		e.Spec.Sweep, e.Spec.Clients.Count = nil, 2
+		e.Spec.Retries, e.Spec.Disturbances.RetryFor = new(int32), "0s"
+		e.Spec.Results = &v1alpha1.Results{Store: "archive"}
+	})
+	began := time.Now()
+	// A trial takes some 25 s. An agent or launcher is killed as soon as there is one.
+	time.Sleep(time.Duration(c.draw.Int64N(int64(25 * time.Second))))
+	eventually(t, patience, "something can be killed, or the experiment is complete", func(ctx context.Context) (bool, error) {
+		k.Which = victims[k.Victim](c, t, exp)
+		return k.Which != "" || c.isComplete(ctx, exp), nil
+	})
+	k.After = time.Since(began).Seconds()
+	at := time.Now()
+	c.judge(t, exp, &k, at)
+	k.Took = time.Since(began).Seconds()
+	c.recover(t)
+	t.Logf("kill %d of %d: %s %s after %.0f s: %s %s%s%s%s", number, *kills, k.Victim, k.Which, k.After, k.Reason, k.Lost, k.Repeats, k.Wrong, k.Left)
+	if k.Which == "" {
+		t.Logf("the experiment was complete before there was a %s: this is no kill", k.Victim)
+		k.Victim = "none"
+	}
+	c.note(t, k)
+	c.deleted(t, exp)
+}
+
+func (c *campaign) note(t *testing.T, k killed) {
+	t.Helper()
+	c.done = append(c.done, k)
+	if c.file == nil {
+		return
+	}
+	text, err := json.Marshal(k)
+	if err == nil {
+		_, err = c.file.Write(append(text, '\n'))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// judge waits for the end of the experiment, and says what is wrong with it.
+func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed, at time.Time) {
+	t.Helper()
+	key := client.ObjectKeyFromObject(exp)
+	deadline := time.Now().Add(2 * patience)
+	for stored := false; !stored; {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		if c.Get(ctx, key, exp) == nil {
+			stored = meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentResultsStored)
+		}
+		stop()
+		if time.Now().After(deadline) {
+			k.Lost = fmt.Sprintf("the experiment is not complete and stored after %v: %+v", 2*patience, exp.Status.Conditions)
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	trials := c.trials(t, exp)
+	if len(trials) != 1 {
+		k.Repeats = fmt.Sprintf("there are %d trials", len(trials))
+		if len(trials) == 0 {
+			k.Lost, k.Repeats = "there is no trial", ""
+		}
+		return
+	}
+	trial := &trials[0]
+	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
+	k.Reason = valid.Reason
+	zero := time.Unix(0, trial.Status.ZeroUnixNanos)
+	inRun := trial.Status.ZeroUnixNanos != 0 && at.After(zero) && at.Before(zero.Add(3*time.Second)) // of 4: the kill takes a moment
+	switch {
+	case valid.Status == metav1.ConditionTrue && inRun && (k.Victim == "launcher" || k.Victim == "node") && k.Which != "":
+		k.Wrong = "the trial counts, though a process of it was killed in its run"
+	case valid.Status != metav1.ConditionTrue && v1alpha1.CausedBy(valid.Reason) != v1alpha1.CausedByEnvironment:
+		k.Wrong = fmt.Sprintf("the system is blamed: %s: %s", valid.Reason, valid.Message)
+	}
+	c.judgeStored(t, exp, trial, k)
+	k.Left = c.leftOver(t, trial.Name)
+}
+
+// judgeStored reads everything of the experiment back.
+func (c *campaign) judgeStored(t *testing.T, exp *v1alpha1.Experiment, trial *v1alpha1.Trial, k *killed) {
+	t.Helper()
+	eventually(t, patience, "the store can be read", func(ctx context.Context) (bool, error) {
+		_, _, err := store.ReadManifest(ctx, c.others.s3.Bucket, store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID)))
+		return err == nil || errors.Is(err, store.ErrNotFound), err
+	})
+	if _, err := store.Verify(t.Context(), c.others.s3.Bucket, store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID))); err != nil {
+		k.Lost = fmt.Sprintf("what is stored is not right: %v", err)
+	}
+	held := &corev1.ConfigMapList{}
+	eventually(t, patience, "results can be listed", func(ctx context.Context) (bool, error) {
+		err := c.List(ctx, held, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelResults: "trial"})
+		return err == nil, err
+	})
+	if trial.Status.ResultsConfigMap != "" && len(held.Items) != 1 {
+		k.Repeats = fmt.Sprintf("%d ConfigMaps hold the trial's results", len(held.Items))
+	}
+}
+
+// leftOver names what is left of a trial a minute after it was complete.
+func (c *campaign) leftOver(t *testing.T, trial string) string {
+	t.Helper()
+	var left []string
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		left = nil
+		failed := false
+		for _, list := range []client.ObjectList{&corev1.PodList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{}, &corev1.ServiceList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}} {
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			err := c.List(ctx, list, client.InNamespace(campaignNamespace), client.MatchingLabels{v1alpha1.LabelTrial: trial})
+			stop()
+			failed = failed || err != nil
+			_ = meta.EachListItem(list, func(o runtime.Object) error {
+				if a, err := meta.Accessor(o); err == nil && (a.GetLabels()[v1alpha1.LabelResults] == "" || a.GetLabels()[v1alpha1.LabelResults] == v1alpha1.ResultsKept) {
+					left = append(left, fmt.Sprintf("%T %s", o, a.GetName()))
+				}
+				return nil
+			})
+		}
+		if len(left) == 0 && !failed || time.Now().After(deadline) {
+			return strings.Join(left, ", ")
+		}
+	}
+}
+
+// recover waits until the cluster is whole again. Pods that were killed are replaced: the kubelet
+// would restart them later and later.
+func (c *campaign) recover(t *testing.T) {
+	t.Helper()
+	eventually(t, patience, "all nodes are Ready", func(ctx context.Context) (bool, error) {
+		nodes := &corev1.NodeList{}
+		err := c.List(ctx, nodes)
+		ready := err == nil
+		for i := range nodes.Items {
+			ready = ready && slices.ContainsFunc(nodes.Items[i].Status.Conditions, func(n corev1.NodeCondition) bool {
+				return n.Type == corev1.NodeReady && n.Status == corev1.ConditionTrue
+			})
+		}
+		return ready, err
+	})
+	for _, selector := range []struct{ namespace, label, value string }{
+		{namespace, "app.kubernetes.io/component", "manager"}, {s3Namespace, "app", "s3"},
+	} {
+		eventually(t, patience, "pods that were restarted are replaced", func(ctx context.Context) (bool, error) {
+			pods := &corev1.PodList{}
+			if err := c.List(ctx, pods, client.InNamespace(selector.namespace), client.MatchingLabels{selector.label: selector.value}); err != nil {
+				return false, err
+			}
+			whole := len(pods.Items) > 0
+			var errs []error
+			for i := range pods.Items {
+				p := &pods.Items[i]
+				restarted := slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.RestartCount > 0 })
+				ready := slices.ContainsFunc(p.Status.Conditions, func(n corev1.PodCondition) bool { return n.Type == corev1.PodReady && n.Status == corev1.ConditionTrue })
+				if restarted && p.DeletionTimestamp == nil {
+					errs = append(errs, client.IgnoreNotFound(c.Delete(ctx, p)))
+				}
+				whole = whole && !restarted && ready && p.DeletionTimestamp == nil
+			}
+			return whole, errors.Join(errs...)
+		})
+	}
+}
+
+// killManager kills the process of the manager that leads.
+func (c *campaign) killManager(t *testing.T, _ *v1alpha1.Experiment) string {
+	pods := &corev1.PodList{}
+	lease, err := c.clientset.CoordinationV1().Leases(namespace).Get(t.Context(), "manager.assay.dev", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil || c.List(t.Context(), pods, client.InNamespace(namespace)) != nil {
+		return ""
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if strings.HasPrefix(*lease.Spec.HolderIdentity, p.Name+"_") && len(p.Status.ContainerStatuses) > 0 && killContainer(p.Status.ContainerStatuses[0].ContainerID) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// killInPod kills the first process of a container of one of the trial's pods: of the agent's, or
+// of the first one of the system, which is its launcher.
+func (c *campaign) killInPod(t *testing.T, exp *v1alpha1.Experiment, container string) string {
+	pods := &corev1.PodList{}
+	if c.List(t.Context(), pods, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}) != nil || len(pods.Items) == 0 {
+		return ""
+	}
+	p := &pods.Items[c.draw.IntN(len(pods.Items))]
+	all := p.Status.ContainerStatuses
+	if container != "" {
+		all = p.Status.InitContainerStatuses
+	}
+	for _, s := range all {
+		if (container == "" || s.Name == container) && s.State.Running != nil && killContainer(s.ContainerID) {
+			return p.Name + "/" + s.Name
+		}
+	}
+	return ""
+}
+
+// killStore kills the process of the S3 server.
+func (c *campaign) killStore(t *testing.T, _ *v1alpha1.Experiment) string {
+	pods := &corev1.PodList{}
+	if c.List(t.Context(), pods, client.InNamespace(s3Namespace)) != nil {
+		return ""
+	}
+	for i := range pods.Items {
+		if s := pods.Items[i].Status.ContainerStatuses; len(s) > 0 && s[0].State.Running != nil && killContainer(s[0].ContainerID) {
+			return pods.Items[i].Name
+		}
+	}
+	return ""
+}
+
+// killNode takes the power from a worker, a container of the docker here, and gives it back.
+func (c *campaign) killNode(t *testing.T, _ *v1alpha1.Experiment) string {
+	nodes := &corev1.NodeList{}
+	if c.List(t.Context(), nodes) != nil {
+		return ""
+	}
+	var workers []string
+	for i := range nodes.Items {
+		if _, control := nodes.Items[i].Labels["node-role.kubernetes.io/control-plane"]; !control {
+			workers = append(workers, nodes.Items[i].Name)
+		}
+	}
+	if len(workers) == 0 {
+		t.Fatal("the cluster has no worker (make cluster WORKERS=2)")
+	}
+	slices.Sort(workers)
+	name := workers[c.draw.IntN(len(workers))]
+	if out, err := exec.CommandContext(t.Context(), "docker", "restart", "--time", "0", name).CombinedOutput(); err != nil {
+		t.Fatalf("restart node %s: %v: %s", name, err, out)
+	}
+	return name
+}
+
+// killNamed kills one process of this name, on whichever node it is. One of its arguments tells it
+// from processes of that name in pods of trials.
+func (c *campaign) killNamed(name, argument string) string {
+	files, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		return ""
+	}
+	var pids []int
+	for _, f := range files {
+		is, err := os.ReadFile(f)
+		arguments, err2 := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
+		if err != nil || err2 != nil || strings.TrimSpace(string(is)) != name || !strings.Contains(string(arguments), argument) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		return ""
+	}
+	slices.Sort(pids)
+	pid := pids[c.draw.IntN(len(pids))]
+	if syscall.Kill(pid, syscall.SIGKILL) != nil {
+		return ""
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+// killContainer kills the first process of a container, if it runs on this machine.
+func killContainer(id string) bool {
+	_, id, _ = strings.Cut(id, "://")
+	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	if err != nil || id == "" {
+		return false
+	}
+	first := 0
+	for _, f := range files {
+		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), id) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && (first == 0 || pid < first) {
+				first = pid
+			}
+		}
+	}
+	return first != 0 && syscall.Kill(first, syscall.SIGKILL) == nil
+}
+
+// sum prints what became of all kills, and the verdict.
+func (c *campaign) sum(t *testing.T) {
+	t.Helper()
+	type row struct {
+		kills, valid int
+		reasons      map[string]int
+	}
+	rows := map[string]*row{}
+	lost, repeated, wrong, left, seconds := 0, 0, 0, 0, 0.0
+	for _, k := range c.done {
+		r := rows[k.Victim]
+		if r == nil {
+			r = &row{reasons: map[string]int{}}
+			rows[k.Victim] = r
+		}
+		r.kills++
+		if k.Reason == v1alpha1.ReasonSucceeded {
+			r.valid++
+		} else {
+			r.reasons[k.Reason]++
+		}
+		for n, what := range map[*int]string{&lost: k.Lost, &repeated: k.Repeats, &wrong: k.Wrong, &left: k.Left} {
+			if what != "" {
+				*n++
+				t.Errorf("kill %d, %s %s: %s", k.Number, k.Victim, k.Which, what)
+			}
+		}
+		seconds += k.Took
+	}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		t.Logf("%-10s %4d kills, %4d trials valid, others %v", name, rows[name].kills, rows[name].valid, rows[name].reasons)
+	}
+	t.Logf("%d kills, of %d wanted, in %v: %d lost, %d repeated, %d wrong, %d left over", c.count(), *kills, time.Duration(seconds*float64(time.Second)).Round(time.Second), lost, repeated, wrong, left)
+}

@@ -72,10 +72,11 @@ install)
 	without_bpf=()
 	nodes_grant_bpf || without_bpf=(--set agent.bpf=false)
 	read -ra flags <<<"$(force) ${HELM_FLAGS:-}"
+	manager=$(image_tag manager) agent=$(image_tag agent) # a failure within a command's arguments would be lost
 	control="node-role.kubernetes.io/control-plane"
 	placed=$(printf '{"nodeSelector": {"%s": ""}, "tolerations": [{"key": "%s", "operator": "Exists", "effect": "NoSchedule"}]}' "$control" "$control")
 	helm upgrade --install assay charts/assay --namespace "$namespace" --create-namespace \
-		--set-string images.manager.tag="$(image_tag manager)" --set-string images.agent.tag="$(image_tag agent)" \
+		--set-string images.manager.tag="$manager" --set-string images.agent.tag="$agent" \
 		--values <(echo "$placed") --wait --timeout 5m "${without_bpf[@]}" "${flags[@]}" >&2
 	wait_admission
 	;;

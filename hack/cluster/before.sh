@@ -28,15 +28,15 @@ fi
 
 # in_node NODE: the images under their own tags. The name :dev stays that of this version's images.
 in_node() {
-	local name tag archive
+	local name tag archive own
 	while IFS=$'\t' read -r name tag _ archive; do
 		docker exec "$1" ctr -n k8s.io images ls -q "name==docker.io/$name:$tag" | grep -q . && continue
+		own=$(awk -F '\t' -v name="$name" '$1 == name { print $2 }' "$work/images/index.tsv")
+		[[ -n $own ]] || die "this version's $name is not built: make deploy"
 		docker exec -i "$1" ctr -n k8s.io images import --all-platforms --snapshotter overlayfs - <"$out/images/$archive" >&2
-		tag=$(awk -F '\t' -v name="$name" '$1 == name { print $2 }' "$work/images/index.tsv")
-		docker exec "$1" ctr -n k8s.io images tag --force "docker.io/$name:$tag" "docker.io/$name:dev" >&2
+		docker exec "$1" ctr -n k8s.io images tag --force "docker.io/$name:$own" "docker.io/$name:dev" >&2
 	done <"$out/images/index.tsv"
 }
 
-[[ -e $work/images/index.tsv ]] || die "no images of this version: make deploy"
 for node in $(docker ps --filter "label=io.x-k8s.kind.cluster=$CLUSTER" --format '{{.Names}}' | sort); do in_node "$node"; done
 printf 'export ASSAY_VERSION_BEFORE=%q\n' "$out"

@@ -3,6 +3,9 @@
 // site of the documents has it (hack/docs/site).
 //
 //	go run ./operator/test/gallery EXPERIMENTS OUT
+//	go run ./operator/test/gallery -compared EXPERIMENTS docs/design/figures-compared.md
+//
+// The second renews the figures of a page that compares some with the same ones of their sources.
 //
 // Inputs are the bundles EXPERIMENTS/*/evidence/*.tar.gz. Outputs are OUT/gallery.md and pictures
 // in OUT/gallery/. Nothing in the page is written by hand but the names of the evaluations.
@@ -41,11 +44,15 @@ var evaluations = []struct {
 const mostBeside = 12
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: gallery EXPERIMENTS OUT")
+	args, do := os.Args[1:], write
+	if len(args) > 0 && args[0] == "-compared" {
+		args, do = args[1:], compare
+	}
+	if len(args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gallery EXPERIMENTS OUT, or gallery -compared EXPERIMENTS PAGE")
 		os.Exit(2)
 	}
-	if err := write(os.Args[1], os.Args[2]); err != nil {
+	if err := do(args[0], args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "gallery:", err)
 		os.Exit(1)
 	}

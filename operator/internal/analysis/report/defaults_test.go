@@ -55,15 +55,18 @@ func TestPlotsChooseTheirAxes(t *testing.T) {
 		bands        int
 		inTheCaption string
 	}{
-		"a load":                  {swept("clients", 0, flat, 1, 2, 3, 4), "Throughput, Mean latency, Latency against throughput", false, false, 2, "3 valid trials of each of 4 points."},
-		"a load over two decades": {swept("clients", 0, flat, 1, 10, 100, 300), "Throughput, Mean latency, Latency against throughput", true, false, 2, "3 valid trials of each of 4 points."},
-		"two values far apart":    {swept("clients", 0, flat, 1, 1000), "Throughput, Mean latency, Latency against throughput", false, false, 0, "3 valid trials of each of 2 points."},
-		"no load":                 {swept("batch", 0, flat, 1, 2, 3), "Throughput, Mean latency", false, false, 0, "3 valid trials of each of 3 points."},
-		"throughput over decades": {swept("batch", 0, func(x float64) float64 { return 10 * x * x }, 1, 10, 100, 200), "Throughput, Mean latency", true, true, 2, "3 valid trials of each of 4 points."},
-		"the paper beside":        {swept("batch", 3, flat, 1, 2, 3, 4), "Throughput, Mean latency", false, false, 2, "Dashed, hollow: the source."},
-		"the paper apart":         {swept("batch", 6, flat, 1, 2, 3, 4), "Throughput, Throughput in the paper, Mean latency", false, false, 2, "3 valid trials of each of 4 points."},
-		"the paper goes further":  {further(swept("batch", 3, flat, 1, 2, 3, 4), "400", 100_000), "Throughput, Mean latency", true, true, 2, "Dashed, hollow: the source."},
-		"the paper far below":     {swept("batch", 0.1, flat, 1, 2, 3, 4), "Throughput, Throughput in the paper, Mean latency", false, false, 2, "3 valid trials of each of 4 points."},
+		"a load":                   {swept("clients", 0, flat, 1, 2, 3, 4), "Throughput, Mean latency, Latency against throughput", false, false, 2, "3 valid trials of each of 4 points."},
+		"a load over two decades":  {swept("clients", 0, flat, 1, 10, 100, 300), "Throughput, Mean latency, Latency against throughput", true, false, 2, "3 valid trials of each of 4 points."},
+		"two values far apart":     {swept("clients", 0, flat, 1, 1000), "Throughput, Mean latency, Latency against throughput", false, false, 0, "3 valid trials of each of 2 points."},
+		"no load":                  {swept("batch", 0, flat, 1, 2, 3), "Throughput, Mean latency", false, false, 0, "3 valid trials of each of 3 points."},
+		"throughput over decades":  {swept("batch", 0, func(x float64) float64 { return 10 * x * x }, 1, 10, 100, 200), "Throughput, Mean latency", true, true, 2, "3 valid trials of each of 4 points."},
+		"the paper beside":         {swept("batch", 3, flat, 1, 2, 3, 4), "Throughput, Mean latency", false, false, 2, "Dashed, hollow: the source."},
+		"the paper apart":          {swept("batch", 6, flat, 1, 2, 3, 4), "Throughput, Throughput in the paper, Mean latency", false, false, 2, "3 valid trials of each of 4 points."},
+		"values that double":       {swept("batch", 0, flat, 1, 2, 4, 8), "Throughput, Mean latency", true, false, 2, "3 valid trials of each of 4 points."},
+		"three values that double": {swept("batch", 0, flat, 1, 2, 4), "Throughput, Mean latency", false, false, 0, "3 valid trials of each of 3 points."},
+		"the paper's double":       {further(further(further(swept("batch", 9, flat, 1, 16), "2", 9000), "4", 9000), "8", 9000), "Throughput, Throughput in the paper, Mean latency", true, false, 0, "3 valid trials of each of 2 points."},
+		"the paper goes further":   {further(swept("batch", 3, flat, 1, 2, 3, 4), "400", 100_000), "Throughput, Mean latency", true, true, 2, "Dashed, hollow: the source."},
+		"the paper far below":      {swept("batch", 0.1, flat, 1, 2, 3, 4), "Throughput, Throughput in the paper, Mean latency", false, false, 2, "3 valid trials of each of 4 points."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pictures, err := report.Pictures(tc.e)

@@ -196,8 +196,28 @@ func wide(values []float64) bool {
 // scaled chooses the axes by all means and trials.
 func (p plot) scaled() plot {
 	xs, ys := p.values()
-	p.logX, p.logY = wide(xs), wide(ys)
+	p.logX, p.logY = wide(xs) || p.axis == "" && doubles(xs), wide(ys)
 	return p
+}
+
+// leastDoubling is how many values that each double make an axis logarithmic.
+const leastDoubling = 4
+
+// doubles reports whether the values that an author chose for an axis are each twice the one before
+// and more, such as batches of 1, 2, 4 and 8. On a linear axis half of them lie in one place.
+func doubles(values []float64) bool {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if len(values) < leastDoubling || values[0] <= 0 {
+		return false
+	}
+	for i := range values[1:] {
+		if values[i+1] < 2*values[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // values are all means and trials, on both axes.

@@ -34,7 +34,7 @@ var evaluations = []struct {
 }{
 	{"Pesto and Basil", []string{"pesto", "basil"}},
 	{"ELECT and DMTree", []string{"dmtree"}},
-	{"HotStuff", []string{"hotstuff"}},
+	{"HotStuff", []string{"hotstuff", "hotstuff-reference"}},
 	{"Eiger-PORT", []string{"eiger-port"}},
 	{"HATS", []string{"hats"}},
 	{"Experiments of our own", []string{"etcd", "postgres", "cometbft"}},

@@ -96,6 +96,7 @@ func readScript(system *v1alpha1.SystemSpec, spec *v1alpha1.TrialSpec, t *result
 	t.Recovery = nil // a script says nothing of single requests
 	table := clients[0].Table
 	t.Sessions = table.Sessions
+	results.EndSessions(t.Sessions, t.Faults)
 	rows, err := imported.Rows(&system.Script.Results, table, spec.Script.Rows)
 	if err != nil {
 		rows, _ = imported.Rows(&system.Script.Results, &results.ScriptTable{Missing: err.Error()}, spec.Script.Rows)

@@ -389,8 +389,8 @@ type Trial struct {
 // Session is what one session of SSH did on a machine, or the script, or an event there. Times are
 // relative to t = 0, by the machine's own clock.
 type Session struct {
-	// Kind is session, refused, script, deadline, start or boot, as package machine has it; in a
-	// report also mark or fault.
+	// Kind is session, refused, unanswered, script, deadline, start or boot, as package machine has
+	// it; in a report also mark or fault.
 	Kind    string `json:"kind"`
 	Machine string `json:"machine"`
 	// Pod that the machine is, where it came up.
@@ -401,9 +401,16 @@ type Session struct {
 	// BeginMillis and EndMillis; EndMillis nil: it did not end.
 	BeginMillis float64  `json:"beginMillis"`
 	EndMillis   *float64 `json:"endMillis,omitempty"`
-	ExitCode    *int     `json:"exitCode,omitempty"`
-	Message     string   `json:"message,omitempty"`
-	// Count of the connections from there that were refused.
+	// ClosedMillis is when the session's connection ended for the script's machine, by the clock of
+	// that. Nil: that is not known, or the session came from another machine.
+	ClosedMillis *float64 `json:"closedMillis,omitempty"`
+	// ExitCode of the command, or 128 and the number of the signal that ended it. Nil: no end.
+	ExitCode *int   `json:"exitCode,omitempty"`
+	Message  string `json:"message,omitempty"`
+	// Fault that ended the session with its machine, and when that was confirmed.
+	Fault       string  `json:"fault,omitempty"`
+	FaultMillis float64 `json:"faultMillis,omitempty"`
+	// Count of the connections from there that were refused, or that came to no session.
 	Count int `json:"count,omitempty"`
 }
 

@@ -95,6 +95,32 @@ func RefusedConnections(all []Session) (n int) {
 	return n
 }
 
+// EndSessions says of sessions without an end which fault ended them: the first after their
+// beginning that killed or reset their machine.
+func EndSessions(all []Session, faults []FaultRecord) {
+	machines := map[string]string{}
+	for _, s := range all {
+		if s.Kind == "start" && s.Pod != "" {
+			machines[s.Pod] = s.Machine
+		}
+	}
+	for i := range all {
+		s := &all[i]
+		if s.Kind != "session" || s.EndMillis != nil {
+			continue
+		}
+		for _, f := range faults {
+			kills := f.Kind == string(timeline.Kill) || f.Kind == string(timeline.Reset)
+			if !kills || f.Skipped || f.Error != "" || machines[f.Pod] != s.Machine || f.ConfirmedMillis < s.BeginMillis {
+				continue
+			}
+			if s.Fault == "" || f.ConfirmedMillis < s.FaultMillis {
+				s.Fault, s.FaultMillis = f.Fault, f.ConfirmedMillis
+			}
+		}
+	}
+}
+
 // ReasonRowMissing is the reason of a row that a script did not write.
 const ReasonRowMissing = "RowMissing"
 

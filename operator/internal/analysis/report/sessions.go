@@ -19,7 +19,9 @@ const mostSessions = 80
 
 // sessionsLegend says how to read the table.
 const sessionsLegend = "What the script did on the trial's machines by SSH, in the order in which it began: in the first valid trial of each kind of run, and in the first one that does not count, whose reason comes first. " +
-	"Times are in seconds from the start of the run, by each machine's own clock. No end: it ran until the run was over, or a fault ended it. Refused: connections without the trial's key, of which the machine let none in. " +
+	"Times are in seconds from the start of the run, by each machine's own clock. No end: it ran until the run was over. Refused: connections without the trial's key, of which the machine let none in. " +
+	"A session that a fault ended took as long as its connection was there for the script's machine, and its exit code is 255: that of OpenSSH's client when a connection is lost. " +
+	"Connections without a session are those that the machine did not answer, of an ssh with a ConnectTimeout, or that ended before a command. " +
 	"Marks are the lines from which faults and windows of rows count. Faults begin and end when that was confirmed; from a mark, it is said how long after its line."
 
 // addScript takes in what a script did, of the first valid trial of its kind of run, and of the
@@ -122,11 +124,14 @@ func sessionsTable(e results.Experiment) table {
 		}
 		for _, s := range run.Sessions {
 			took, code := "-", "-"
-			if s.EndMillis != nil && s.Kind != "mark" && s.Kind != "fault" {
-				took = number((*s.EndMillis-s.BeginMillis)/1000, 2)
+			if end := cmp.Or(s.EndMillis, s.ClosedMillis); end != nil && s.Kind != "mark" && s.Kind != "fault" {
+				took = number((*end-s.BeginMillis)/1000, 2)
 			}
-			if s.ExitCode != nil {
+			switch {
+			case s.ExitCode != nil:
 				code = strconv.Itoa(*s.ExitCode)
+			case s.Fault != "" && s.ClosedMillis != nil:
+				code = "255"
 			}
 			t.rows = append(t.rows, []string{run.Trial, number(s.BeginMillis/1000, 2), took, cmp.Or(s.Machine, "-"), cmp.Or(s.From, "-"), sessionText(s), code})
 		}
@@ -156,10 +161,42 @@ func shortened(text string) string {
 	return text
 }
 
+// gone is by how much a client must have left before its session ended, in milliseconds, to be told:
+// clocks of machines differ.
+const gone = 50
+
+// lostText says of a session that its client did not see the end, and why.
+func lostText(s results.Session) string {
+	switch {
+	case s.Fault != "" && s.ClosedMillis != nil:
+		return fmt.Sprintf(": its ssh ended %s the fault %s of %s", after(*s.ClosedMillis-s.FaultMillis), s.Fault, s.Machine)
+	case s.Fault != "":
+		return fmt.Sprintf(": the fault %s ended it", s.Fault)
+	case s.ClosedMillis != nil && (s.EndMillis == nil || *s.ClosedMillis < *s.EndMillis-gone):
+		return fmt.Sprintf(": its client left after %s", shortTime(*s.ClosedMillis-s.BeginMillis))
+	}
+	return ""
+}
+
+// after says how long after something. Clocks of two machines may show that it was before.
+func after(millis float64) string {
+	if millis < 0 {
+		return "with"
+	}
+	return shortTime(millis) + " after"
+}
+
+func shortTime(millis float64) string {
+	if millis < 1000 {
+		return number(millis, 1) + " ms"
+	}
+	return number(millis/1000, 2) + " s"
+}
+
 // sessionText says what a session did.
 func sessionText(s results.Session) string {
 	const most = 120
-	command := []rune(s.Command)
+	command := []rune(strings.Join(strings.Fields(s.Command), " ")) // a script may be given in lines
 	if len(command) > most {
 		command = append(command[:most], []rune("...")...)
 	}
@@ -169,7 +206,12 @@ func sessionText(s results.Session) string {
 	case "boot":
 		return "boot: " + string(command)
 	case "session":
-		return cmp.Or(string(command), s.What)
+		return cmp.Or(string(command), s.What) + lostText(s)
+	case "unanswered":
+		if s.Count == 1 {
+			return "1 connection without a session"
+		}
+		return fmt.Sprintf("%d connections without a session", s.Count)
 	case "start":
 		return "came up"
 	case "refused":

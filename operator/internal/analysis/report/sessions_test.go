@@ -64,3 +64,40 @@ func TestReportsShowWhatTheScriptDid(t *testing.T) {
 		}
 	}
 }
+
+// A session that a fault ended says so, and how long after the fault its ssh ended.
+func TestSessionsSayWhatTheScriptSawOfAFault(t *testing.T) {
+	at := func(millis float64) *float64 { return &millis }
+	zero := 0
+	sessions := []results.Session{
+		{Kind: "start", Machine: "m1", Pod: "e-0-s0-local-0", BeginMillis: -500},
+		{Kind: "session", Machine: "m1", From: "m0", Command: "./serve\n  --now", BeginMillis: 1000, ClosedMillis: at(2000.3)},
+		{Kind: "session", Machine: "m1", From: "m2", Command: "tail", BeginMillis: 1500},
+		{Kind: "session", Machine: "m2", From: "m0", Command: "long", BeginMillis: 1600, EndMillis: at(9000), ClosedMillis: at(2600), ExitCode: &zero},
+		{Kind: "unanswered", Machine: "m1", From: "m0", BeginMillis: 2100, EndMillis: at(3000), Count: 3},
+		{Kind: "session", Machine: "m1", From: "m0", Command: "true", BeginMillis: 3200, EndMillis: at(3210), ClosedMillis: at(3211), ExitCode: &zero},
+		{Kind: "session", Machine: "m1", From: "m0", Command: "hang", BeginMillis: 4000, ClosedMillis: at(6500)},
+	}
+	faults := []results.FaultRecord{
+		{Fault: "skipped", Kind: "Kill", Pod: "e-0-s0-local-0", ConfirmedMillis: 1800, Skipped: true},
+		{Fault: "late", Kind: "Kill", Pod: "e-0-s0-local-0", ConfirmedMillis: 5000},
+		{Fault: "crash", Kind: "Kill", Pod: "e-0-s0-local-0", ConfirmedMillis: 2000},
+		{Fault: "other", Kind: "Kill", Pod: "e-0-s0-local-1", ConfirmedMillis: 1700},
+	}
+	results.EndSessions(sessions, faults)
+	var rows []string
+	for _, row := range sessionsTable(results.Experiment{Scripts: []results.ScriptRun{{Trial: "e-0", Sessions: sessions[1:]}}}).rows {
+		rows = append(rows, strings.Join(row[1:], "|"))
+	}
+	want := []string{
+		"1.00|1.00|m1|m0|./serve --now: its ssh ended 0.3 ms after the fault crash of m1|255",
+		"1.50|-|m1|m2|tail: the fault crash ended it|-",
+		"1.60|7.40|m2|m0|long: its client left after 1.00 s|0",
+		"2.10|0.90|m1|m0|3 connections without a session|-",
+		"3.20|0.01|m1|m0|true|0",
+		"4.00|2.50|m1|m0|hang: its ssh ended 1.50 s after the fault late of m1|255",
+	}
+	if got := strings.Join(rows, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("the rows are\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}

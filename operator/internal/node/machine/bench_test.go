@@ -2,54 +2,206 @@ package machine
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 )
 
-// BenchmarkSCP copies a file to the machine, and to the same place through OpenSSH's sshd.
+// operation is something that OpenSSH's client does with a server.
+type operation struct {
+	// prepare does once what is not measured. do is measured.
+	prepare, do func(testing.TB, *world)
+}
+
+// operations by what is compared. One of a few milliseconds is done several times in a row.
+var operations = map[string]operation{
+	"a connection, with a command": {do: func(t testing.TB, w *world) { w.times(t, 10, "ssh", "node-1", "true") }},
+	"a command, connected already": {prepare: connect, do: func(t testing.TB, w *world) { w.times(t, 20, "ssh", "-S", w.control, "node-1", "true") }},
+	"a terminal":                   {prepare: connect, do: func(t testing.TB, w *world) { w.times(t, 20, "ssh", "-tt", "-S", w.control, "node-1", "true") }},
+	"500 files by sftp and back": {prepare: manyFiles, do: func(t testing.TB, w *world) {
+		w.times(t, 1, "sftp", "-q", "-b", filepath.Join(w.dir, "batch"), "node-1")
+	}},
+	"256 MiB by a forwarded port": {prepare: forwarded, do: throughPort},
+	"100 sessions at once":        {do: atOnce},
+	"1 GiB by scp": {prepare: bigFile, do: func(t testing.TB, w *world) {
+		w.times(t, 1, "scp", "-q", filepath.Join(w.dir, "data"), "node-1:"+filepath.Join(w.home, "copy"))
+	}},
+}
+
+// BenchmarkClient has OpenSSH's client use a machine and OpenSSH's sshd, in turn, so that both see
+// the same machine at the same time. It reports the medians of both, and by how much the machine's
+// is greater.
 //
 //	make bench-ssh
-func BenchmarkSCP(b *testing.B) {
-	const size = 1 << 30
-	file := filepath.Join(b.TempDir(), "data")
-	if err := os.WriteFile(file, make([]byte, size), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	for name, serve := range servers {
+func BenchmarkClient(b *testing.B) {
+	for name, o := range operations {
 		b.Run(name, func(b *testing.B) {
-			w := newWorld(b)
-			serve(b, w)
-			b.SetBytes(size)
-			for b.Loop() {
-				if out, code := w.client(b, "scp", "-q", file, "node-1:"+filepath.Join(w.home, "copy")); code != 0 {
-					b.Fatalf("scp exited with %d: %s", code, out)
+			worlds := [2]*world{newWorld(b), newWorld(b)}
+			useSSHD(b, worlds[1])
+			for _, w := range worlds {
+				if o.prepare != nil {
+					o.prepare(b, w)
+				}
+				o.do(b, w) // files are in the cache, and programs, after that
+			}
+			var took [2][]float64
+			for n := 0; b.Loop(); n++ {
+				for i := range worlds {
+					which := (i + n) % 2
+					began := time.Now()
+					o.do(b, worlds[which])
+					took[which] = append(took[which], time.Since(began).Seconds()*1000)
 				}
 			}
+			median := func(all []float64) float64 { slices.Sort(all); return (all[(len(all)-1)/2] + all[len(all)/2]) / 2 }
+			own, sshd := median(took[0]), median(took[1])
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(own, "assay-ms")
+			b.ReportMetric(sshd, "sshd-ms")
+			b.ReportMetric(100*(own/sshd-1), "%more")
 		})
 	}
 }
 
-// BenchmarkCommand connects and runs a command that does nothing.
-func BenchmarkCommand(b *testing.B) {
-	for name, serve := range servers {
-		b.Run(name, func(b *testing.B) {
-			w := newWorld(b)
-			serve(b, w)
-			for b.Loop() {
-				if out, code := w.client(b, "ssh", "node-1", "true"); code != 0 {
-					b.Fatalf("ssh exited with %d: %s", code, out)
-				}
-			}
-		})
+// times runs a program of the client so often, and wants it to succeed.
+func (w *world) times(t testing.TB, n int, program string, args ...string) {
+	t.Helper()
+	for range n {
+		if out, code := w.client(t, program, args...); code != 0 {
+			t.Fatalf("%s exited with %d: %s", program, code, out)
+		}
 	}
 }
 
-var servers = map[string]func(testing.TB, *world){
-	"assay": func(testing.TB, *world) {},
-	"sshd":  useSSHD,
+// connect opens a connection that later sessions share.
+func connect(t testing.TB, w *world) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "c") // sockets have short paths only
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.control = filepath.Join(dir, "s")
+	master(t, w, "-M", "-S", w.control)
+	await(t, "the connection is there", func() bool {
+		_, code := w.client(t, "ssh", "-S", w.control, "-O", "check", "node-1")
+		return code == 0
+	})
+	t.Cleanup(func() { os.RemoveAll(dir) })
+}
+
+// master runs ssh without a command until the test is over.
+func master(t testing.TB, w *world, args ...string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "ssh", append([]string{"-F", filepath.Join(w.dir, "config"), "-N"}, append(args, "node-1")...)...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+}
+
+func manyFiles(t testing.TB, w *world) {
+	t.Helper()
+	tree := filepath.Join(w.dir, "tree")
+	if err := os.MkdirAll(tree, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 500 {
+		if err := os.WriteFile(filepath.Join(tree, strconv.Itoa(i)), make([]byte, 4<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batch := fmt.Sprintf("cd %s\nput -r %s\nget -r tree %s\n", w.home, tree, filepath.Join(w.dir, "back"))
+	if err := os.WriteFile(filepath.Join(w.dir, "batch"), []byte(batch), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func bigFile(t testing.TB, w *world) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, "data"), make([]byte, 1<<30), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forwarded opens a port here that leads to a sink behind the server, which tells when it has read
+// all.
+func forwarded(t testing.TB, w *world) {
+	t.Helper()
+	sink, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sink.Close() })
+	go func() {
+		for {
+			conn, err := sink.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				n, _ := io.Copy(io.Discard, conn)
+				fmt.Fprintln(conn, n)
+			}()
+		}
+	}()
+	own, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.forward = own.Addr().String()
+	own.Close()
+	master(t, w, "-o", "ExitOnForwardFailure=yes", "-L", w.forward+":"+sink.Addr().String())
+	await(t, "the port is open", func() bool {
+		conn, err := net.Dial("tcp", w.forward)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func throughPort(t testing.TB, w *world) {
+	t.Helper()
+	const size = 256 << 20
+	conn, err := net.Dial("tcp", w.forward)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	chunk := make([]byte, 1<<20)
+	for range size / len(chunk) {
+		if _, err := conn.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if _, err := fmt.Fscan(conn, &n); err != nil || n != size {
+		t.Fatalf("%d bytes came through (%v), want %d", n, err, size)
+	}
+}
+
+func atOnce(t testing.TB, w *world) {
+	t.Helper()
+	var sessions sync.WaitGroup
+	for range 100 {
+		sessions.Go(func() {
+			if out, code := w.client(t, "ssh", "node-1", "true"); code != 0 {
+				t.Errorf("ssh exited with %d: %s", code, out)
+			}
+		})
+	}
+	sessions.Wait()
 }
 
 // useSSHD has the world's client reach OpenSSH's server.
@@ -77,7 +229,7 @@ func useSSHD(t testing.TB, w *world) {
 	}
 	c := exec.CommandContext(t.Context(), program, "-D", "-e", "-f", "/dev/null", "-h", filepath.Join(w.dir, hostKeyFile), "-p", w.port,
 		"-o", "AuthorizedKeysFile="+filepath.Join(w.dir, "authorized"), "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UsePAM=no",
-		"-o", "Subsystem=sftp internal-sftp", "-o", "ListenAddress=127.0.0.1")
+		"-o", "Subsystem=sftp internal-sftp", "-o", "ListenAddress=127.0.0.1", "-o", "MaxStartups=200", "-o", "MaxSessions=200")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

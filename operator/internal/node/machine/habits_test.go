@@ -35,6 +35,16 @@ var habits = map[string]habit{
 	"hosts by IP":                        {script: `for ip in 10.213.7.2 10.213.7.3; do ssh $ip 'echo $HOSTNAME'; done`, want: "m1\nm2\n"},
 	"daemons that stay": {script: `ssh m1 'nohup sleep 321 > /dev/null 2>&1 & setsid sleep 322 > /dev/null 2>&1 < /dev/null &'
 		sleep 0.3; ssh m1 'pgrep -c -f "^sleep 32[12]"; pkill -f "^sleep 32[12]"'`, want: "2\n", programs: []string{"pgrep"}},
+	"a script by standard input": {script: `ssh m1 bash -s -- two <<'S'
+echo "$1 on $HOSTNAME"
+S`, want: "two on m1\n"},
+	"a loop over a file of hosts": {script: `printf 'm1\nm2\n' > list; while read -r h; do ssh -n "$h" 'echo $HOSTNAME'; done < list`, want: "m1\nm2\n"},
+	"many at once, and wait":      {script: `for m in m1 m2 m1 m2; do ssh $m 'sleep 0.2; echo $HOSTNAME' >> out & done; wait; sort out`, want: "m1\nm1\nm2\nm2\n"},
+	"tar by a pipe": {script: `mkdir -p some && echo one > some/1 && tar cf - some | ssh m1 'mkdir -p there && tar xf - -C there' && ssh m1 'cat there/some/1'`,
+		want: "one\n", programs: []string{"tar"}},
+	"a connection that commands share": {script: `o="-o ControlPath=$PWD/s-%h"; ssh $o -o ControlMaster=yes -Nf m1 && ssh $o m1 'echo one' && scp -q $o out.txt m1:in.txt 2>/dev/null; ssh $o m1 'echo two'; ssh $o -O exit m1 2>/dev/null`,
+		want: "one\ntwo\n"},
+	"sftp with a batch":         {script: `echo text > a; printf 'put a b\nget b c\n' | sftp -q -b - m1 > /dev/null && cat c`, want: "text\n", programs: []string{"sftp"}},
 	"parallel-ssh, the program": {script: `printf 'm1\nm2\n' > list && parallel-ssh -h list -i 'echo at $HOSTNAME' | grep '^at' | sort`, want: "at m1\nat m2\n", programs: []string{"parallel-ssh"}},
 	"parallel-ssh, the library": {pypi: true, script: `/mnt/bin/python3 - <<'P'
 import os

@@ -71,6 +71,22 @@ func (s SetUp) Run() error {
 	return nil
 }
 
+// EmptyDirectories removes all that is in directories.
+func EmptyDirectories(dirs ...string) error {
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return fmt.Errorf("empty the shared directory %s: %w", dir, err)
+		}
+		for _, e := range entries {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return fmt.Errorf("empty the shared directory %s: %w", dir, err)
+			}
+		}
+	}
+	return nil
+}
+
 // known is a file of /etc with one more line at its beginning, where anyone who looks a number up
 // finds it first. The image's own line of the same name is left out.
 func (s SetUp) known(file, line, name string) ([]byte, error) {

@@ -82,14 +82,27 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		<-ctx.Done()
 		return 0, nil
 	}
+	return c.runScript(ctx, keys, marks, recorder, c.userEnv(env, shell), stdout, stderr)
+}
+
+// runScript runs the script to its end and hands over what it left.
+func (c *Config) runScript(ctx context.Context, keys Keys, marks *marker, recorder *Recorder, env []string, stdout, stderr io.Writer) (code int, err error) {
 	script := (*Script)(c.Script)
 	out, drained, err := marks.ofScript(stdout, stderr)
 	if err != nil {
 		return 1, err
 	}
-	code, err = script.run(ctx, c, c.userEnv(env, shell), recorder, out)
+	connections := watchConnections(c.Port, recorder)
+	code, err = script.run(ctx, c, env, recorder, out)
 	drained()
-	return code, errors.Join(err, script.handOver(c, keys, recorder))
+	connections.close()
+	err = errors.Join(err, script.handOver(c, keys, recorder))
+	if err == nil && code == 0 {
+		if left := EmptyDirectories(c.Shared...); left != nil { // the trial is as good
+			fmt.Fprintf(stderr, "assay: %v\n", left)
+		}
+	}
+	return code, err
 }
 
 // writeFiles writes what the machine's user has in the home directory, and the names of all

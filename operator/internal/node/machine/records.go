@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -16,8 +17,9 @@ import (
 
 // Event is one line of a machine's record: what SSH and the script did there, and when.
 type Event struct {
-	// Kind is session, refused, script, deadline, start (the machine came up) or boot (its boot
-	// command).
+	// Kind is session, refused, script, deadline, start (the machine came up), boot (its boot command)
+	// or closed (a connection to another machine ended). A report has no closed ones, and unanswered
+	// in the place of those that came to no session.
 	Kind string `json:"kind"`
 	// ID joins the line that reports a beginning with the one that reports the end.
 	ID int64 `json:"id,omitempty"`
@@ -27,6 +29,10 @@ type Event struct {
 	Pod string `json:"pod,omitempty"`
 	// From is the machine that connected, or its address.
 	From string `json:"from,omitempty"`
+	// To is the machine that a connection that ended was made to.
+	To string `json:"to,omitempty"`
+	// Port of the client's end of the connection.
+	Port int `json:"port,omitempty"`
 	// It is what ran in a session: exec, shell or sftp.
 	What string `json:"what,omitempty"`
 	// Command that ran, as the client gave it; at most maxCommand bytes of it.
@@ -34,12 +40,15 @@ type Event struct {
 	// BeginUnixNanos and EndUnixNanos by the machine's clock; 0 in the line of a beginning.
 	BeginUnixNanos int64 `json:"beginUnixNanos"`
 	EndUnixNanos   int64 `json:"endUnixNanos,omitempty"`
+	// ClosedUnixNanos is when the connection of a session ended for the machine of the script, by the
+	// clock of that; in a report alone. 0: that is not known.
+	ClosedUnixNanos int64 `json:"closedUnixNanos,omitempty"`
 	// ExitCode, or 128 and the number of the signal; in the line of an end.
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Message of a deadline; of refused connections, what the last one tried; of a start, how the
 	// image was set up.
 	Message string `json:"message,omitempty"`
-	// Count of the connections from there that were refused.
+	// Count of the connections from there that were refused, or that came to no session.
 	Count int `json:"count,omitempty"`
 }
 
@@ -97,6 +106,9 @@ type recorded struct {
 
 func (r *Recorder) begin(what, command string, from net.Addr) *recorded {
 	e := Event{Kind: "session", What: what, Command: command[:min(len(command), maxCommand)], From: r.name(from)}
+	if address, isTCP := from.(*net.TCPAddr); isTCP {
+		e.Port = address.Port
+	}
 	if what == "subsystem" {
 		e.What, e.Command = "sftp", ""
 	}
@@ -112,6 +124,13 @@ func (r *Recorder) started(e Event) *recorded {
 func (r *recorded) end(code int) {
 	r.event.EndUnixNanos, r.event.ExitCode = time.Now().UnixNano(), &code
 	r.recorder.write(r.event)
+}
+
+// closed writes down that a connection from a port of this machine to another machine has ended.
+func (r *Recorder) closed(to netip.Addr, port int) {
+	if name := r.names[to.String()]; name != "" {
+		r.started(Event{Kind: "closed", To: name, Port: port})
+	}
 }
 
 // refused counts a connection that was refused. The file gets a line at the first from an address,

@@ -219,6 +219,7 @@ func gather(c *Config, keys Keys) []Event {
 	if err != nil {
 		return nil
 	}
+	events = withConnections(events)
 	return events[:min(len(events), maxEvents)]
 }
 

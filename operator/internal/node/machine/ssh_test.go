@@ -24,6 +24,10 @@ type world struct {
 	record string
 
 	recorder *Recorder
+
+	// control is the socket of a connection that sessions share, and forward the address of a port
+	// that leads beyond the server.
+	control, forward string
 }
 
 // need skips where a program cannot be had.

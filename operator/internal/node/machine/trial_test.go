@@ -534,23 +534,31 @@ func sessionsLeft(t *testing.T, path string) []results.Session {
 	return report.Table.Sessions
 }
 
+// A script that never ends is killed at its deadline, as an ordinary user and as root, and what it
+// waited for is told.
 func TestAScriptThatNeverEndsSaysWhatItWaitsFor(t *testing.T) {
-	l := newLab(t, 2, &Script{Command: []string{"bash", "-c", "ssh m1 'sleep 600'; echo never"}, Deadline: 3 * time.Second})
-	root := image(t)
-	l.machines[1].boot(root)
-	l.machines[0].boot(root)
-	state := l.machines[0].awaitEnd()
-	if state.ExitCode != ExitDeadline || !strings.Contains(state.Tail, "did not end within 3s: `ssh m1 sleep 600` has run for ") {
-		t.Errorf("the script exited with %d and its output ends in %q", state.ExitCode, state.Tail)
-	}
-	var said string
-	for _, e := range l.machines[0].events() {
-		if e.Kind == "deadline" {
-			said = e.Message
-		}
-	}
-	if !strings.Contains(said, "ssh m1 sleep 600") {
-		t.Errorf("the record of the deadline says %q", said)
+	for user, uid := range map[string]int{"author": 65532, "root": 0} {
+		t.Run(user, func(t *testing.T) {
+			l := newLab(t, 2, &Script{Command: []string{"bash", "-c", "ssh m1 'sleep 600'; echo never"}, Deadline: 3 * time.Second})
+			root := image(t)
+			for _, i := range []int{1, 0} {
+				l.machines[i].config.User, l.machines[i].uid = user, uid
+				l.machines[i].boot(root)
+			}
+			state := l.machines[0].awaitEnd()
+			if state.ExitCode != ExitDeadline || !strings.Contains(state.Tail, "did not end within 3s: `ssh m1 sleep 600` has run for ") {
+				t.Errorf("the script exited with %d and its output ends in %q", state.ExitCode, state.Tail)
+			}
+			var said string
+			for _, e := range l.machines[0].events() {
+				if e.Kind == "deadline" {
+					said = e.Message
+				}
+			}
+			if !strings.Contains(said, "ssh m1 sleep 600") {
+				t.Errorf("the record of the deadline says %q", said)
+			}
+		})
 	}
 }
 
@@ -561,6 +569,22 @@ func TestAScriptRunsOnce(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(l.machines[0].config.Home, "begun"))
 	if err != nil || string(text) != "begun\n" || state.ExitCode != exitLost || !strings.Contains(state.Tail, "does not run again") {
 		t.Errorf("the script began %q times (%v); the machine exited with %d: %s", text, err, state.ExitCode, state.Tail)
+	}
+}
+
+func TestDirectoriesAreEmptied(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755), os.WriteFile(filepath.Join(dir, ".hidden"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := EmptyDirectories(dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if err := EmptyDirectories(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "empty the shared directory") {
+		t.Errorf("a directory that is not there: %v", err)
 	}
 }
 

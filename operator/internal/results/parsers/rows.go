@@ -28,7 +28,7 @@ type rowsReport struct {
 
 type machineEvent struct {
 	Kind, Machine, Pod, From, What, Command, Message string
-	BeginUnixNanos, EndUnixNanos                     int64
+	BeginUnixNanos, EndUnixNanos, ClosedUnixNanos    int64
 	ExitCode                                         *int
 	Count                                            int
 }
@@ -60,6 +60,10 @@ func parseRows(r io.Reader, o Options) (results.Client, error) {
 		if e.EndUnixNanos != 0 {
 			end := millis(e.EndUnixNanos)
 			s.EndMillis = &end
+		}
+		if e.ClosedUnixNanos != 0 {
+			closed := millis(e.ClosedUnixNanos)
+			s.ClosedMillis = &closed
 		}
 		c.Table.Sessions = append(c.Table.Sessions, s)
 	}

@@ -1,0 +1,182 @@
+package machine
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel's groups of netlink messages that say which sockets are gone, by enum sknetlink_groups
+// of linux/sock_diag.h.
+const destroyedTCP, destroyedTCP6 = 1, 3
+
+// Offsets in such a message: a header of 16 bytes and struct inet_diag_msg of linux/inet_diag.h.
+const (
+	diagFamily  = 16
+	diagOwnPort = 20
+	diagPort    = 22
+	diagAddress = 40
+	diagLength  = 72
+)
+
+// lastConnections is how long ends of connections are waited for when the script is over: the
+// kernel tells them a little later.
+const lastConnections = 20 * time.Millisecond
+
+// connections writes down when connections from this machine to the SSH of others end. A machine
+// that dies writes no end of its sessions, and a machine that does not answer writes nothing: what
+// that was to the script is seen on the script's machine alone.
+//
+// The kernel tells it of sockets that are gone, to every user, within the pod's network namespace.
+// So nothing lies between the script and its ssh: no other program and no other process. Where the
+// kernel does not tell it, as in some sandboxes, ends are not known. When connect(2) itself fails,
+// the kernel has forgotten the port. So attempts of an ssh without a ConnectTimeout, which blocks in
+// that call, are not seen.
+type connections struct {
+	file *os.File // nil: the kernel does not tell it
+	over sync.WaitGroup
+}
+
+// watchConnections watches those to a port of the machines that the recorder knows.
+func watchConnections(port int, recorder *Recorder) *connections {
+	w := &connections{}
+	file, err := destroyedSockets(uint16(port)) // #nosec G115 -- a port
+	if err != nil {
+		return w
+	}
+	w.file = file
+	w.over.Go(func() {
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := file.Read(buffer)
+			switch {
+			case errors.Is(err, unix.ENOBUFS): // more ended at once than were kept
+				continue
+			case err != nil:
+				return
+			}
+			if to, own, ok := closedConnection(buffer[:n]); ok {
+				recorder.closed(to.Addr(), int(own))
+			}
+		}
+	})
+	return w
+}
+
+// close waits for the last ends.
+func (w *connections) close() {
+	if w.file == nil {
+		return
+	}
+	time.Sleep(lastConnections)
+	w.file.Close()
+	w.over.Wait()
+}
+
+// destroyedSockets are the kernel's messages of TCP sockets that are gone, whose other end had a
+// port.
+func destroyedSockets(port uint16) (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	// Servers and clients of the artifact may close thousands of sockets in a second: the kernel is
+	// to throw their messages away.
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: diagPort},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(port)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: diagLength},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+	}
+	err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}) // #nosec G115 -- four
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1<<(destroyedTCP-1) | 1<<(destroyedTCP6-1)})
+	}
+	if err != nil {
+		_ = unix.Close(fd) // nothing was written
+		return nil, os.NewSyscallError("listen to the kernel", err)
+	}
+	return os.NewFile(uintptr(fd), "destroyed sockets"), nil
+}
+
+// closedConnection reads a message: where the connection went, and its port here.
+func closedConnection(message []byte) (to netip.AddrPort, own uint16, ok bool) {
+	if len(message) < diagLength {
+		return to, 0, false
+	}
+	address := message[diagAddress : diagAddress+16]
+	var ip netip.Addr
+	switch message[diagFamily] {
+	case unix.AF_INET:
+		ip, _ = netip.AddrFromSlice(address[:4])
+	case unix.AF_INET6:
+		ip, _ = netip.AddrFromSlice(address)
+	default:
+		return to, 0, false
+	}
+	return netip.AddrPortFrom(ip.Unmap(), binary.BigEndian.Uint16(message[diagPort:])), binary.BigEndian.Uint16(message[diagOwnPort:]), true
+}
+
+// withConnections puts the ends of connections into the sessions that came by them. Connections
+// that came to no session are counted: those to one machine that follow one another are one event.
+// Those that ended since the script was killed say nothing of the machines. Events are in the order
+// of their beginnings.
+func withConnections(events []Event) []Event {
+	type end struct {
+		event   Event
+		matched bool
+	}
+	type key struct {
+		from, to string
+		port     int
+	}
+	ends := map[key][]*end{}
+	var inOrder []*end
+	killed := false
+	for _, e := range events {
+		killed = killed || e.Kind == "deadline"
+		if e.Kind == "closed" && !killed {
+			k, c := key{e.Machine, e.To, e.Port}, &end{event: e}
+			ends[k], inOrder = append(ends[k], c), append(inOrder, c)
+		}
+	}
+	out := make([]Event, 0, len(events))
+	for _, e := range events {
+		if e.Kind == "closed" {
+			continue
+		}
+		if e.Kind == "session" {
+			// Clocks of two machines may differ.
+			for _, c := range ends[key{e.From, e.Machine, e.Port}] {
+				if c.event.BeginUnixNanos >= e.BeginUnixNanos-int64(time.Second) {
+					c.matched, e.ClosedUnixNanos = true, c.event.BeginUnixNanos
+					break
+				}
+			}
+		}
+		out = append(out, e)
+	}
+	last := map[string]int{} // where the unanswered event of a machine is in out, unless a session came since
+	for _, c := range inOrder {
+		to, at := c.event.To, c.event.BeginUnixNanos
+		switch i, open := last[to]; {
+		case c.matched:
+			delete(last, to)
+		case open:
+			out[i].Count++
+			out[i].EndUnixNanos = at
+		default:
+			last[to] = len(out)
+			out = append(out, Event{Kind: "unanswered", ID: c.event.ID, Machine: to, From: c.event.Machine, BeginUnixNanos: at, EndUnixNanos: at, Count: 1})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Event) int { return cmp.Compare(a.BeginUnixNanos, b.BeginUnixNanos) })
+	return out
+}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/safety"
@@ -49,11 +51,15 @@ func (r *director) direct(s *scope, st stage) {
 		}
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
-				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Ended: scriptEnded(s),
+				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Ended: runEnded(s),
 				Actions: validity.AgentActions(s.actions(), name), Later: validity.AgentActions(s.laterActions(), name),
-				Restarts: s.history.AgentRestartTimes(name), ByParts: windowsOfRows(s.system),
+				Restarts: s.history.AgentRestartTimes(name), ByParts: windowsOfRows(s.system) || reportsWhole(s.system), Whole: reportsWhole(s.system),
 			}
-			if d.Run.Ended > 0 && d.Run.ByParts {
+			switch {
+			case d.Run.Ended == 0:
+			case d.Run.Whole:
+				d.Run.Measured = []timeline.Span{wholeRun(s)}
+			case d.Run.ByParts:
 				d.Run.Measured = rowSpans(s)
 			}
 			if s.onResetNode(name) || s.history.Replaced(name) {
@@ -75,6 +81,34 @@ func (r *director) direct(s *scope, st stage) {
 // windowsOfRows reports whether the rows of a script are about parts of its run.
 func windowsOfRows(system *v1alpha1.SystemSpec) bool {
 	return system.Script != nil && system.Script.Results.Window != nil
+}
+
+// reportsWhole reports whether clients report numbers of their whole run, of which the window
+// cannot be cut out.
+func reportsWhole(system *v1alpha1.SystemSpec) bool {
+	return system.Clients.Results != nil && system.Clients.Results.Format == v1alpha1.FormatSummary
+}
+
+// runEnded is when a run was over of which agents measure all, relative to t = 0; 0: it goes on, or
+// they measure the window.
+func runEnded(s *scope) time.Duration {
+	if reportsWhole(s.system) {
+		return wholeRun(s).To
+	}
+	return scriptEnded(s)
+}
+
+// wholeRun is from when to when the clients ran, if all are over.
+func wholeRun(s *scope) timeline.Span {
+	var runs []*protocol.ClientRun
+	for _, name := range s.clientNames() {
+		rep := s.report(name)
+		if rep == nil || !rep.Over || rep.Client == nil {
+			return timeline.Span{}
+		}
+		runs = append(runs, rep.Client)
+	}
+	return validity.WholeRun(timeline.FromSchedule(s.trial.Spec.Schedule), runs)
 }
 
 // rowSpans are the windows of the rows of a script that is over, in their order.

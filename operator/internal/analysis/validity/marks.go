@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -100,11 +101,46 @@ func hasCells(m timeline.Mark, cells map[string]string) bool {
 // excused reports whether what a pod used is not known by plan.
 func (o *Observation) excused(pod string) bool { return o.Pod(pod).Interrupted }
 
+// judgeRun judges the window of the trial. Where clients report numbers of their whole run, agents
+// have read that, and it is judged.
+func (o *Observation) judgeRun(judge func(*v1alpha1.TrialSpec, []results.Pod, []results.MachineUse) Failure) Failure {
+	var runs []*protocol.ClientRun
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Client != nil && p.Report != nil && p.Report.Client != nil {
+			runs = append(runs, p.Report.Client)
+		}
+	}
+	whole := WholeRun(o.Windows(), runs)
+	if !o.Result.Summary.RunSummary || o.Spec().Script != nil || whole.Length() <= 0 {
+		return judge(o.Spec(), o.Result.Pods, o.Result.Machines)
+	}
+	spec := o.Spec().DeepCopy()
+	spec.Schedule.Measure = v1alpha1.Duration(whole.Length().String())
+	f := judge(spec, o.Result.Pods, o.Result.Machines)
+	if !f.OK() {
+		f.Message = fmt.Sprintf("In the clients' whole run, from %.1f to %.1f s: %s", whole.From.Seconds(), whole.To.Seconds(), f.Message)
+	}
+	return f
+}
+
+// WholeRun is from when to when clients ran. One that waits at the barrier is released before the
+// load begins.
+func WholeRun(w timeline.Windows, runs []*protocol.ClientRun) (whole timeline.Span) {
+	for i, c := range runs {
+		from := max(c.Released, -w.WarmUp)
+		if i == 0 || from < whole.From {
+			whole.From = from
+		}
+		whole.To = max(whole.To, c.Ended)
+	}
+	return whole
+}
+
 // eachWindow judges what was measured: the window of the trial, or those of a script's rows. No
 // number has what went on between the windows.
 func (o *Observation) eachWindow(judge func(*v1alpha1.TrialSpec, []results.Pod, []results.MachineUse) Failure) Failure {
 	if o.RowWindows == nil {
-		return judge(o.Spec(), o.Result.Pods, o.Result.Machines)
+		return o.judgeRun(judge)
 	}
 	for i, w := range o.RowWindows {
 		if i >= len(o.Result.Rows) || o.Result.Rows[i].Missing != "" {

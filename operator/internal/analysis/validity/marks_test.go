@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
@@ -114,5 +115,40 @@ func TestAMarkThatNeverComes(t *testing.T) {
 	}
 	if f := marksCame(&Observation{}); !f.OK() {
 		t.Errorf("without such faults: %+v", f)
+	}
+}
+
+// Numbers of clients that report their whole run are judged by what was measured of that: a window
+// in it is not what they are about.
+func TestWholeRunsAreJudged(t *testing.T) {
+	used := func(stolen, seconds float64) *results.Resources {
+		late := 0.0
+		return &results.Resources{Seconds: seconds, Node: results.NodeUse{CPUs: 2, Seconds: seconds, StealShare: stolen},
+			Containers: []results.ContainerUse{{Name: "client", Seconds: seconds, LateShare: &late}}}
+	}
+	trial := &v1alpha1.Trial{Spec: v1alpha1.TrialSpec{
+		Schedule: v1alpha1.Schedule{WarmUp: "5s", Measure: "10s"}, Tolerances: v1alpha1.Tolerances{Steal: "10%", Throttling: "10%", Contention: "10%"},
+	}}
+	for name, tc := range map[string]struct {
+		summary bool
+		used    *results.Resources
+		want    string
+	}{
+		"stolen from the run":         {true, used(0.5, 30), "In the clients' whole run, from -5.0 to 25.0 s: The hypervisor"},
+		"nothing stolen":              {true, used(0, 30), ""},
+		"the window read alone":       {true, used(0, 10), "In the clients' whole run, from -5.0 to 25.0 s: Of the window of 30s"},
+		"clients that report windows": {false, used(0, 10), ""},
+		"stolen from their window":    {false, used(0.5, 10), "The hypervisor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &Observation{
+				Trial: trial, Pods: []Pod{{Name: "c0", Client: &placement.Client{}, Report: &protocol.Report{Client: &protocol.ClientRun{Released: -8e9, Ended: 25e9}}}},
+				Result: &results.Trial{Pods: []results.Pod{{Name: "c0", Resources: tc.used}}, Summary: results.Summary{RunSummary: tc.summary}},
+			}
+			f := resources(o)
+			if tc.want == "" != f.OK() || !strings.HasPrefix(f.Message, tc.want) {
+				t.Errorf("judged %q, want %q", f.Message, tc.want)
+			}
+		})
 	}
 }

@@ -42,7 +42,11 @@ func (m *sampler) doSamples(ctx context.Context) {
 	defer stop()
 	names := m.containerNames()
 	s := samples{meter: results.NewMeter(run.Windows, names)}
-	if m.directive().Run.ByParts {
+	s.from, s.to = s.meter.Span()
+	if run.Whole {
+		s.from, s.to = min(s.from, -run.WarmUp.Truncate(time.Second)), max(s.to, run.End())
+	}
+	if run.ByParts {
 		s.parts = &results.Readings{}
 	}
 	var readers sync.WaitGroup
@@ -54,8 +58,13 @@ func (m *sampler) doSamples(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	measured := s.parts.Of(m.directive().Run.Measured, names)
-	m.record(func(j *journal) { j.Resources, j.Measured = s.meter.Resources(), measured })
+	used, measured := s.meter.Resources(), s.parts.Of(m.directive().Run.Measured, names)
+	if run.Whole && len(measured) == 1 {
+		whole := measured[0]
+		whole.Series, whole.Unmeasured = used.Series, used.Unmeasured
+		used, measured = &whole, nil
+	}
+	m.record(func(j *journal) { j.Resources, j.Measured = used, measured })
 }
 
 // samples is the meter of a run, which several readers feed.
@@ -63,6 +72,8 @@ type samples struct {
 	mu    sync.Mutex
 	meter *results.Meter
 	parts *results.Readings // nil: only the window is asked for
+	// It is read from from to to.
+	from, to time.Duration
 }
 
 func (s *samples) unmeasured(why string) {
@@ -74,8 +85,7 @@ func (s *samples) unmeasured(why string) {
 // eachSecond calls read at every whole second of the run that is to be read. One that is due while
 // read is busy is left out.
 func (m *sampler) eachSecond(ctx context.Context, run protocol.Run, s *samples, read func()) {
-	from, to := s.meter.Span()
-	for at := from; at <= to; {
+	for at := s.from; at <= s.to; {
 		if left := at - m.clock.since(run.ZeroUnixNanos, launcher.Monotonic()); left > 0 && !pause(ctx, left) {
 			return
 		}

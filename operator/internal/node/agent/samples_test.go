@@ -179,3 +179,29 @@ func TestMeasuringEndsWithTheScript(t *testing.T) {
 		t.Errorf("%v seconds were measured of a run of one", r.Seconds)
 	}
 }
+
+// Where clients report numbers of their whole run, what was used is said of that, from before the
+// window until after it, and not of the window.
+func TestWhatIsMeasuredOfAWholeRun(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers, d.Start = []protocol.Container{{Name: "replica", Command: shell(`exec sleep 1000`)}}, true
+	})
+	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+	run := protocol.Run{
+		ZeroUnixNanos: time.Now().Add(4 * time.Second).UnixNano(), Windows: timeline.Windows{WarmUp: 3 * time.Second, Measure: time.Second, Drain: time.Minute},
+		ByParts: true, Whole: true,
+	}
+	c.direct(func(d *protocol.Directive) { d.Run = &run })
+	time.Sleep(time.Until(time.Unix(0, run.ZeroUnixNanos).Add(4 * time.Second)))
+	ended := run
+	ended.Ended, ended.Measured = 4*time.Second, []timeline.Span{{From: -3 * time.Second, To: 4 * time.Second}}
+	c.direct(func(d *protocol.Directive) { d.Run = &ended })
+	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil })
+	if used := r.Resources; used.Seconds < 5.6 || used.Seconds > 7 || used.Series == nil || len(r.Measured) > 0 {
+		t.Errorf("%v seconds were measured of a run of seven with a window of one, and %d parts: %+v", used.Seconds, len(r.Measured), used)
+	}
+}

@@ -93,6 +93,21 @@ type MachineGroup struct {
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
+// SharedDirectory is a directory that all machines of a trial see. It is empty when a trial begins.
+//
+// On a cluster it lies in the PersistentVolumeClaim assay-shared of the namespace, below the trial's
+// name. The owner of the cluster makes the claim. All nodes must be able to write to its volume
+// (ReadWriteMany), and all users to the volume's root. How soon machines see what others write is
+// the volume's: NFS promises it to those who open a file after the writer has closed it. Without a
+// cluster the directory is one of this machine, and all see at once what one writes.
+type SharedDirectory struct {
+	// path of the directory on every machine, absolute. It may lie in the home directory, and must
+	// not be that or hold it.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/.+`
+	Path string `json:"path"`
+}
+
 // Script is what the authors of an artifact run on one of their machines. It is the run of a trial:
 // the trial is over when it ends. It may take as long as the window of the experiment's schedule,
 // and is killed at the window's end. A trial whose script exits with another code than 0 is
@@ -321,6 +336,9 @@ const (
 	MachineKeys = "/assay/keys"
 	// ScriptResultFile is where the script's results are put for Assay.
 	ScriptResultFile = "/assay/out/script-results"
+	// SharedClaim is the PersistentVolumeClaim of a namespace that holds the directories that
+	// machines share.
+	SharedClaim = "assay-shared"
 	// ScriptWorkload is the workload of a System with machines that declares none.
 	ScriptWorkload = "script"
 	machineProgram = "/assay/bin/machine"
@@ -368,8 +386,12 @@ func (s *SystemSpec) Deployed() *SystemSpec {
 		d.Workloads = []Workload{{Name: ScriptWorkload, Doc: "The script: " + strings.Join(s.Script.Command, " ")}}
 	}
 	script := &s.Machines[on]
+	keys := []string{machineProgram, "keys", MachineKeys}
+	for _, dir := range s.Shared { // to be emptied
+		keys = append(keys, dir.Path)
+	}
 	d.Prepare = &PrepareStep{
-		Container:  Container{Name: "keys", Image: script.Image, ImagePullPolicy: script.ImagePullPolicy, Command: []string{machineProgram, "keys", MachineKeys}, RunAsUser: script.RunAsUser},
+		Container:  Container{Name: "keys", Image: script.Image, ImagePullPolicy: script.ImagePullPolicy, Command: keys, RunAsUser: script.RunAsUser},
 		OutputPath: MachineKeys, Timeout: "10m",
 	}
 	d.Clients = ClientsTemplate{

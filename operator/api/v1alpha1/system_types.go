@@ -14,6 +14,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.machines) || has(self.clients)",fieldPath=".clients",message="say how a client runs and what it reports; or set machines and script"
 // +kubebuilder:validation:XValidation:rule="has(self.machines) == has(self.script)",fieldPath=".script",message="machines and script belong together: a script on one of the machines is the run of a trial"
 // +kubebuilder:validation:XValidation:rule="!has(self.machines) || !(has(self.replicas) || has(self.clients) || has(self.components) || has(self.prepare) || has(self.datasets) || has(self.steps) || has(self.checks) || has(self.roles))",fieldPath=".machines",message="a System with machines has no replicas, clients, components, prepare, datasets, steps, checks or roles: the script does what these are for"
+// +kubebuilder:validation:XValidation:rule="has(self.machines) || !has(self.shared)",fieldPath=".shared",message="directories are shared by machines that answer SSH: set machines and script, or give replicas volumes"
 type SystemSpec struct {
 	// description says what the system is, in a sentence. At most 1024 characters.
 	// +optional
@@ -41,6 +42,14 @@ type SystemSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Machines []MachineGroup `json:"machines,omitempty"`
+
+	// shared are directories that all machines of a trial see, as the homes of many testbeds are.
+	// With machines only. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=path
+	// +kubebuilder:validation:MaxItems=4
+	Shared []SharedDirectory `json:"shared,omitempty"`
 
 	// script is the run of a trial, on one of the machines. With machines only.
 	// +optional

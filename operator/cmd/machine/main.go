@@ -1,6 +1,6 @@
 // Command machine makes a container a machine that answers SSH: see package machine.
 //
-//	machine keys DIR                 make the keys of a trial (its prepare step)
+//	machine keys DIR [SHARED...]     make the keys of a trial (its prepare step), empty directories
 //	machine setup [flags]            prepare the user's home and name, before the machine starts
 //	machine serve --config FILE      be the machine; exit with the script's code, where it has one
 //	machine login --config FILE [-- COMMAND...]   a shell on the machine, for kubectl assay ssh
@@ -29,15 +29,15 @@ func main() {
 
 func run(args []string) (code int, err error) {
 	if len(args) == 0 {
-		return 2, errors.New("usage: machine keys DIR, machine setup [flags], machine serve --config FILE, or machine login --config FILE [-- COMMAND...]")
+		return 2, errors.New("usage: machine keys DIR [SHARED...], machine setup [flags], machine serve --config FILE, or machine login --config FILE [-- COMMAND...]")
 	}
 	flags := flag.NewFlagSet("machine "+args[0], flag.ContinueOnError)
 	switch args[0] {
 	case "keys":
-		if len(args) != 2 {
-			return 2, errors.New("usage: machine keys DIR")
+		if len(args) < 2 {
+			return 2, errors.New("usage: machine keys DIR [SHARED...]")
 		}
-		return 0, machine.MakeKeys(args[1])
+		return 0, errors.Join(machine.MakeKeys(args[1]), machine.EmptyDirectories(args[2:]...))
 	case "setup":
 		s := machine.SetUp{UID: os.Getuid(), GID: os.Getgid(), Root: "/"}
 		flags.StringVar(&s.User, "user", "", "name of the user")

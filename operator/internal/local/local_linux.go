@@ -77,7 +77,7 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	machine, err := node.New(ctx, node.Options{
 		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: stateDir, Runtime: o.Runtime,
 		Images: &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images, Clock: clock.RealClock{}}, Domain: placement.DefaultClusterDomain,
-		Claims: map[string]string{render.DatasetClaim: o.datasetBytes()},
+		Claims: map[string]string{render.DatasetClaim: o.datasetBytes(), v1alpha1.SharedClaim: filepath.Join(stateDir, "shared")},
 	})
 	if err != nil {
 		return nil, err

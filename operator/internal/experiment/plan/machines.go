@@ -52,8 +52,30 @@ func (s *systemCheck) machines(root *field.Path) {
 		s.add(field.Invalid(field.NewPath("spec", "machines").Index(0).Child("count"), "1",
 			"is one machine in all; a trial needs a second one. A program on one machine is a client: see spec.clients"))
 	}
+	s.shared(root.Child("shared"))
 	s.script(root.Child("script"))
 	checkResultFiles(s, root.Child("script", "results"))
+}
+
+// shared checks the directories that all machines see.
+func (s *systemCheck) shared(at *field.Path) {
+	taken := map[string]string{}
+	for i, dir := range s.spec.Shared {
+		here := at.Index(i).Child("path")
+		s.directory(here, dir.Path, taken)
+		for _, g := range s.spec.Machines {
+			if within(g.HomeOrDefault(), dir.Path) {
+				s.add(field.Invalid(here, dir.Path, fmt.Sprintf("holds the home directory %s of group %s, which each machine has a copy of; share a directory in it, or beside it", g.HomeOrDefault(), g.Name)))
+				break
+			}
+		}
+	}
+}
+
+// within reports whether a path is a directory or lies in it.
+func within(p, dir string) bool {
+	p, dir = path.Clean(p), path.Clean(dir)
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
 func (s *systemCheck) script(at *field.Path) {

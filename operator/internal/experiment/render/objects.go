@@ -275,6 +275,7 @@ func (b *builder) prepare() (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.shared(pod)
 	b.place(pod, b.placement.Clients, "") // away from the machines of the replicas, which are measured
 	return b.job(b.l.PrepareJob(), v1alpha1.PodTypePrepare, 1, pod), nil
 }

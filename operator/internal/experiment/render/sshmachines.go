@@ -55,8 +55,25 @@ func (b *builder) furnish(pod *corev1.PodSpec, g *v1alpha1.MachineGroup) {
 	}
 	pod.InitContainers = append(pod.InitContainers, setup)
 	c.VolumeMounts = append(append([]corev1.VolumeMount{}, c.VolumeMounts...), corev1.VolumeMount{Name: home, MountPath: g.HomeOrDefault()})
+	b.shared(pod)
 	for _, name := range []string{"passwd", "group", "hosts"} {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "run", MountPath: "/etc/" + name, SubPath: path.Join(etcDir, name)})
+	}
+}
+
+// shared has a pod see the directories that all machines of the trial see. Each is a directory of
+// the namespace's claim, below the trial's name.
+func (b *builder) shared(pod *corev1.PodSpec) {
+	const name = "shared"
+	for i, dir := range b.system.Shared {
+		if i == 0 {
+			pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v1alpha1.SharedClaim},
+			}})
+		}
+		c := &pod.Containers[0]
+		mount := corev1.VolumeMount{Name: name, MountPath: dir.Path, SubPath: path.Join(b.l.Trial, strconv.Itoa(i))}
+		c.VolumeMounts = append(append([]corev1.VolumeMount{}, c.VolumeMounts...), mount)
 	}
 }
 
@@ -120,6 +137,11 @@ func (t *Trial) machineOf(ctx *Context, pod *Pod, name string, g *v1alpha1.Machi
 	if len(g.Boot) > 0 {
 		if config.Boot, err = ctx.argv("spec.machines["+g.Name+"].boot", g.Boot); err != nil {
 			return err
+		}
+	}
+	if script != nil {
+		for _, dir := range t.system.Shared {
+			config.Shared = append(config.Shared, dir.Path)
 		}
 	}
 	pod.Directive.Marks = len(config.Marks) > 0

@@ -177,3 +177,34 @@ func TestNamesOfMachinesDiffer(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// All machines of a trial, and the step that empties them before, see the shared directories of the
+// trial, and no other trial's.
+func TestMachinesShareDirectoriesOfTheirTrial(t *testing.T) {
+	system, spec := sweep(t)
+	system.Shared = []v1alpha1.SharedDirectory{{Path: "/proj"}, {Path: "/home/author/data"}}
+	l := placement.NewLayout("ns", "table1-0a1b-0", spec, system)
+	o, err := NewObjects(l, spec, system, Environment{AgentImage: "agent:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pod := range map[string]corev1.PodSpec{"m0": o.Clients[0].Spec.Template.Spec, "m1 and m2": o.Servers[0].Spec.Template.Spec, "keys": o.Prepare.Spec.Template.Spec} {
+		var mounts []string
+		for _, m := range pod.Containers[0].VolumeMounts {
+			if m.Name == "shared" {
+				mounts = append(mounts, m.MountPath+" "+m.SubPath)
+			}
+		}
+		if diff := cmp.Diff([]string{"/proj table1-0a1b-0/0", "/home/author/data table1-0a1b-0/1"}, mounts); diff != "" {
+			t.Errorf("%s sees (-want +got):\n%s", name, diff)
+		}
+		if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+			return v.Name == "shared" && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "assay-shared"
+		}) {
+			t.Errorf("%s has no claim of shared directories: %+v", name, pod.Volumes)
+		}
+	}
+	if keys := system.Deployed().Prepare.Container.Command; !slices.Equal(keys[len(keys)-2:], []string{"/proj", "/home/author/data"}) {
+		t.Errorf("the prepare step empties nothing: %q", keys)
+	}
+}

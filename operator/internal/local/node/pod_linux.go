@@ -175,6 +175,20 @@ func (p *pod) volume(name string) string {
 	return filepath.Join(p.dir, "volumes", name)
 }
 
+// claimed reports whether a volume is a claim, which outlives the pod.
+func (p *pod) claimed(name string) bool {
+	return slices.ContainsFunc(p.spec.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name && v.PersistentVolumeClaim != nil })
+}
+
+// makeShared makes a directory of a claim that pods with users of their own write to, as a kubelet
+// does. Several pods may be about it at once.
+func makeShared(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- containers have users of their own
+		return fmt.Errorf("make a directory of a claim: %w", err)
+	}
+	return os.Chmod(dir, 0o777) // #nosec G302 -- containers have users of their own
+}
+
 func (p *pod) emptyDir(at string, v *corev1.EmptyDirVolumeSource) error {
 	kind, options := "", "mode=0777"
 	switch v.Medium {
@@ -473,6 +487,11 @@ func (p *pod) mounts(c *corev1.Container) ([]specs.Mount, error) {
 		source := p.volume(v.Name)
 		if v.SubPath != "" {
 			source = filepath.Join(source, filepath.Clean("/"+v.SubPath))
+		}
+		if v.SubPath != "" && p.claimed(v.Name) {
+			if err := makeShared(source); err != nil {
+				return nil, err
+			}
 		}
 		if !exists(source) {
 			return nil, fmt.Errorf("container %s mounts %s, which is no volume of its pod", c.Name, v.Name)

@@ -93,6 +93,11 @@ func (v *experiments) validate(ctx context.Context, exp *v1alpha1.Experiment) (a
 	} else if len(errs) > 0 {
 		return warnings, invalid("Experiment", exp.Name, errs)
 	}
+	if errs, err := v.checkShared(ctx, exp, systems); err != nil {
+		return warnings, err
+	} else if len(errs) > 0 {
+		return warnings, invalid("Experiment", exp.Name, errs)
+	}
 	if errs := v.checkChaosMesh(ctx, exp, p, systems); len(errs) > 0 {
 		return warnings, invalid("Experiment", exp.Name, errs)
 	}

@@ -33,6 +33,9 @@ type MachineConfig struct {
 	RunDir string `json:"runDir"`
 	// Boot is a command that runs when the machine comes up. Empty: none.
 	Boot []string `json:"boot,omitempty"`
+	// Shared are the directories that all machines see. The machine of the script empties them when
+	// that has succeeded; others have none here.
+	Shared []string `json:"shared,omitempty"`
 	// Marks that lines of output on this machine are.
 	Marks []MachineMark `json:"marks,omitempty"`
 	// Script that runs on this machine; nil: none does.

@@ -27,6 +27,9 @@ var WrongMachines = map[string]Wrong{
 	"a mark out of the home":       {[]Edit{set("script.marks.2.file", "../x")}, "spec.script.marks[2].file", "../x", `must not contain ".."`},
 	"a window to no mark":          {[]Edit{set("script.results.window.to", "don")}, "spec.script.results.window.to", `"don"`, "spec.script.marks has no mark"},
 	"a window of no row":           {[]Edit{set("script.results.window.from", "done")}, "spec.script.results.window.from", `"done"`, "its pattern needs a group (?P<scheme>...)"},
+	"a shared home":                {[]Edit{set("shared", "[{path: /home}]")}, "spec.shared[0].path", `"/home"`, "holds the home directory /home/author of group nodes"},
+	"a shared directory of ours":   {[]Edit{set("shared", "[{path: /assay/out}]")}, "spec.shared[0].path", `"/assay/out"`, "where Assay keeps its own files"},
+	"one shared directory twice":   {[]Edit{set("shared", "[{path: /proj}, {path: /proj/}]")}, "spec.shared[1].path", `"/proj/"`, "is the same directory"},
 	"home that is no absolute one": {[]Edit{set("machines.0.home", "/home/../etc")}, "spec.machines[0].home", "/home/../etc", ""},
 }
 

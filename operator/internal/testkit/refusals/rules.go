@@ -58,6 +58,7 @@ var rules = map[string]string{
 	"has(self.machines) || has(self.workloads)":                                                                                                                                                                                                   "{description: x}",
 	"has(self.machines) || has(self.replicas)":                                                                                                                                                                                                    "{description: x}",
 	"has(self.machines) || has(self.clients)":                                                                                                                                                                                                     "{description: x}",
+	"has(self.machines) || !has(self.shared)": "{shared: [{path: /a}]}",
 	"has(self.machines) == has(self.script)":                                                                                                                                                                                                      "{machines: [{name: a, count: \"1\", hostnames: h, image: i}]}",
 	"!has(self.machines) || !(has(self.replicas) || has(self.clients) || has(self.components) || has(self.prepare) || has(self.datasets) || has(self.steps) || has(self.checks) || has(self.roles))": "{machines: [{name: a, count: \"1\", hostnames: h, image: i}], script: {command: [a], results: {path: b}}, steps: [{name: a, runsOn: FirstReplica, command: [b]}]}",
 }

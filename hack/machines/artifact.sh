@@ -12,6 +12,7 @@
 #   CLAIMS    expressions of claims, with ; between them
 #   PACKAGES  of Debian that the script needs                (python3-minimal libpython3-stdlib)
 #   NAME      of the experiment                              (table1)
+#   FRESH     1: set the image up anew, for its time         ()
 # Changes on the machine: what hack/machines/image.sh and make images change; .work/ssh-artifact;
 # while it runs, /var/lib/assay/local and the control group assay-local.
 # Exit status: 0 with verdicts, whatever they are; 1 when a step failed.
@@ -83,4 +84,4 @@ bin/kubectl-assay report --local="$out/results" "$name" -o "$out/report.html" >/
 done_step
 
 sed -n '/^Verdicts$/,/^[A-Z][a-z]* *$/p' "$out/report.txt" | head -n 40
-say "the report: $out/report.html"
+say "from the folder to the verdicts in $(spell "$SECONDS"); the report: $out/report.html"

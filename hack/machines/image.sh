@@ -12,6 +12,7 @@
 #   INSTALL   script in FOLDER that runs as root in the image, with the network, in
 #             /home/author/artifact                                       (none)
 #   DIR       where the folder goes, below /home/author                   (artifact)
+#   FRESH     1: set up anew, also where that was made before             ()
 #   SUITE     of Debian                                                   (bookworm)
 #   MIRROR    of Debian                            (http://deb.debian.org/debian)
 # Changes: ASSAY_CACHE/machines, .work/own, .work/images; images in the nodes' containerd, if a
@@ -39,7 +40,7 @@ in_root() {
 		PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
 }
 
-if [[ -e $kept/setup.json ]]; then
+if [[ -e $kept/setup.json && -z ${FRESH:-} ]]; then
 	say "set-up $recipe was made before: $(cat "$kept/setup.json")"
 else
 	packages debootstrap=debootstrap
@@ -69,7 +70,7 @@ fi
 # The image is made anew when the set-up or the artifact has changed.
 content=$(cd "$folder" && { echo "$recipe $dir"; find . -type f -printf '%m %p\n' | LC_ALL=C sort; find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-12)
 archive=$work/images/${name//\//-}.tar
-if [[ -e $archive && $(cat "$work/own/$name/content" 2>/dev/null) = "$content" ]]; then
+if [[ -z ${FRESH:-} && -e $archive && $(cat "$work/own/$name/content" 2>/dev/null) = "$content" ]]; then
 	say "image: $name:dev is as it was"
 	exit 0
 fi

@@ -84,5 +84,5 @@ evidence-changes: ## Print which verdicts of the committed bundles are others th
 	@go run ./operator/test/evidence/changes $(or $(SINCE),dc1d792)
 
 .PHONY: bench-ssh
-bench-ssh: ## Compare SSH of machines with OpenSSH's sshd, by OpenSSH's client: 1 GiB by scp, and connections; wants root and openssh-server, takes some two minutes.
-	@go test ./operator/internal/node/machine -run '^$$' -bench . -benchtime 3x $(BENCH_FLAGS)
+bench-ssh: ## Compare SSH of machines with OpenSSH's sshd, by OpenSSH's client, in turn: connections, commands, terminals, sftp, a forwarded port, 100 sessions at once, 1 GiB by scp; wants root and openssh-server, takes some four minutes.
+	@go test ./operator/internal/node/machine -run '^$$' -bench . -benchtime $(or $(TIMES),7)x -timeout 30m $(BENCH_FLAGS)

@@ -22,10 +22,15 @@ demo: ## From nothing to verdicts on this machine, without a cluster: one experi
 ssh-artifact: ## From the folder of an artifact that a script drives over SSH to its verdicts, on this machine as root: systems/sweep, or FOLDER, RUN, RESULTS, ...
 	@hack/machines/artifact.sh
 
-.PHONY: local-programs
+# The image of machines that tests run their scripts on: bash, ssh and a little more.
+shell_image = lab/shell $$(for p in bash mkdir sleep ssh; do readlink -f "$$(command -v $$p)"; done) operator/test/local/testdata/machines
+
+.PHONY: local-programs shell-image
+shell-image: # load it into every node, for the lane kind
+	@hack/images/own.sh $(shell_image) >/dev/null
 local-programs: # what the lane local runs
 	@$(MAKE) images IMAGES="assay/agent assay/basil assay/awkward"
-	@hack/images/own.sh --only-build lab/shell $$(for p in bash mkdir sleep ssh; do readlink -f "$$(command -v $$p)"; done) operator/test/local/testdata/machines >/dev/null
+	@hack/images/own.sh --only-build $(shell_image) >/dev/null
 	@ln -f .work/own/lab/shell/lab-shell.tar .work/images/lab-shell.tar
 	@go build -o .work/bin/kubectl-assay ./operator/cmd/kubectl-assay
 

@@ -68,7 +68,11 @@ terraform) with_terraform ;;
 machines) with_terraform && make images >&2 ;;
 libvirt) run infra/terraform ;;
 local) packages runc=runc && make local-programs >&2 && printf 'export ASSAY_LOCAL_PROGRAM=%q ASSAY_LOCAL_IMAGES=%q\n' "$work/bin/kubectl-assay" "$work/images" ;;
-kind) on_cluster ;;
+kind)
+	packages ssh=openssh-client
+	on_cluster
+	make shell-image >&2
+	;;
 long) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster

@@ -3,6 +3,7 @@ package local
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // A script that hangs is killed at its deadline. The report says what it waited for. keepFailed
@@ -62,4 +64,106 @@ func awaitInvalid(t *testing.T, dir, experiment string) string {
 	}
 	t.Fatal("no trial of " + experiment + " was judged")
 	return ""
+}
+
+// A fault kills the machine that a session of the script is on. The trial's record says which fault
+// ended the session, and when the script's ssh ended, as the script itself saw it.
+func TestTheScriptsSSHSeesAFault(t *testing.T) {
+	dir := t.TempDir()
+	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/lost.yaml")
+	if code != 0 || !strings.Contains(out, "1 of 1 planned trial valid") {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	trial := validTrial(t, filepath.Join(dir, "lost", "configmaps"))
+	row := trial.Rows[0].Summary
+	if row.Throughput != 255 {
+		t.Errorf("ssh exited with %v, want 255", row.Throughput)
+	}
+	found := false
+	for _, s := range trial.Sessions {
+		if s.Command != "sleep 60" {
+			continue
+		}
+		found = true
+		if s.Fault != "crash" || s.EndMillis != nil || s.ClosedMillis == nil || *s.ClosedMillis < s.FaultMillis {
+			t.Errorf("the session that the fault ended is %+v", s)
+			continue
+		}
+		// A session begins when its client has connected.
+		took := *s.ClosedMillis - s.BeginMillis
+		if took > row.P50Millis+50 || took < row.P50Millis-2000 {
+			t.Errorf("the record has %.0f ms of the session; the script saw %.0f ms", took, row.P50Millis)
+		}
+		t.Logf("m1 was dead at %.1f ms; ssh ended %.1f ms later", s.FaultMillis, *s.ClosedMillis-s.FaultMillis)
+	}
+	if !found {
+		t.Errorf("the record lacks the session: %+v", trial.Sessions)
+	}
+	report, _, _ := run(t, dir, "report", "lost")
+	for _, want := range []string{"its ssh ended", "after the fault crash of m1", "255", "fault crash: Kill"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report lacks %q:\n%s", want, report)
+		}
+	}
+}
+
+// Machines of a script are in regions, with the delays between them that replicas have, and the
+// same proof.
+func TestMachinesFarApart(t *testing.T) {
+	dir := t.TempDir()
+	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/wan.yaml")
+	if code != 0 || !strings.Contains(out, "2 of 2 planned trials valid") {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	trial := validTrial(t, filepath.Join(dir, "wan", "configmaps"))
+	near, far := trial.Rows[0].Summary.P50Millis, trial.Rows[1].Summary.P50Millis
+	// TCP, versions, keys, the user and the command take six round trips at least.
+	if far-near < 6*40 {
+		t.Errorf("ssh m1 true takes %v ms and ssh m2 true %v ms, want six round trips of 40 ms more", near, far)
+	}
+	shaped := 0
+	for _, link := range trial.Network.Links {
+		if link.Out == (results.LinkAsked{}) {
+			continue
+		}
+		if shaped++; link.MeasuredMillis < 40 || link.MeasuredMillis > 51 {
+			t.Errorf("from %s to %s: a round trip of %.2f ms was measured, want 40", link.From, link.To, link.MeasuredMillis)
+		}
+	}
+	if shaped != 2 { // from m2 to m0 and m1
+		t.Errorf("%d links were shaped, want 2: %+v", shaped, trial.Network.Links)
+	}
+	t.Logf("ssh m1 true: %v ms, ssh m2 true: %v ms", near, far)
+}
+
+// What pods used is measured over the whole run of clients whose numbers are of that: it is what
+// validity is judged by.
+func TestWholeRunsAreMeasured(t *testing.T) {
+	dir := t.TempDir()
+	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/whole.yaml")
+	if code != 0 || !strings.Contains(out, "1 of 1 planned trial valid") {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	trial := validTrial(t, filepath.Join(dir, "whole", "configmaps"))
+	for _, p := range trial.Pods {
+		if p.Resources == nil || p.Resources.Seconds < 7.2 || p.Resources.Seconds > 12 {
+			t.Errorf("of the run of nine seconds, with a window of two, %s says %+v", p.Name, p.Resources)
+		}
+	}
+}
+
+// What a machine writes to a shared directory, all machines of its trial read at once, and those of
+// the next trial do not.
+func TestMachinesShareDirectories(t *testing.T) {
+	dir := t.TempDir()
+	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/shared.yaml")
+	if code != 0 || !strings.Contains(out, "6 of 6 planned trials valid") {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	// Of the second trial, when the first one has left what it wrote.
+	for i, row := range validTrial(t, filepath.Join(dir, "shared", "configmaps")).Rows {
+		if want := []float64{1, 2, 3}[i]; row.Summary.Throughput != want {
+			t.Errorf("%v: %v lines in the shared directory, want %v", row.Coordinates, row.Summary.Throughput, want)
+		}
+	}
 }

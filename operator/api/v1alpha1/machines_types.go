@@ -95,11 +95,11 @@ type MachineGroup struct {
 
 // SharedDirectory is a directory that all machines of a trial see. It is empty when a trial begins.
 //
-// On a cluster it lies in the PersistentVolumeClaim assay-shared of the namespace, below the trial's
-// name. The owner of the cluster makes the claim. All nodes must be able to write to its volume
-// (ReadWriteMany), and all users to the volume's root. How soon machines see what others write is
-// the volume's: NFS promises it to those who open a file after the writer has closed it. Without a
-// cluster the directory is one of this machine, and all see at once what one writes.
+// On a cluster it lies in the PersistentVolumeClaim assay-shared of the namespace, below the
+// trial's name. The owner of the cluster makes the claim. All nodes must be able to write to its
+// volume (ReadWriteMany), and all users to the volume's root. How soon machines see what others
+// write is the volume's: NFS promises it to those who open a file after the writer has closed it.
+// Without a cluster the directory is one of this machine, and all see at once what one writes.
 type SharedDirectory struct {
 	// path of the directory on every machine, absolute. It may lie in the home directory, and must
 	// not be that or hold it.

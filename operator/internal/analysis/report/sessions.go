@@ -161,8 +161,8 @@ func shortened(text string) string {
 	return text
 }
 
-// gone is by how much a client must have left before its session ended, in milliseconds, to be told:
-// clocks of machines differ.
+// gone is by how much a client must have left before its session ended, in milliseconds, to be
+// told: clocks of machines differ.
 const gone = 50
 
 // lostText says of a session that its client did not see the end, and why.

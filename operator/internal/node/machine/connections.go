@@ -37,8 +37,8 @@ const lastConnections = 20 * time.Millisecond
 // The kernel tells it of sockets that are gone, to every user, within the pod's network namespace.
 // So nothing lies between the script and its ssh: no other program and no other process. Where the
 // kernel does not tell it, as in some sandboxes, ends are not known. When connect(2) itself fails,
-// the kernel has forgotten the port. So attempts of an ssh without a ConnectTimeout, which blocks in
-// that call, are not seen.
+// the kernel has forgotten the port. So attempts of an ssh without a ConnectTimeout, which blocks
+// in that call, are not seen.
 type connections struct {
 	file *os.File // nil: the kernel does not tell it
 	over sync.WaitGroup

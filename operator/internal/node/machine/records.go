@@ -17,9 +17,9 @@ import (
 
 // Event is one line of a machine's record: what SSH and the script did there, and when.
 type Event struct {
-	// Kind is session, refused, script, deadline, start (the machine came up), boot (its boot command)
-	// or closed (a connection to another machine ended). A report has no closed ones, and unanswered
-	// in the place of those that came to no session.
+	// Kind is session, refused, script, deadline, start (the machine came up), boot (its boot
+	// command) or closed (a connection to another machine ended). A report has no closed ones, and
+	// unanswered in the place of those that came to no session.
 	Kind string `json:"kind"`
 	// ID joins the line that reports a beginning with the one that reports the end.
 	ID int64 `json:"id,omitempty"`
@@ -40,8 +40,8 @@ type Event struct {
 	// BeginUnixNanos and EndUnixNanos by the machine's clock; 0 in the line of a beginning.
 	BeginUnixNanos int64 `json:"beginUnixNanos"`
 	EndUnixNanos   int64 `json:"endUnixNanos,omitempty"`
-	// ClosedUnixNanos is when the connection of a session ended for the machine of the script, by the
-	// clock of that; in a report alone. 0: that is not known.
+	// ClosedUnixNanos is when the connection of a session ended for the machine of the script, by
+	// the clock of that; in a report alone. 0: that is not known.
 	ClosedUnixNanos int64 `json:"closedUnixNanos,omitempty"`
 	// ExitCode, or 128 and the number of the signal; in the line of an end.
 	ExitCode *int `json:"exitCode,omitempty"`

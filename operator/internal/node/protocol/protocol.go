@@ -261,8 +261,8 @@ type Run struct {
 	// ZeroUnixNanos is t = 0 on the coordinator's clock.
 	ZeroUnixNanos int64 `json:"zeroUnixNanos"`
 	timeline.Windows
-	// Ended is when the run was over, relative to t = 0. Agents measure until then. 0: it goes on, or
-	// agents measure the window, whenever the run is over.
+	// Ended is when the run was over, relative to t = 0. Agents measure until then. 0: it goes on,
+	// or agents measure the window, whenever the run is over.
 	Ended time.Duration `json:"ended,omitempty"`
 	// Actions of this pod. Later are those that count from marks that have not come: they need what
 	// the others need, and have no instants.
@@ -272,8 +272,8 @@ type Run struct {
 	// ByParts: there will be some.
 	ByParts  bool            `json:"byParts,omitempty"`
 	Measured []timeline.Span `json:"measured,omitempty"`
-	// Whole: clients report numbers of their whole run. Agents read until its end, and what they say
-	// of the window is about the one part that is Measured.
+	// Whole: clients report numbers of their whole run. Agents read until its end, and what they
+	// say of the window is about the one part that is Measured.
 	Whole bool `json:"whole,omitempty"`
 	// Restarts of the pod's containers that a fault plans, which another program carries out.
 	Restarts []Restart `json:"restarts,omitempty"`

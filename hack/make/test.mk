@@ -22,7 +22,7 @@ test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terrafo
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind
 
 # The lanes of test-further; that which has not passed for longest comes first, those without a pass last. With WITHIN=40m a lane that may take longer than what is left is not begun.
-FURTHER ?= race cassandra browser long machines fuzz release libvirt owner
+FURTHER ?= race policies cassandra browser long machines fuzz release libvirt owner
 
 .PHONY: test-further
 test-further: ## The lanes that make test leaves out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.
@@ -54,11 +54,13 @@ test-local: ## Trials on this machine without a cluster, as root: a run, faults,
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
 
-.PHONY: test-long test-owner test-machines test-race test-libvirt test-report
+.PHONY: test-policies test-long test-owner test-machines test-race test-libvirt test-report
 test-long: ## On the same cluster: nine trials of FailureFP, WAN numbers, machine resets.
 	@$(run_tests) long
 test-owner: ## On the same cluster: upgrade, rollback, removal, S3, Prometheus, Chaos Mesh.
 	@$(run_tests) owner
+test-policies: ## The pods of the chart and of trials against policies of Kyverno and Gatekeeper, by these engines; builds them the first time, from 2,600 packages.
+	@$(run_tests) policies
 test-machines: ## Terraform applied over SSH to containers that stand for machines.
 	@$(run_tests) machines
 test-race: ## Packages with goroutines of their own under the race detector; needs a C compiler.

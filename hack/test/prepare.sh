@@ -53,6 +53,7 @@ unit)
 	;;
 images | node-image | fuzz | release) ;;
 cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-rootfs >&2 ;;
+policies) tools helm ;;
 chart)
 	tools helm
 	run prometheus/fetch

@@ -207,7 +207,7 @@ var foreigners = map[string]string{
 	"readCommitted": "a counter, made of a kind of operation", "updateCommitted": "a counter", "newBidRefusedCommitted": "a counter",
 	"honorLabels": "Prometheus", "enforcedNamespaceLabel": "Prometheus operator", "overrideHonorLabels": "Prometheus operator",
 	"enableFilterNamespace": "Chaos Mesh", "securityMode": "Chaos Mesh", "daemonIP": "Chaos Mesh",
-	"RunAsAny": "OpenShift", "ScriptBasedUDFunction": "Cassandra", "RedirectClient": "HATS",
+	"RunAsAny": "OpenShift", "ClusterPolicy": "Kyverno", "vpolExclude": "Kyverno", "excludeNamespaces": "Kyverno", "excludedNamespaces": "Gatekeeper", "ScriptBasedUDFunction": "Cassandra", "RedirectClient": "HATS",
 	"warmupDurationMinutes": "OpenMessaging Benchmark", "keyPerTable": "the tutorial's slip",
 }
 

@@ -101,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		}
 	}()
 	if exp.Spec.Recurrence != nil {
-		return r.recur(ctx, s)
+		return runsMaker{r}.recur(ctx, s)
 	}
 	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.puller().forget, r.forgetPrepared, r.store} {
 		if err := phase(ctx, s); err != nil || s.plan == nil {

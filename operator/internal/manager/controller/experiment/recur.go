@@ -38,9 +38,12 @@ var runChanged = predicate.Funcs{
 	},
 }
 
+// runsMaker is the part of a Reconciler that makes the runs of experiments that recur.
+type runsMaker struct{ *Reconciler }
+
 // recur is all that happens to an experiment that recurs. At a due time it makes a run, or says why
 // not. It deletes the runs that are kept no longer.
-func (r *Reconciler) recur(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r runsMaker) recur(ctx context.Context, s *scope) (ctrl.Result, error) {
 	s.plan, s.errs = plan.Validate(s.exp, s.systems, r.Checks)
 	schedule, errs := recurrence.New(field.NewPath("spec", "recurrence"), s.exp.Spec.Recurrence)
 	if len(errs) > 0 {
@@ -87,7 +90,7 @@ func (r *Reconciler) recur(ctx context.Context, s *scope) (ctrl.Result, error) {
 }
 
 // runsOf lists the runs of an experiment, and not those of an earlier one of its name.
-func (r *Reconciler) runsOf(ctx context.Context, exp *v1alpha1.Experiment) (runs []v1alpha1.Experiment, err error) {
+func (r runsMaker) runsOf(ctx context.Context, exp *v1alpha1.Experiment) (runs []v1alpha1.Experiment, err error) {
 	list := &v1alpha1.ExperimentList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelRecurs: exp.Name}); err != nil {
 		return nil, fmt.Errorf("list the runs of the experiment: %w", err)
@@ -110,7 +113,7 @@ func asRun(exp *v1alpha1.Experiment) recurrence.Run {
 
 // makeRun makes the run that a step asks for. Where another Experiment has its name, the step skips
 // the due time.
-func (r *Reconciler) makeRun(ctx context.Context, s *scope, step *recurrence.Step) error {
+func (r runsMaker) makeRun(ctx context.Context, s *scope, step *recurrence.Step) error {
 	if step.Create == "" {
 		return nil
 	}
@@ -144,7 +147,7 @@ func (r *Reconciler) makeRun(ctx context.Context, s *scope, step *recurrence.Ste
 	return nil
 }
 
-func (r *Reconciler) deleteRun(ctx context.Context, exp *v1alpha1.Experiment, name string) error {
+func (r runsMaker) deleteRun(ctx context.Context, exp *v1alpha1.Experiment, name string) error {
 	run := &v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Namespace: exp.Namespace, Name: name}}
 	err := r.Client.Delete(ctx, run, client.PropagationPolicy("Background"))
 	return wrap("delete run "+name+", which is kept no longer", client.IgnoreNotFound(err))
@@ -202,7 +205,7 @@ func tellRuns(exp *v1alpha1.Experiment) string {
 }
 
 // tellSkipped sends an event about a due time that has no run.
-func (r *Reconciler) tellSkipped(exp *v1alpha1.Experiment, step recurrence.Step) {
+func (r runsMaker) tellSkipped(exp *v1alpha1.Experiment, step recurrence.Step) {
 	if !step.Due.IsZero() && step.Create == "" && step.Reason != v1alpha1.SkippedSuspended {
 		r.Recorder.Eventf(exp, nil, corev1.EventTypeWarning, step.Reason, "Recur", "The run of %s was skipped: %s", step.Due.UTC().Format(time.RFC3339), step.Message)
 	}

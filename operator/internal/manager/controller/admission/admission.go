@@ -154,7 +154,7 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 		return nil, fmt.Errorf("list experiments: %w", err)
 	}
 	p.experiments = experiments.Items
-	p.look = &capacityChecker{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}}
+	p.look = &capacityChecker{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}, quotas: map[string][]corev1.ResourceQuota{}}
 	return waiting, nil
 }
 

@@ -27,8 +27,9 @@ const pageSize = 500
 type capacityChecker struct {
 	r       *Reconciler
 	trials  map[string]*v1alpha1.Trial
-	rooms   map[string]queue.Room // that were asked for, by trial
-	cluster *queue.Cluster        // nil: not looked at, or it may not be
+	rooms   map[string]queue.Room             // that were asked for, by trial
+	quotas  map[string][]corev1.ResourceQuota // of namespaces that were asked for
+	cluster *queue.Cluster                    // nil: not looked at, or it may not be
 	looked  bool
 }
 
@@ -75,11 +76,16 @@ func (l *capacityChecker) ofNamespace(ctx context.Context, trial *v1alpha1.Trial
 	if err != nil || pods == nil {
 		return queue.Room{State: queue.Start}, nil, err
 	}
-	quotas := &corev1.ResourceQuotaList{}
-	if err := l.r.Reader.List(ctx, quotas, client.InNamespace(trial.Namespace)); err != nil {
-		return queue.Room{}, nil, fmt.Errorf("list the namespace's quotas: %w", err)
+	quotas, known := l.quotas[trial.Namespace]
+	if !known {
+		list := &corev1.ResourceQuotaList{}
+		if err := l.r.Reader.List(ctx, list, client.InNamespace(trial.Namespace)); err != nil {
+			return queue.Room{}, nil, fmt.Errorf("list the namespace's quotas: %w", err)
+		}
+		quotas = list.Items
+		l.quotas[trial.Namespace] = quotas
 	}
-	return queue.Quota(pods, quotas.Items), pods, nil
+	return queue.Quota(pods, quotas), pods, nil
 }
 
 // look reads the nodes and all pods on them, past the cache, which holds no nodes and only the pods

@@ -36,7 +36,7 @@ func data(name, value string) string {
 	if value == "" {
 		return ""
 	}
-	return fmt.Sprintf(` data-%s="%s"`, name, template.HTMLEscapeString(value))
+	return " data-" + name + `="` + template.HTMLEscapeString(value) + `"`
 }
 
 // frameData says what a place in a panel means, for the page's script. It has where the panel lies,

@@ -49,7 +49,7 @@ func SideBySide(e results.Experiment) (pairs []Pair, err error) {
 			continue
 		}
 		own, theirs := p.split()
-				if i+1 < len(curves) && curves[i+1].key() == p.key() { // apart already
+		if i+1 < len(curves) && curves[i+1].key() == p.key() { // apart already
 			own, theirs = p, curves[i+1]
 		}
 		if len(theirs.curves) > 0 && len(own.curves) > 0 {

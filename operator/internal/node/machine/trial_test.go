@@ -195,7 +195,18 @@ func (b *box) boot(image string) {
 	if err := c.Start(); err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	b.t.Cleanup(func() {
+		// --kill-child is forgotten when a process changes its user.
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", c.Process.Pid))
+		if err != nil {
+			b.t.Error(err)
+		}
+		for _, child := range strings.Fields(string(children)) {
+			end(child) // and with the first process of a PID namespace all others
+		}
+		c.Process.Kill()
+		c.Wait()
+	})
 	socket := filepath.Join(b.run, "m.sock")
 	await(b.t, "the launcher answers", func() bool {
 		b.client, err = launcher.Dial(b.t.Context(), socket, func(launcher.State) {})

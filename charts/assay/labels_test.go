@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// An owner's labels are on every object, and neither they nor those of the pods are what the
-// Deployment selects by, which could not be changed.
+// An owner's labels are on every object. The Deployment's selector, which cannot be changed, uses
+// neither these nor the pods' labels.
 func TestLabelsAndEnvironmentOfTheOwner(t *testing.T) {
 	r := render(t, "--set=commonLabels.cost-center=lab", "--set=podLabels.mesh=off", "--set=extraEnv[0].name=HTTPS_PROXY,extraEnv[0].value=http://proxy:3128")
 	for name, o := range r.objects {

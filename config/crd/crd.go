@@ -1,5 +1,5 @@
-// Package crd holds the CustomResourceDefinitions that "make generate" writes from the Go types, so
-// that programs that check files without a cluster have the schemas that clusters have.
+// Package crd holds the CustomResourceDefinitions that "make generate" writes from the Go types. So
+// programs that check files without a cluster have the schemas of clusters.
 package crd
 
 import "embed"

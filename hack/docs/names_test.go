@@ -251,7 +251,7 @@ func TestNamesExist(t *testing.T) {
 	}
 }
 
-// partOf says whether a name of code contains the part, as those do that go test -run matches.
+// partOf says whether a name of code contains the part, as go test -run matches names.
 func partOf(known map[string]bool, part string) bool {
 	for name := range known {
 		if strings.Contains(name, part) {

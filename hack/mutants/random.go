@@ -207,7 +207,7 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 	return nil
 }
 
-// drawn are changes in the order in which they were drawn, and what came of those that were tried.
+// drawn are changes in the order of their draw, and the results of the tried ones.
 type drawn struct {
 	all  []change
 	want int // of those that compile

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The workflow runs the scripts that the dry run runs, with actions of a commit that cannot change,
-// and with no right that its jobs do not name.
+// The workflow runs the scripts of the dry run. Its actions are pinned to commits, and its jobs
+// name every right.
 func TestWorkflowIsTheDryRun(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, ".github", "workflows", "release.yml"))

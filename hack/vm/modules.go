@@ -71,8 +71,8 @@ func modulesInOrder(dir string, names []string) ([]string, error) {
 func moduleName(s string) string { return strings.ReplaceAll(s, "-", "_") }
 
 // dependencies reads them from the section .modinfo, a sequence of key=value strings. "depends"
-// lists modules whose symbols are used, "softdep" those that are of use to it ("pre: NAME...") and
-// is not followed: name such a module yourself.
+// lists modules whose symbols are used. "softdep" lists modules that are of use to it ("pre:
+// NAME...") and is not followed: name such a module yourself.
 func dependencies(path string) ([]string, error) {
 	file, err := elf.Open(path)
 	if err != nil {

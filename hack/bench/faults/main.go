@@ -1,9 +1,9 @@
 // Command bench-faults measures on the cluster of "make deploy" how punctual faults are. It
-// compares the instants at which kills and pauses were confirmed with those that were planned. It
-// also measures how far apart the targets of one fault were hit. Beside them, in the same run, it
-// deletes pods through the API and measures from the request to the death of their processes. It
-// sees these on the nodes, which must be containers of the docker here, as those of kind are. Where
-// Chaos Mesh is installed (hack/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
+// compares the instants of confirmed kills and pauses with the planned ones. It also measures how
+// far apart the targets of one fault were hit. Beside them, in the same run, it deletes pods
+// through the API and measures from the request to the death of their processes. It sees these on
+// the nodes, which must be containers of the docker here, as those of kind are. Where Chaos Mesh is
+// installed (hack/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
 //
 //	bench-faults -kubeconfig PATH [-trials 3] [-times 23]
 //

@@ -2,7 +2,7 @@
 // processor-seconds by who used them, and wall time beyond its schedule. Beside it, in the same
 // run, it measures what Kubernetes itself needs to bring as many pods up and down, and what the
 // cluster uses when it is idle. The nodes must be containers of the docker here, as those of kind
-// are. Their cgroups say what each part of a node used, also what processes used that ended
+// are. Their cgroups count the use of each part of a node, with processes that have ended
 // meanwhile. Threads of the kernel belong to no node, and are shown for the whole machine.
 //
 //	bench-trial [-kubeconfig PATH] [-trials 3] [-idle 10s] [-keep]

@@ -22,7 +22,7 @@ type process struct {
 	comm     string
 	parent   int
 	cpu      time.Duration // of its own, without its children
-	children time.Duration // of those that ended and that it waited for
+	children time.Duration // of ended children that it waited for
 }
 
 // parseStat reads a line of /proc/<pid>/stat, see proc(5). The name may hold spaces and

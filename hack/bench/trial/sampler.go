@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// sampleSpacing bounds what is missed of a container that ends, and what looking costs: some 1% of
-// a processor.
+// sampleSpacing bounds the use that is missed when a container ends, and the cost of sampling: some
+// 1% of a processor.
 const sampleSpacing = 500 * time.Millisecond
 
 // machine is where the nodes' processes can be seen: this one.

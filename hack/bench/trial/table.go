@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// show prints what a trial costs, beside what the cluster uses when it is idle for as long and what
-// Kubernetes itself needs for as many pods.
+// show prints the cost of a trial, beside the idle cluster's use in the same time and Kubernetes'
+// own cost of as many pods.
 func (b *bench) show(out io.Writer, idle, floor, trials spent, floors []floorTimes, t timings) {
 	n := float64(len(t.trials))
 	perTrial := trials.wall.Seconds() / n

@@ -80,7 +80,7 @@ func CommentProse(source []byte) ([]Finding, error) {
 	for _, group := range file.Comments {
 		first := set.Position(group.Pos()).Line
 		for _, s := range commentSentences(group) {
-			for _, f := range checkSentence(s) {
+			for _, f := range append(checkSentence(s), nested(s)...) {
 				found = append(found, Finding{first, f})
 			}
 		}

@@ -178,6 +178,13 @@ func TestCommentProse(t *testing.T) {
 		"a table":                      {"// f:\n//\n//\tnobody   writes\n//\tsomebody reads", nil},
 		"items of a list":              {"// f:\n// - " + long[:70] + "\n// - " + long[:70], nil},
 		"a directive":                  {"//nolint:all // whoever", nil},
+		"three clauses":                {"// f is what a trial that counts says\n// to those.", []string{"(what, that, those)"}},
+		"two clauses":                  {"// f is what a trial that counts says.", nil},
+		"clauses of two sentences":     {"// f is what a trial that counts says. theRest is what remains.", nil},
+		"clauses around a semicolon":   {"// f is what a trial that counts says; g is what remains.", nil},
+		"clauses around a colon":       {"// f is what a trial that counts says: a load which is valid.", nil},
+		"clauses in quotation marks":   {"// f is what a trial says: \"that which is whose\".", nil},
+		"clauses in a table":           {"// f:\n//\n//\tthat which is whose", nil},
 		"a comment in brackets":        {"/* f is for nobody. */", []string{`"nobody": write name the actor`}},
 	} {
 		t.Run(name, func(t *testing.T) {

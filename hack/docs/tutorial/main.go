@@ -1,5 +1,5 @@
-// Command tutorial does what docs/tutorial.md tells its reader to do, and compares what the
-// commands print with what the page says they print. Numbers are left out of the comparison.
+// Command tutorial carries out the steps of docs/tutorial.md, and compares the commands' output
+// with the output in the page. Numbers are left out of the comparison.
 //
 //	go run ./hack/docs/tutorial         # here as root, and on the cluster of make deploy or KUBECONFIG
 //	go run ./hack/docs/tutorial -list   # only say what it would do

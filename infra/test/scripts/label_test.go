@@ -22,8 +22,8 @@ case $* in
 esac
 `
 
-// label runs one of the two scripts that label nodes, and returns what it had kubectl do, and what
-// it said.
+// label runs one of the two scripts that label nodes. It returns the script's calls of kubectl, and
+// its output.
 func label(t *testing.T, script string, files map[string]string, labels, taints string) (done []string, said string) {
 	t.Helper()
 	m := newMachine(t, files, "")

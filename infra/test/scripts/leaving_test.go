@@ -97,8 +97,8 @@ func TestOnlyTheDeadAreLetGo(t *testing.T) {
 	})
 }
 
-// The jump host got neither the key nor a place for its host key, so that ssh.proxy_jump worked
-// only for those who had both in ~/.ssh.
+// The jump host got neither the key nor a place for its host key. So ssh.proxy_jump worked only for
+// users with both in ~/.ssh.
 func TestJumpHost(t *testing.T) {
 	jump := []string{"SSH_JUMP=ops@jump.example.org:2222", "SSH_KEY_FILE=/keys/a key%", "SSH_KNOWN_HOSTS=/lab/known_hosts"}
 	m := newMachine(t, nil, "")

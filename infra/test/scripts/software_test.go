@@ -263,8 +263,8 @@ func TestReleaseWithoutAMirror(t *testing.T) {
 	}
 }
 
-// A machine that an earlier version has prepared, which kept nothing, is given back as that version
-// did.
+// An earlier version kept no record on the machines that it prepared. Such a machine is given back
+// as the earlier version did it.
 func TestReleaseOfAnEarlierVersion(t *testing.T) {
 	m := newDebian(t, map[string]string{
 		installed: "systemd\nchrony\nkubeadm", "var/lib/assay/packages": "chrony\nkubeadm", sources: "deb https://kubernetes.example.org /", "usr/local/lib/assay/images.sh": "",

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/infra/test/terraform"
 )
 
-// obedient stands for ssh to machines that do all that they are told, and print what must be
-// printed.
+// obedient stands for ssh to machines that do everything they are told, and prints the expected
+// text.
 const obedient = "#!/bin/sh\ncat >/dev/null\necho client-key-data\n"
 
 // A change of a key or a volume makes a new machine behind the same address. Nothing noticed: apply

@@ -157,8 +157,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// The versions that a lock file names are those that are tested; it has no hashes (see
-// infra/README.md), so that it also fits the registry's builds.
+// A lock file names the tested versions. It has no hashes (see infra/README.md), so that it also
+// fits the registry's builds.
 func TestLockFiles(t *testing.T) {
 	for _, root := range roots(t) {
 		t.Run(root, func(t *testing.T) {

@@ -168,8 +168,8 @@ const (
 	VerdictNotEvaluated  Verdict = "NotEvaluated"
 )
 
-// Verdicts are all verdicts, in the order in which they are listed: what supports a claim, what
-// refutes it, and what leaves it open.
+// Verdicts are all verdicts, in the order of lists: first the supporting ones, then the refuting
+// ones, then the ones that leave a claim open.
 var Verdicts = []Verdict{
 	VerdictReproduced, VerdictReplicated, VerdictConsistent, VerdictHolds,
 	VerdictNotReproduced, VerdictNotReplicated, VerdictContradicted, VerdictFails,

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Disturbances says what is done about an environment that disturbs trials: other programs on the
-// nodes, a hypervisor that takes processors away, clocks that drift, a network that is late. See
+// Disturbances says what Assay does about a disturbed environment: other programs on the nodes, a
+// hypervisor that takes processors away, drifting clocks, a late network. See
 // docs/reference/repetitions.md.
 type Disturbances struct {
 	// retryFor bounds the time that trials which the environment disturbed may take in all, from

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ExperimentSpec is one evaluation of a paper: what to run, what to break, what the paper says came
-// out.
+// ExperimentSpec is one evaluation of a paper: what to run, what to break, and the paper's own
+// results.
 // +kubebuilder:validation:XValidation:rule="size(self.profile) == 0 || self.profiles.exists(p, p.name == self.profile)",fieldPath=".profile",message="must be the name of one of profiles, or empty for the full evaluation",messageExpression="'\"' + self.profile + '\" must be the name of one of profiles, or empty for the full evaluation'"
 // +kubebuilder:validation:XValidation:rule="self.clients.loop == 'Open' || !has(self.clients.arrivals)",fieldPath=".clients.arrivals",message="only an Open loop has arrivals; remove it or set loop: Open",messageExpression="'\"' + self.clients.arrivals + '\": only an Open loop has arrivals; remove it or set loop: Open'"
 type ExperimentSpec struct {
@@ -40,8 +40,8 @@ type ExperimentSpec struct {
 	// +kubebuilder:default={exclusive: true}
 	Placement Placement `json:"placement,omitempty"`
 
-	// priority of the experiment's trials in the queue: those of a higher priority start first,
-	// then those of the experiment that was created first. It may be changed at any time. From
+	// priority of the experiment's trials in the queue: trials of a higher priority start first,
+	// then trials of the experiment that was created first. It may be changed at any time. From
 	// -1000 to 1000. Default: 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000
@@ -561,20 +561,20 @@ type Progress struct {
 	// +kubebuilder:validation:Maximum=100
 	Percent int32 `json:"percent,omitempty"`
 
-	// trials that are done and valid, of those that are planned, as "12/72".
+	// trials that are done and valid, of the planned ones, as "12/72".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Trials string `json:"trials,omitempty"`
 
-	// claims that the trials support, of those that the profile judges, as "4/6", or "4/6 so far"
+	// claims that the trials support, of all that the profile judges, as "4/6", or "4/6 so far"
 	// while trials are to run. Empty: it judges none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Claims string `json:"claims,omitempty"`
 
-	// estimatedCompletion is when the experiment may be complete, if the trials that are left take
-	// as long as those that are done took on average. It is estimated again with each trial that
-	// ends. Absent: no trial is done yet, or nothing runs.
+	// estimatedCompletion is when the experiment may be complete, if each remaining trial takes the
+	// average time of the finished ones. It is estimated again with each trial that ends. Absent:
+	// no trial is done yet, or nothing runs.
 	// +optional
 	EstimatedCompletion *metav1.Time `json:"estimatedCompletion,omitempty"`
 }

@@ -117,8 +117,8 @@ type ClientHistograms struct {
 //   - Throughput = EndedRate * Committed / Ended
 //
 // Without a count and RunTime, the time of the load by the schedule stands for RunTime, and results
-// say so. Numbers that differ by more than 2% from what the others give, beyond what rounding
-// explains, make the report unreadable. So do percentiles that fall by as much.
+// say so. A number that differs by more than 2% from the computed one, beyond rounding, makes the
+// report unreadable. So do percentiles that fall by as much.
 type ClientSummary struct {
 	// numbers that the client prints. All have a pattern, or all have a path.
 	// +listType=map

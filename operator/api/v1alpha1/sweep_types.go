@@ -34,7 +34,7 @@ type Axis struct {
 	Search *CapacitySearch `json:"search,omitempty"`
 }
 
-// CapacitySearch looks for the load that half of the trials carry, which is to say that they meet
+// CapacitySearch looks for the load that half of the trials carry: at this load, half of them meet
 // the objective. It ends when the 95% interval of that load is narrow enough.
 type CapacitySearch struct {
 	// from is the lowest load that is tried: requests per second on the axis rate, clients on the

@@ -21,8 +21,8 @@ type SystemSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
-	// program says which program the images hold, so that a verdict can say whether it is the one
-	// that a paper measured. Default: not known; it then counts as a stand-in for any other.
+	// program names the program in the images. With it, a verdict says whether a paper measured the
+	// same program. Default: not known; it then counts as a stand-in for any other.
 	// +optional
 	Program *Program `json:"program,omitempty"`
 
@@ -157,7 +157,7 @@ const (
 	ParameterDuration ParameterType = "Duration"
 )
 
-// Parameter declares one knob: what it is called, which values it takes, what it does.
+// Parameter declares one knob: its name, its values, its effect.
 type Parameter struct {
 	// name is how experiments and templates call the parameter, in lowerCamelCase.
 	// +kubebuilder:validation:MaxLength=63

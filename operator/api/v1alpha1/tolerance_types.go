@@ -45,8 +45,8 @@ type Tolerances struct {
 
 	// chaosMeshLateness is how much later than planned a fault of Chaos Mesh may be confirmed; it
 	// is not waited for longer. Such faults go through the API server and Chaos Mesh's controller
-	// and daemon, which takes about a second, and those that end processes give them their time to
-	// end. Default: 10s.
+	// and daemon, which takes about a second. Faults that end processes also give them their time
+	// to end. Default: 10s.
 	// +optional
 	// +kubebuilder:default="10s"
 	ChaosMeshLateness Duration `json:"chaosMeshLateness,omitempty"`

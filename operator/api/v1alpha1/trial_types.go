@@ -313,8 +313,8 @@ type TrialTimes struct {
 	Done *metav1.MicroTime `json:"done,omitempty"`
 }
 
-// PercentilesOfAll are percentiles of latency, of committed and failed requests together. A request
-// that failed counts as slower than any that committed, so that 0 is a percentile among these.
+// PercentilesOfAll are percentiles of latency, of committed and failed requests together. A failed
+// request counts as slower than any committed one, so 0 is a percentile among the failed ones.
 type PercentilesOfAll struct {
 	// p10Microseconds is the 10th percentile.
 	// +optional
@@ -439,8 +439,8 @@ type Headline struct {
 	// node that lost most gave to others. Absent: not measured.
 	// +optional
 	StealPerMillion *int32 `json:"stealPerMillion,omitempty"`
-	// contendedPerMillion is the share of the moments at which the trial wanted a processor at
-	// which others had it, on the machine where that was most. Absent: not measured.
+	// contendedPerMillion is the share of moments at which others had a processor that the trial
+	// wanted, on the machine with the greatest share. Absent: not measured.
 	// +optional
 	ContendedPerMillion *int32 `json:"contendedPerMillion,omitempty"`
 	// clientTimePerMillion is the share of the clients' time in the window that their transactions

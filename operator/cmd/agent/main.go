@@ -39,8 +39,8 @@ func main() {
 	}
 }
 
-// exitCode tells the manager, which reads only that of an init container before the last lines
-// of its log, whether it helps to wait.
+// exitCode tells the manager whether it helps to wait. The manager reads only the code of an init
+// container, then the last lines of its log.
 func exitCode(err error) int {
 	if refusal := (*dataset.Refusal)(nil); errors.As(err, &refusal) {
 		return dataset.ExitRefused

@@ -20,8 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// withData are command lines of verbs that print data. In the cluster are experiment e, which is
-// complete with a trial that failed, and trial w of experiment f, which waits.
+// withData are command lines of verbs that print data. In the cluster are experiment e, complete
+// with a failed trial, and experiment f with its waiting trial w.
 var withData = map[string][]string{
 	"plan": {"-f", sample}, "list": nil, "queue": nil, "wait": {"e"}, "suspend": {"f"}, "resume": {"f"}, "retry": {"e", "--dry-run"}, "version": {"--client"},
 	"report": {"--file", wholeBundle}, "compare": {wholeBundle, wholeBundle}, "verify": {wholeBundle}, "parse": {"--client", "wrk"},

@@ -69,8 +69,8 @@ func main() {
 	os.Exit(code)
 }
 
-// draws reports whether the terminal shows characters beyond ASCII, by its name and its locale, of
-// which the first that is set counts, as POSIX has it.
+// draws reports whether the terminal shows characters beyond ASCII, by its name and its locale. The
+// first variable that is set counts, as in POSIX.
 func draws(getenv func(string) string) bool {
 	if getenv("TERM") == "dumb" {
 		return false
@@ -228,7 +228,7 @@ func wrap(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// options lists the flags that all verbs have, those that their help leaves out included.
+// options lists the flags of all verbs, with the flags that their help leaves out.
 func options(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",

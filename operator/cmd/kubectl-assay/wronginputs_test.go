@@ -52,8 +52,8 @@ type wrongInput struct {
 
 const planned = "plan -f t.yaml --offline"
 
-// wrongInputs are of the kinds that strangers tried. Those that are right all the same are among
-// them, so that they stay so.
+// wrongInputs are of the kinds that strangers tried. Some are right all the same, and are here so
+// that they stay right.
 var wrongInputs = map[string]wrongInput{
 	"misspelt field":                 {args: planned, old: "repetitions:", new: "repetition:"},
 	"misspelt field inside":          {args: planned, old: "warmUp:", new: "warmup:"},
@@ -243,8 +243,8 @@ func TestWrongInputs(t *testing.T) {
 	}
 }
 
-// masked leaves out of an answer what differs from machine to machine. That is who resolves names,
-// and all but the ends of long lists, which grow with every field and form.
+// masked leaves out of an answer what differs from machine to machine. It hides the resolver, and
+// all but the ends of long lists, which grow with every field and form.
 func masked(said string) string {
 	return long.ReplaceAllString(resolver.ReplaceAllString(said, "on RESOLVER:53"), "${1}...${2}")
 }

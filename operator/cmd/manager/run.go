@@ -122,9 +122,9 @@ func managerOptions(o options, scheme *runtime.Scheme, logger logr.Logger, keepe
 	}
 }
 
-// metricsQueries are the requests to the API server per second at most by which those who read
-// metrics are checked. Its answers are remembered, so that Prometheus needs few; a flood of unknown
-// tokens must cost the API server little.
+// metricsQueries is the most requests per second to the API server that check readers of the
+// metrics. Its answers are remembered, so that Prometheus needs few; a flood of unknown tokens must
+// cost the API server little.
 const metricsQueries = 5
 
 // metricsOptions say who reads /metrics: whom the API server knows, and who may.

@@ -69,8 +69,8 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 		"%d transactions committed %s%s.", t.Summary.Committed, where, validity.MeanText(t.Summary))
 }
 
-// describe writes down what was observed, with what the clients' results come to. where says of
-// which time their numbers are.
+// describe writes down the observation with the merged results of the clients. where names the time
+// that their numbers are from.
 func describe(o *validity.Observation, merged results.Merged) (t *results.Trial, where string, err error) {
 	t = o.Describe()
 	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// deadlineSlack is what the deadline of a trial adds to those of its phases, deadlineUnknown what
-// it adds where the System cannot be read, which has some of them.
+// deadlineSlack is what the deadline of a trial adds to the deadlines of its phases.
+// deadlineUnknown is added where the System, which has some of these, cannot be read.
 const (
 	deadlineSlack   = 10 * time.Minute
 	deadlineUnknown = time.Hour

@@ -17,8 +17,8 @@ import (
 // DeployTimeout is how long pods may take to be scheduled, to pull their images and to report.
 const DeployTimeout = 5 * time.Minute
 
-// RetryPoll is how soon what failed is tried again, and missing pods are looked after. Nothing
-// tells that a quota has room, that an object in the way is gone, or that pods are refused.
+// RetryPoll is how soon what failed is tried again, and missing pods are looked after. No event
+// reports room in a quota, the end of an object in the way, or a refused pod.
 const RetryPoll = 2 * time.Second
 
 // deploy has the pods of the trial made, runs the prepare step, and hands every pod its files once

@@ -149,7 +149,7 @@ func TestATrialHasADeadlineAboveItsPhases(t *testing.T) {
 	}
 }
 
-// A manager that was away for long finds trials whose deadline is over, and results that are there.
+// A manager that was away for long finds trials past their deadline, with their results.
 func TestAManagerThatTakesOverTriesFirst(t *testing.T) {
 	world := &broken{now: time.Unix(1_000_000, 0)}
 	e := New(World{Record: world, Clock: world})

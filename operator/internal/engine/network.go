@@ -106,8 +106,8 @@ func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
 	return &n
 }
 
-// actions of the trial as its backend carries them out, but for those that count from marks that
-// have not come.
+// actions of the trial as its backend carries them out. Actions that count from a mark are left out
+// until the mark has come.
 func (s *scope) actions() []timeline.Action {
 	if s.inForce == nil && s.rendered != nil {
 		var side shaping.Side
@@ -119,7 +119,7 @@ func (s *scope) actions() []timeline.Action {
 	return s.inForce
 }
 
-// laterActions are those that count from marks that have not come.
+// laterActions are the actions that count from marks still to come.
 func (s *scope) laterActions() []timeline.Action {
 	s.actions()
 	return s.later

@@ -13,8 +13,8 @@ import (
 // comes and goes thousands of times. All are in its results.
 const MostFaultNotes = 200
 
-// noteFaults reports every action of a fault as soon as it is known what became of it: which pod,
-// what, when, and whether it was seen to hold. The argument over says that nothing more will be
+// noteFaults reports every action of a fault as soon as its outcome is known: the pod, the action,
+// the time, and whether it was seen to hold. The argument over says that nothing more will be
 // known. Then an action whose time has come and of which nothing is known is reported as failed. It
 // keeps its reports in memory only: a manager that takes over reports an action again rather than
 // never.

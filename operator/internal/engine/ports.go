@@ -119,7 +119,8 @@ type Agents interface {
 	Report(trial types.NamespacedName, pod string) (*protocol.Report, time.Time)
 }
 
-// Experiment is what a trial needs to know of others, and what it tells those who follow it.
+// Experiment answers a trial's questions about other trials, and passes its news on to the people
+// who follow it.
 type Experiment interface {
 	// KeepUntil is until when the pods of a trial that does not count stay for inspection; zero:
 	// they do not. message says so to users.
@@ -188,7 +189,7 @@ type conflictError struct{}
 
 func (conflictError) Error() string { return "the trial has changed since it was read" }
 
-// LostError says that something is gone that the trial needs and that is never made again.
+// LostError says that the trial needs a thing that is gone and cannot be made again.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return e.Err.Error() }
@@ -202,7 +203,7 @@ func (e *LeftError) Error() string { return e.Err.Error() }
 
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// RejectedError says that what a trial consists of cannot be made, whatever is tried.
+// RejectedError says that a part of the trial cannot be made, however often it is tried.
 type RejectedError struct {
 	// Reason is one of the reasons of the condition Valid. Message is a sentence for users.
 	Reason, Message string

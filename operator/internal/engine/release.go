@@ -75,8 +75,8 @@ func atBarrier(_ context.Context, s *scope) Result {
 	return Skip()
 }
 
-// keepAddresses writes down what the trial was rendered with. A pod whose node was reset, or that
-// replaces another, has another address, and no file of a pod that lives on may change for that. A
+// keepAddresses writes down what the trial was rendered with. A pod has another address once its
+// node was reset or it has replaced another pod. No file of a living pod may change for that. A
 // manager that takes over then must know the old ones, and who had them.
 func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
 	if !fault.MovesPods(s.trial.Spec.Faults) {

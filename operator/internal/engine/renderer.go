@@ -39,8 +39,8 @@ func (r *renderer) prepared(ctx context.Context, s *scope) (files []protocol.Fil
 	return files, true, nil
 }
 
-// addresses that the trial is rendered with, by pod: those of now, or, once a run that resets nodes
-// or replaces pods is released, those of then.
+// addresses are the pods' addresses for rendering, by pod. They are the current ones; once a run
+// that moves pods is released, they are the addresses at its release.
 func (r *renderer) addresses(ctx context.Context, s *scope) (map[string]string, error) {
 	if s.trial.Status.ZeroUnixNanos == 0 || !fault.MovesPods(s.trial.Spec.Faults) {
 		return s.addresses(), nil
@@ -109,8 +109,8 @@ func (r *renderer) all(s *scope, resolved *placement.Layout, prepared []protocol
 }
 
 // renderReplacements renders the pods that have replaced others. Only its own address is new in
-// each. In all others' files, and in its own, the other pods have those that they had at t = 0, so
-// that no file of a pod that lives on changes.
+// each. In all other files, and in its own, the other pods keep their addresses of t = 0. So no
+// file of a living pod changes.
 func (r *renderer) renderReplacements(ctx context.Context, s *scope) error {
 	s.replacements = map[string]*render.Pod{}
 	for _, name := range s.everyName() {

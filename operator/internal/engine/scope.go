@@ -237,7 +237,8 @@ func (s *status) unchanged() bool {
 // status.
 var told = map[string]bool{v1alpha1.TrialAdmitted: true, v1alpha1.TrialRunning: true, v1alpha1.TrialValid: true, v1alpha1.TrialComplete: true}
 
-// set changes one condition. Messages are sentences that say what is waited for or what to do.
+// set changes one condition. A message is a sentence: it names the awaited thing, or what the user
+// can do.
 func (s *status) set(condition string, status metav1.ConditionStatus, reason, message string) {
 	message = conditions.Truncate(message, conditions.MaxMessage)
 	changed := meta.SetStatusCondition(&s.trial.Status.Conditions, metav1.Condition{

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Agree reports how the parts of results contradict each other. The parts are the committed
-// transactions of the counters, those of the histogram with those out of its range, and those of
-// the timeline within the window. It is what the manager asks of clients' reports when it collects
-// them, and "kubectl assay verify" of a bundle, so that what the one accepts the other does.
+// Agree reports how the parts of results contradict each other. The parts are three counts of
+// committed transactions: of the counters, of the histogram with values out of its range, and of
+// the timeline within the window. The manager calls Agree on clients' reports when it collects
+// them, and "kubectl assay verify" on a bundle. So both accept the same results.
 //
 // latencies are how many the histogram has. A timeline without bins says nothing, and a window that
 // is no multiple of TimelineInterval ends within a bin: neither is compared.

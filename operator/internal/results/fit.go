@@ -7,8 +7,8 @@ import (
 )
 
 // WholeLimit is the most that a trial's results may take as JSON where they wait for a store, in
-// bytes. Anyone who may write the ConfigMaps that they wait in decides what their reader unpacks:
-// as Go values that is some eight times as much.
+// bytes. Anyone who may write these ConfigMaps decides what their reader unpacks: Go values take
+// some eight times as much.
 const WholeLimit = 8 << 20
 
 // FitTrial encodes a trial in limit bytes at most, for a ConfigMap. When it is too large it leaves

@@ -92,8 +92,8 @@ func zipped(start, part string, size int) []byte {
 
 const hostileCase = "ASSAY_HOSTILE_RESULTS"
 
-// mostMegabytes is what a process may take in all that reads hostile results: half of what the
-// manager may, which reads those of clients and of trials beside each other.
+// mostMegabytes is the most memory for a process that reads hostile results. It is half of the
+// manager's memory: the manager reads clients' and trials' results at once.
 const mostMegabytes = 150
 
 // A user who could write a client's ConfigMap, or the parts that a trial's results wait in, made

@@ -30,8 +30,8 @@ type Merged struct {
 }
 
 // Merge puts the reports of all client pods together. The order of clients does not matter. It
-// refuses reports that do not belong to one run (windows of different lengths, an index twice) or
-// that contradict themselves, and those of clients that failed.
+// refuses reports of different runs (windows of different lengths, an index twice), reports that
+// contradict themselves, and reports of failed clients.
 func Merge(clients []Client) (Merged, error) {
 	if len(clients) == 0 {
 		return Merged{}, errors.New("merge the clients' results: there are none")

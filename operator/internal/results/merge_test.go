@@ -73,8 +73,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A pod that sent nothing was taken for one that started at whatever its report had for a start, so
-// that one idle pod made a trial's clients start apart.
+// A pod that sent nothing counted with the start in its report. So one idle pod made a trial's
+// clients start apart.
 func TestStartSpreadIsOfPodsThatStarted(t *testing.T) {
 	w := timeline.Windows{Measure: time.Second}
 	a, b, idle := report(t, 1, w, 10, time.Millisecond), report(t, 2, w, 10, time.Millisecond), report(t, 0, w, 0, 0)

@@ -87,7 +87,7 @@ type RecordOutcome struct {
 	Others string `json:"others,omitempty"`
 }
 
-// Reads reports whether an ending that makes the counter of that name is told from others.
+// Reads reports whether the outcome has endings that count for this counter.
 func (o *RecordOutcome) Reads(counter string) bool {
 	if o == nil {
 		return false

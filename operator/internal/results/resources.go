@@ -38,8 +38,8 @@ type ContainerUse struct {
 	CPUMaxCores  float64 `json:"cpuMaxCores"`
 	// LimitCores that it may use; 0: no limit.
 	LimitCores float64 `json:"limitCores,omitempty"`
-	// ThrottledPeriods of the limit are those in which it was held back, with the share of the
-	// window that these periods are. Also for how long it was held back, added up over processors.
+	// ThrottledPeriods are the periods in which the limit held the container back, with their share
+	// of the window. Also for how long it was held back, added up over processors.
 	ThrottledPeriods int64   `json:"throttledPeriods,omitempty"`
 	ThrottledShare   float64 `json:"throttledShare"`
 	ThrottledSeconds float64 `json:"throttledSeconds,omitempty"`

@@ -1,6 +1,6 @@
-// Package results is Assay's result format: what one client reports (Client), what a trial comes to
-// (Trial), what an experiment comes to (Experiment). All are JSON with a format name; a reader
-// refuses a format that it does not know.
+// Package results is Assay's result format: the report of one client (Client), the results of a
+// trial (Trial), the results of an experiment (Experiment). All are JSON with a format name; a
+// reader refuses a format that it does not know.
 //
 // Latencies are in HdrHistograms of microseconds (1 us to 1 h, 3 significant digits) and are
 // merged, never averaged. Times are relative to t = 0, the start of the measurement window.
@@ -94,8 +94,8 @@ type Client struct {
 	Latency string `json:"latency"`
 	// SendLag histogram: actual less intended send (open loop). Empty for a closed loop.
 	SendLag string `json:"sendLag,omitempty"`
-	// GeneratorLag histogram: that of those requests for which a client was free at the intended
-	// instant, so that nothing but the generator made them late (open loop).
+	// GeneratorLag histogram: of the requests for which a client was free at the intended instant.
+	// So only the generator made them late (open loop).
 	GeneratorLag string `json:"generatorLag,omitempty"`
 	// Timeline of the whole run.
 	Timeline Timeline `json:"timeline"`
@@ -355,8 +355,8 @@ type Trial struct {
 	Latency  string           `json:"latency,omitempty"` // merged histogram, as in Client
 	Timeline *Timeline        `json:"timeline,omitempty"`
 	Driver   map[string]int64 `json:"driver,omitempty"`
-	// MisbehavingDriver are the counters of the drivers of clients that misbehaved on purpose,
-	// added up as those of Driver, which are about the others.
+	// MisbehavingDriver are the counters of drivers of clients that misbehaved on purpose, added
+	// up. Driver has those of the other clients.
 	MisbehavingDriver map[string]int64 `json:"misbehavingDriver,omitempty"`
 	Faults            []FaultRecord    `json:"faults,omitempty"`
 	// Recovery from each time of each fault.
@@ -553,7 +553,7 @@ type Replication struct {
 }
 
 // Analyses are other ways to judge a claim by the same trials. They take another statistic of
-// latency, trials that do not count, leave out those whose window was not steady, or do not go by
+// latency, or trials that do not count. Or they leave out trials with an unsteady window, or ignore
 // rounds. They also take all combinations of these.
 type Analyses struct {
 	// Agree of so many others with the verdict.

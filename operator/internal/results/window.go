@@ -13,7 +13,8 @@ type WindowCheck struct {
 	Latency    *Transient `json:"latency,omitempty"`
 }
 
-// Transient is whether a window has one level, and what is at its start that is unlike the rest.
+// Transient says whether a window has one level, and describes the part at its start that is unlike
+// the rest.
 type Transient struct {
 	// Steady: leaving it out moves the mean by less than is tolerated, or less than noise does.
 	Steady bool `json:"steady"`

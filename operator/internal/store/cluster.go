@@ -23,8 +23,8 @@ import (
 const (
 	// PartLimit is the most that one ConfigMap holds of an object; the API server refuses 1 MiB.
 	PartLimit = 900 << 10
-	// trialLimit and namespaceLimit bound what waits in ConfigMaps for a bucket that is down,
-	// beyond which logs and whatever else is no result find no room.
+	// trialLimit and namespaceLimit bound the objects in ConfigMaps that wait for a bucket which is
+	// down. Logs, and other objects without results, find no room beyond them.
 	trialLimit     = 48 << 20
 	namespaceLimit = 192 << 20
 	// PauseLimit is what waits of a namespace when no further trial of it is begun whose results
@@ -117,8 +117,8 @@ func (c *Cluster) partName(key string, part int) string {
 	return fmt.Sprintf("%s-kept-%s-%d", c.Trial.Name, Describe(key, []byte(key)).SHA256[:12], part)
 }
 
-// makeRoom refuses an object that would be too much beside those that are kept. A result has room
-// where a log has none.
+// makeRoom refuses an object that would be too much beside the kept ones. A result has room where a
+// log has none.
 func (c *Cluster) makeRoom(ctx context.Context, o Object) error {
 	ofTrial, ofNamespace, err := c.waiting(ctx, o.Key)
 	if err != nil {

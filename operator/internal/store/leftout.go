@@ -22,8 +22,8 @@ const (
 	AndMore = "and more"
 )
 
-// LeaveOut remembers with the trial that an object found no room in the cluster while the store did
-// not take it, so that anyone who reads the results is told.
+// LeaveOut records with the trial that an object is lost: the store did not take it, and the
+// cluster had no room. So all readers of the results see it.
 func (c *Cluster) LeaveOut(ctx context.Context, o Object) error {
 	name := o.Key
 	if m := inTrial.FindStringSubmatch(o.Key); m != nil {

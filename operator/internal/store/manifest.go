@@ -69,9 +69,9 @@ func ReadManifest(ctx context.Context, s Store, f Folder) (Manifest, Object, err
 	return m, o, nil
 }
 
-// Verify reads everything that the manifest of a folder lists, and that those manifests list in
-// turn, and compares it with its checksums. It returns how many objects are right, and an error for
-// each that is not.
+// Verify reads all objects in the manifest of a folder, and in the manifests listed there, and
+// compares them with their checksums. It returns how many objects are right, and an error for each
+// that is not.
 func Verify(ctx context.Context, s Store, f Folder) (right int, err error) {
 	m, _, err := ReadManifest(ctx, s, f)
 	if err != nil {

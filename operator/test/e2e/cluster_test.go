@@ -139,8 +139,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// sweep waits until the cluster has let go of all namespaces that these tests made, and deletes
-// those of a process that was interrupted.
+// sweep waits until the cluster has removed all namespaces of these tests. It deletes the
+// namespaces of an interrupted process.
 func sweep() error {
 	e, err := connect()
 	if errors.Is(err, errNoCluster) {

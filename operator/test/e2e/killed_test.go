@@ -162,7 +162,7 @@ func (e *env) hostProcess(t *testing.T, manager string) int {
 }
 
 // afterWrites calls do once as soon as so many writes of the manager about the experiment are seen.
-// The function that it returns ends that, and says what was written last before do.
+// The returned function ends the watch, and returns the last write before do.
 //
 // Trials and Experiments are the manager's to write. It makes and deletes each object of a trial;
 // others change these meanwhile.

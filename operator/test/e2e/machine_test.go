@@ -116,8 +116,8 @@ func checkReset(t *testing.T, r results.Trial) string {
 	return ""
 }
 
-// checkDip checks that nothing was committed while the machine was down, and that it is known how
-// long that was.
+// checkDip checks that nothing was committed while the machine was down, and that the length of the
+// outage is known.
 func checkDip(t *testing.T, r results.Trial) {
 	t.Helper()
 	if len(r.Recovery) != 1 {

@@ -22,8 +22,8 @@ import (
 )
 
 // A user whose trial fails looks at the pods that are kept, reads the log of the trial, mends the
-// System, and runs the point again. The trial that then counts says what the System's checks found,
-// and has the files that its processes wrote.
+// System, and runs the point again. Then the trial counts. It has the findings of the System's
+// checks, and the files of its processes.
 func TestAFailingTrialIsFoundAndMended(t *testing.T) {
 	e := newEnv(t)
 	assay := e.command(t)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A reader who types what docs/tutorial.md says sees what it shows, numbers aside.
+// A reader types the commands of docs/tutorial.md and sees the output in that page, numbers aside.
 func TestTutorial(t *testing.T) {
 	e, err := connect()
 	if errors.Is(err, errNoCluster) {

@@ -53,8 +53,8 @@ func TestThrottledTrialsDecideNothing(t *testing.T) {
 	}
 }
 
-// checkThrottled checks that replicas, which have a limit, were seen to be at it, and clients,
-// which have none, were not.
+// checkThrottled checks that the replicas reached their limit. Clients have no limit, and must not
+// be throttled.
 func checkThrottled(t *testing.T, r results.Trial) {
 	t.Helper()
 	for _, p := range r.Pods {

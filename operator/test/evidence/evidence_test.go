@@ -52,8 +52,8 @@ func TestBundlesVerify(t *testing.T) {
 	}
 }
 
-// Throughput and latency of each trial are those that the artifact's own formula gives of what its
-// clients printed.
+// The throughput and latency of each trial equal the results of the artifact's own formula for its
+// clients' output.
 func TestResultsAreThoseOfTheArtifact(t *testing.T) {
 	for _, bundle := range bundles(t) {
 		packed, err := os.ReadFile(strings.TrimSuffix(bundle, ".tar.gz") + outputSuffix)

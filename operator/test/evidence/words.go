@@ -168,8 +168,8 @@ func (r judgedRun) reads(expr string) []string {
 	return named
 }
 
-// overclaims are the verdicts of a bundle that say more than was judged, in words, and what of the
-// bundle does not say what ran. It derives both from the bundle's spec and Systems.
+// overclaims describes the verdicts of a bundle that say more than was judged. It also describes
+// where the bundle is wrong about what ran. It derives both from the bundle's spec and Systems.
 func (r judgedRun) overclaims() (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	said := r.results.Fidelity

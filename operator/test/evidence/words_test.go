@@ -48,7 +48,7 @@ func TestNoVerdictSaysMoreThanWasJudged(t *testing.T) {
 	}
 }
 
-// The check sees a word that is forged, and what ran if that is.
+// The check finds a forged word, and a forged record of what ran.
 func TestForgedWordsAreSeen(t *testing.T) {
 	value := func(n int) v1alpha1.Value { return v1alpha1.NewValue(strconv.Itoa(n)) }
 	// made is a bundle in which a source's own program and a stand-in ran every load.

@@ -279,9 +279,9 @@ func readSystems(dir string) (map[string]v1alpha1.SystemSpec, error) {
 // count is a row of the table by class of item.
 type count struct{ items, lines, here, ran, further int }
 
-// counts of items by class, and of their lines. They are all, those whose nearest file needs no
-// image from elsewhere, and those that ran as their files define them. The last are those that ran
-// only as something further from the source.
+// counts of items by class, and of their lines. It counts all lines, and the lines whose nearest
+// file needs no image from elsewhere. It also counts the lines that ran as their nearest file
+// defines them, and the lines that ran only further from the source.
 func (c *catalogue) counts() map[string]count {
 	all := map[string]count{}
 	for _, it := range c.items {

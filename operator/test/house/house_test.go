@@ -1,6 +1,6 @@
-// Package house holds rules of structure that no linter checks. They say which room may import
-// which, how many methods a type may have, and who may ask of which kind a fault is. It has tests
-// only.
+// Package house holds rules of structure that no linter checks. They limit the imports between
+// rooms and the methods of a type, and list the packages that may ask for the kind of a fault. It
+// has tests only.
 package house
 
 import (
@@ -16,11 +16,11 @@ import (
 
 const root = "../.." // the folder operator
 
-// mostMethods of a type. A type with more is several types that share a struct, so that nothing
-// says which part of it uses which.
+// mostMethods of a type. A type with more is several types with one struct, and nothing shows which
+// part of it uses which.
 const mostMethods = 30
 
-// Only these packages may ask which kind a fault is, that is, which of its fields is set.
+// Only these packages may ask for the kind of a fault, that is, which of its fields is set.
 var asking = map[string]bool{"internal/experiment/fault": true, "internal/experiment/chaosmesh": true, "internal/testkit/builders": true, "api/v1alpha1": true}
 
 // source is one file of a package.

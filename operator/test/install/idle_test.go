@@ -55,8 +55,8 @@ func TestIdle(t *testing.T) {
 }
 
 // leastCost is what managers take at most, in bytes and cores, in the best of up to three windows.
-// A manager that loses the lease to a machine that stood still reads everything once, and that is
-// not idle. One that is never idle is too expensive in all of them.
+// A manager may lose the lease because its machine stood still. It then reads everything once, and
+// is not idle. One that is never idle is too expensive in all of them.
 func (o *owner) leastCost(t *testing.T) (memory, cores float64) {
 	t.Helper()
 	memory, cores = math.Inf(1), math.Inf(1)

@@ -279,8 +279,8 @@ func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (l
 	return leader, inForce
 }
 
-// confirmed reports whether a manager has written down that it saw the fault in force, for anyone
-// who follows it.
+// confirmed reports whether a manager has written down, for its successors, that it saw the fault
+// in force.
 func (o *owner) confirmed(ctx context.Context, u *unstructured.Unstructured) bool {
 	list := &corev1.ConfigMapList{}
 	err := o.List(ctx, list, client.InNamespace(u.GetNamespace()), client.MatchingLabels{v1alpha1.LabelTrial: u.GetLabels()[v1alpha1.LabelTrial]})
@@ -397,7 +397,7 @@ func (o *owner) chaosObjects(ctx context.Context, t *testing.T, kind string) []u
 	return list.Items
 }
 
-// injected reports whether Chaos Mesh says that it has done what the object asks for.
+// injected reports whether Chaos Mesh says that the object's fault is in force.
 func injected(u *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	return u.GetDeletionTimestamp() == nil && slices.ContainsFunc(conditions, func(c any) bool {

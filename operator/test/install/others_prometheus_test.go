@@ -226,9 +226,9 @@ func (o *owner) report(t *testing.T, exp *v1alpha1.Experiment) string {
 	return out.String()
 }
 
-// An API server that has the kinds for it takes what the chart makes of everything that is off by
-// default. The kinds of cert-manager are not there. For other values operator/test/integration
-// shows that.
+// The chart renders all objects that are off by default, and an API server with their kinds accepts
+// them. The kinds of cert-manager are not there. For other values operator/test/integration shows
+// that.
 func TestServerTakesEverything(t *testing.T) {
 	o := withOthers(t)
 	for _, ns := range []string{"papers", "lab"} { // that the values name
@@ -256,8 +256,8 @@ func TestServerTakesEverything(t *testing.T) {
 	}
 }
 
-// kinds are the flags of helm template that say which kinds of others this cluster has, and turn
-// off what needs those that it has not: without.
+// kinds are the flags of helm template that name the foreign kinds of this cluster, and turn off
+// the objects of all other kinds: without.
 func (o *owner) kinds(t *testing.T) (flags, without []string) {
 	t.Helper()
 	for _, k := range []struct{ group, resource, kind, value string }{

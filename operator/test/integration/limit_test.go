@@ -77,8 +77,8 @@ func TestTheManagerLivesBesideHostileTenants(t *testing.T) {
 	}
 }
 
-// authorOf applies what a hostile author may: Systems whose templates take memory or time, queries
-// that do, and an experiment whose pods attack.
+// authorOf applies the objects of a hostile author: Systems and queries that take memory or time,
+// and an experiment with attacking pods.
 func authorOf(t *testing.T, env *testenv.Env, ns string) {
 	t.Helper()
 	nested := `{{$a := "("}}{{$b := ")"}}` + strings.Repeat(`{{$a = print $a $a}}{{$b = print $b $b}}`, 16) + `{{$a}}up{{$b}}`

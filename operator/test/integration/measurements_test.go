@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Measurements that cannot work are refused when they are applied, by the schema or by the webhook,
-// with the words that tell what is wrong.
+// The schema or the webhook refuses measurements that cannot work when they are applied, and names
+// the problem.
 func TestMeasurementsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

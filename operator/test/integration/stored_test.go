@@ -69,8 +69,8 @@ func TestStoredObjectsAreAccepted(t *testing.T) {
 	}
 }
 
-// lost says what of a stored value is not in the one that is read, which may have defaults beside
-// it; empty: all is.
+// lost names the parts of a stored value that the read value lacks; empty: none. The read value may
+// have defaults, too.
 func lost(path string, stored, read any) string {
 	switch stored := stored.(type) {
 	case nil:

@@ -215,8 +215,8 @@ func kills(t *testing.T) int {
 }
 
 // Whatever instant a run is killed at, what is complete stays as it is, no repetition is measured
-// twice, and nothing is left in the end. A run that completes is followed by another one, so that
-// each kill hits one that is running.
+// twice, and nothing is left in the end. Another run follows each complete one, so that each kill
+// hits a running one.
 func TestKilledAtRandomInstants(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

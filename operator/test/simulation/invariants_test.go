@@ -343,7 +343,7 @@ func (w *world) slots(e *v1alpha1.Experiment) {
 	}
 }
 
-// grants: none is kept of a trial that is over, but those that the next pass will drop.
+// grants: none is kept for a trial that is over, except the grants that the next pass will drop.
 func (w *world) grants() {
 	m, _ := w.find("ConfigMap", types.NamespacedName{Namespace: home, Name: admission.GrantsName}).(*corev1.ConfigMap)
 	if m == nil {

@@ -138,8 +138,8 @@ func (w *world) prepare(threats []string) {
 	w.threaten(threats)
 }
 
-// needed are disturbances that a manager which has carried a trial on so far does not feel, and one
-// that takes over may.
+// needed are disturbances that a manager may feel when it takes a trial over. The manager that has
+// carried the trial so far does not feel them.
 var needed = []string{"Secret is deleted", "ConfigMap is deleted", "Secrets cannot be read", "a right is taken away", "fault fails"}
 
 // threaten draws what will disturb the history. Each has a few kinds of disturbances of its own:

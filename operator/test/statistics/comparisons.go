@@ -35,8 +35,8 @@ func falling(_ *rand.Rand, slots []slot) []float64 {
 	return xs
 }
 
-// comparisons: whether equal variants are called different, and whether the interval of their
-// quotient holds 1, in worlds that formulas do not assume.
+// comparisons counts equal variants that are called different, and intervals of their quotient with
+// 1 inside. Its worlds break the assumptions of the formulas.
 func comparisons(scale float64) (rates []rate) {
 	for _, world := range []struct {
 		name    string

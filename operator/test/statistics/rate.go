@@ -52,7 +52,7 @@ func (r *rate) see(hit bool) {
 	}
 }
 
-// percent and its standard error, which is that of one more hit and one more miss so that it is
+// percent and its standard error. The error counts one more hit and one more miss, so that it is
 // never 0.
 func (r rate) percent() (value, standardError float64) {
 	switch {

@@ -35,7 +35,7 @@ func pausing(rng *rand.Rand, n int) []float64 {
 	return xs
 }
 
-// recoveries says what claims make of dips that no fault made, and of one that a fault made. That
+// recoveries says what claims find in dips without a fault, and in a dip that a fault made. That
 // one takes half of the throughput for 3 s, 8 s after the start of a window of 20 s.
 func recoveries(scale float64) (rates []rate) {
 	for _, world := range []struct {

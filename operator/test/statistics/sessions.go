@@ -46,8 +46,8 @@ func spells(rng *rand.Rand, slots []slot) []float64 {
 	return xs
 }
 
-// sessions says whether the interval of a single mean holds what the machines do on the whole, and
-// what they did during the session. It also says whether the verdict says that it is of the
+// sessions says whether the interval of a single mean holds two values: the machines' mean on the
+// whole, and their mean during the session. It also says whether the verdict says that it is of the
 // session. Quotients are beside it.
 func sessions(scale float64) (rates []rate) {
 	for _, world := range []struct {

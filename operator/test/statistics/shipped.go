@@ -73,7 +73,7 @@ func root() string {
 	return "."
 }
 
-// completeRounds are those in which each point that has a valid trial has one.
+// completeRounds are the rounds with a valid trial of every point that has a valid trial at all.
 func completeRounds(e results.Experiment) (rounds [][]results.TrialLine) {
 	byRound, points := map[int32]map[int32]results.TrialLine{}, map[int32]bool{}
 	for _, l := range e.Trials {
@@ -101,8 +101,8 @@ func completeRounds(e results.Experiment) (rounds [][]results.TrialLine) {
 }
 
 // draw makes an experiment of so many rounds from the shipped ones. Each round is one of those that
-// ran, whole. Each of its trials deviates anew, by the deviation that the point's trials have
-// beside that of their rounds, so that a world does not consist of three values.
+// ran, whole. Each of its trials deviates anew, by the deviation of the point's trials within their
+// rounds. So a world has more than three values.
 func (b shippedBundle) draw(rng *rand.Rand, n int) []results.TrialLine {
 	var lines []results.TrialLine
 	for k := range n {
@@ -151,8 +151,8 @@ var shippedLooks = stats.Looks{First: 3, Last: 20}
 type tally struct {
 	points, claims int
 	trials         []float64 // of each experiment that went on until its claims were decided
-	// decided are the claims that these decided as many rounds do, and wrong those that they
-	// decided the other way round; fixed are those that n rounds decide rightly.
+	// decided counts the claims decided as by many rounds, and wrong the claims decided the other
+	// way round; fixed counts the claims that n rounds decide rightly.
 	decided, wrong int
 	fixed          map[int]int
 }

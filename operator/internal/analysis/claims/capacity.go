@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// checkSearched checks that there is a search whose capacity a call can read, and gives the axes
-// that must have a value.
+// checkSearched checks that an axis has a search with a capacity for the call to read, and returns
+// the axes that need a value.
 func (p *program) checkSearched(a arguments, id int64, axes []results.Axis) ([]results.Axis, error) {
 	i := slices.IndexFunc(axes, func(x results.Axis) bool { return x.Searched })
 	if i < 0 {

@@ -26,10 +26,10 @@ func (c *cautionAt) see(x float64, worse bool) {
 	}
 }
 
-// cautions name the points at which the numbers may be those of the clients, or leave out what went
-// badly. For each point that the claim looked at, they say whether client pods were full, and
-// whether the clients' time is in the numbers (Little's law). For latencies they say whether
-// requests failed.
+// cautions name the points where the clients may have set the numbers, or where the numbers leave
+// out failures. For each point of the claim, they say whether client pods were full, and whether
+// the numbers contain the clients' own time (Little's law). For latencies they say whether requests
+// failed.
 func (r *recorder) cautions() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {

@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A verdict rested on clients that were full, on transactions that hung, and on the latencies of
-// what went well, and its message said nothing: only the report's tables did.
+// A verdict rested on full clients, on hung transactions, and on the latencies of successful
+// requests only. Its message did not mention it: only the report's tables did.
 func TestCautionsAtTheVerdict(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	trials := func(change func(*results.TrialLine)) []results.TrialLine {

@@ -67,13 +67,13 @@ var changedByMethod2 = regexp.MustCompile(`\b(error_rate|abort_rate|crossover)\b
 // changedByMethod3 are those of method 3.
 var changedByMethod3 = regexp.MustCompile(`\bcapacity\b|\|\|`)
 
-// changedByMethod4 are those of method 4, and what a verdict says whose first attempts or adjusted
-// P decide.
+// changedByMethod4 matches the expressions that method 4 changed, and the message of a verdict that
+// first attempts or an adjusted P decide.
 var changedByMethod4 = regexp.MustCompile(`\b(shape|error_rate|abort_rate)\b|` + unlikeExclusions + `|which may be chance`)
 
-// ByOlderMethod reports whether results that were judged by an older method may differ from what
-// today's gives a claim. Those of a plain mean, difference or quotient may not. But they may where
-// today's looks at first attempts, or adjusts for the number of claims.
+// ByOlderMethod reports whether the results of an older method may differ from today's result of a
+// claim. Those of a plain mean, difference or quotient may not. But they may where today's looks at
+// first attempts, or adjusts for the number of claims.
 func ByOlderMethod(method int, today results.ClaimResult) bool {
 	return method < 1 && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions)) ||
 		method < 2 && changedByMethod2.MatchString(today.Expr) || method < 3 && changedByMethod3.MatchString(today.Expr) ||
@@ -144,12 +144,12 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 }
 
 // EvaluateWith judges claims by the trials of the points, and by what searches came to. Points
-// without trials may be among points. A claim that Check refuses is NotEvaluated, with what Check
-// says where that shows without axes and faults. reported are the series that claims may name.
+// without trials may be among points. A claim that Check refuses is NotEvaluated, with the error of
+// Check where it shows without axes and faults. reported are the series that claims may name.
 //
 // Its verdicts are Holds, Fails, Inconclusive and NotEvaluated: whether the trials support the
-// claim. Package fidelity says what that means for the source of a claim, since it depends on what
-// ran.
+// claim. Package fidelity relates a verdict to the source of its claim, since it knows the programs
+// that ran.
 func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, reported ...v1alpha1.ReportedSeries) []results.ClaimResult {
 	return evaluateAll(claims, points, lines, capacities, nil, reported)
 }

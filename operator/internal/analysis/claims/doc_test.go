@@ -166,7 +166,7 @@ func docCapacities(t *testing.T, page string) []results.Capacity {
 	return capacities
 }
 
-// functionNames are those that the language lists when it knows none that is similar.
+// functionNames are the names in the error for an unknown function without a similar name.
 func functionNames(t *testing.T) []string {
 	t.Helper()
 	_, list, found := strings.Cut(claims.Check(v1alpha1.Claim{Expr: "zzzzzzzz() < 1"}, nil, nil).Error(), "the functions are ")

@@ -102,9 +102,9 @@ func isEquality(reported, none float64) bool {
 }
 
 // noEffect is what an expression gives where no point differs from another: 1 of a/b, 0 of a-b and
-// of (a-b)/b, 0.5 of a/(a+b). It is what the expression gives whatever the means are, as long as
-// those of one metric are equal. False for an expression that depends on them, such as one mean, or
-// a tail by a median.
+// of (a-b)/b, 0.5 of a/(a+b). It is the value of the expression for any means, as long as the means
+// of one metric are equal. False for an expression that depends on them, such as one mean, or a
+// tail by a median.
 func (p *program) noEffect(e celast.Expr) (float64, bool) {
 	first := p.ofEqualMeans(e, 1)
 	for _, scale := range []float64{1.7, 2.9} {

@@ -52,8 +52,8 @@ func excludedAt(point int32, lines []results.TrialLine) excluded {
 	return x
 }
 
-// survivors notes which points that a claim reads lack attempts, so that their numbers may be those
-// of the trials that went well; empty: none.
+// survivors adds a caveat for each point that a claim reads and that lacks attempts. Its numbers
+// may be those of successful trials only.
 func (r *recorder) survivors() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {
@@ -66,8 +66,9 @@ func (r *recorder) survivors() {
 	}
 }
 
-// counted are the lines with those taken for valid that the system spoiled and that have numbers:
-// of the points that a claim reads. A window in which nothing was committed has a throughput of 0.
+// counted returns the lines with some trials of the claim's points made valid, and their number.
+// The system spoiled these trials, but they have numbers. A window in which nothing was committed
+// has a throughput of 0.
 func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine, n int) {
 	all = slices.Clone(lines)
 	for i, l := range all {
@@ -162,8 +163,8 @@ func differsByExclusion(lines []results.TrialLine, looked []int32) bool {
 	return most > least
 }
 
-// firstAttempts are the lines with the first attempt of each trial of these points that has
-// numbers, whether it counts or not, in place of the one that counts.
+// firstAttempts returns the lines with another trial for each repetition at these points. Its first
+// attempt with numbers, valid or not, takes the place of its valid one.
 func firstAttempts(lines []results.TrialLine, looked []int32) []results.TrialLine {
 	type slot struct{ point, repetition int32 }
 	first := map[slot]int{}

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// fuzzed are trials of two axes with all that a function can read, a point without any, one whose
-// trials are invalid, and one whose throughput never came back.
+// fuzzed are trials of two axes with all numbers that functions read. One point has no trial, one
+// only invalid trials, and one a throughput without recovery.
 func fuzzed() ([]results.Axis, []results.TrialLine) {
 	clients := []int{1, 10, 20, 40}
 	ls := append(series(0, "a", clients, times(3, 100, 900, 1500, 1600), times(3, 10, 11, 13, 25)), series(4, "b", clients, times(3, 80, 700, 1300, 1900), times(3, 12, 13, 15, 21))...)
@@ -29,9 +29,9 @@ func fuzzed() ([]results.Axis, []results.TrialLine) {
 	return []results.Axis{{Name: "clients", Values: []string{"1", "10", "20", "40"}}, {Name: "variant", Values: []string{"a", "b", "c"}}}, ls
 }
 
-// FuzzExpr: whatever an expression, it is refused with a place that lies in it, or judged in
-// bounded time with numbers that JSON can hold. Expressions are evaluated also when they were
-// refused, as those of results of strangers may be.
+// FuzzExpr gives the language any expression. The language refuses it with a place inside of it, or
+// judges it in bounded time with numbers that JSON can hold. Expressions are evaluated also when
+// they were refused, as those of results of strangers may be.
 func FuzzExpr(f *testing.F) {
 	for _, expr := range []string{
 		"mean_latency(clients=1, variant='a') < 5ms", "f(a=1,)", "r'\\' = '''", "((([[{{", "a=b", "f(=", "throughput({1:2})", "f(a=,b=)", "5ms5", "1 - -1", "9e999 < max_throughput()",

@@ -52,7 +52,7 @@ type function struct {
 	fault bool
 }
 
-// takes reports whether the function has an argument of that name that is no axis.
+// takes reports whether the function has an argument of this name, other than an axis.
 func (f function) takes(argument string) bool {
 	switch argument {
 	case "of":
@@ -141,8 +141,8 @@ const (
 // claim.
 var environment = sync.OnceValues(newEnvironment)
 
-// newEnvironment declares the whole language and nothing of CEL's standard library, so that what a
-// claim can say is what claims.md lists.
+// newEnvironment declares the whole language and nothing of CEL's standard library. So a claim can
+// use exactly the functions and operators in claims.md.
 func newEnvironment() (*cel.Env, error) {
 	selector := cel.MapType(cel.StringType, cel.DynType)
 	options := []cel.EnvOption{
@@ -277,8 +277,8 @@ var (
 	expecting  = regexp.MustCompile(` expecting \{.*\}$`)
 )
 
-// explain says in the words of claims.md what CEL says in its own, and whether it is about the
-// function whose call is at offset.
+// explain puts an error of CEL into the words of claims.md. isCall: the error is about the function
+// called at offset.
 func (s source) explain(message string, offset int) (text string, isCall bool) {
 	if m := undeclared.FindStringSubmatch(message); m != nil {
 		symbol, isOperator := operators.FindReverse(m[1])
@@ -329,7 +329,7 @@ func syntax(message string) string {
 	return fmt.Sprintf("Syntax error: %s cannot stand here; an operator, a comma or a bracket is missing before it, or it is one too many", m[2])
 }
 
-// unknown says that there is no thing of that name, and which was meant, or which there are.
+// unknown says that there is no thing of this name, and gives the most similar name, or all names.
 func unknown(what, name string, known []string, listed string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("there is no %s %s; did you mean %s?", what, name, near)

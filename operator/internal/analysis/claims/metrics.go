@@ -103,8 +103,8 @@ const perMany = 100_000
 
 // slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that
 // of another percentile. With n transactions the one of rank pn has a share of pn/(n+1) below it.
-// So of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median it is
-// those that are faster which are few.
+// So of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median, the
+// faster transactions are the few ones.
 const slowerSamples = 10
 
 // latency reads the mean or a percentile.
@@ -139,8 +139,8 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 // ofAll takes the requests into account that had no answer in time, an error, or were never sent.
 // They are in no histogram, and were slower than all that are, or are not known. With C committed
 // and F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that
-// lies among those that failed, what is measured is a lower bound. Results of before it was kept
-// say between which percentiles of the committed it lies.
+// rank lies among failed requests, the measured value is a lower bound. Results of before it was
+// kept say between which percentiles of the committed it lies.
 func (m metric) ofAll(line results.TrialLine, millis float64) sample {
 	failed, all := line.Errors+line.Timeouts+line.Unsent, line.Committed+line.Errors+line.Timeouts+line.Unsent
 	percentile := latencies[m.name]

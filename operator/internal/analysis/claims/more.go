@@ -37,8 +37,8 @@ func (o *outlook) note() string {
 	return fmt.Sprintf("about %d repetitions would decide with a probability of 80%%, if means and deviations stay as they are", slices.Max(o.wanting))
 }
 
-// noteChance keeps the chance that the last look decides whether what is estimated from n trials of
-// each point lies between low and high.
+// noteChance keeps the chance that the last look decides. It must decide whether the quantity
+// estimated from n trials of each point lies between low and high.
 func (o *outlook) noteChance(e stats.Estimate, n int, low, high float64) {
 	if o.look == nil {
 		return

@@ -49,8 +49,8 @@ func TestPowerAgreesWithTables(t *testing.T) {
 }
 
 // Values that the paper does not give are assumed: in a comparison the greater side is greater by
-// 10% of itself, and a quantity is as it is reported. The power is that of a paper which says just
-// that.
+// 10% of itself, and a quantity is as it is reported. The power is the power of a paper with just
+// these values.
 func TestPowerOfWhatThePaperDoesNotSay(t *testing.T) {
 	points := []results.PointResult{{Index: 0, Coordinates: map[string]string{"v": "a"}}, {Index: 1, Coordinates: map[string]string{"v": "b"}}, {Index: 2, Coordinates: map[string]string{"v": "c"}}}
 	paper := func(metric string, at map[string]string) (float64, bool) {

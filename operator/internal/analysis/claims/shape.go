@@ -15,8 +15,8 @@ import (
 // but for their quotient, which ratio is about.
 const leastShapePoints = 3
 
-// Shapes visits the calls of the function shape in an expression: the series that each names, and
-// the coordinates that it gives beside those of the series. A text that is no expression has none.
+// Shapes visits the calls of the function shape in an expression: the name of each series, and the
+// coordinates given beside those of the series. A text that is no expression has none.
 func Shapes(expr string, visit func(series string, at map[string]string)) {
 	p, err := compile(expr)
 	if err != nil {

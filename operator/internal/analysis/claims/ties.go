@@ -80,7 +80,8 @@ func (r *estimator) atKneeOrTied(points []results.PointResult, least results.Poi
 	})
 }
 
-// choose is what a metric is at the best point, or at those that tie with it.
+// choose returns the metric at the best point, with the metric at points that tie with it as
+// alternatives.
 func (r *pointReader) choose(best results.PointResult, tied []results.PointResult, what string, at func(results.PointResult) quantity) quantity {
 	q := at(best)
 	var names []string

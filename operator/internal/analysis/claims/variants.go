@@ -42,9 +42,8 @@ const sameOrder = "in every round the points ran in the same order, so that a dr
 // unlikelyOrder is below which probability an order that all rounds have was not drawn at random.
 const unlikelyOrder = 0.01
 
-// orderCaveats note what must be known of the order in which the trials ran that a claim looked at,
-// whatever kind of claim it is. Points that are chosen as the best of several, or along an axis,
-// are compared, too.
+// orderCaveats add caveats about the order in which a claim's trials ran, for every kind of claim.
+// Points that are chosen as the best of several, or along an axis, are compared, too.
 func (r *recorder) orderCaveats() {
 	var all []results.TrialLine
 	for _, p := range r.looked {

@@ -1,5 +1,5 @@
-// Package fidelity says what a verdict may say: what ran, relative to what the source of an
-// experiment measured, and the word that follows from it. It is pure.
+// Package fidelity chooses the word of a verdict. It compares what ran with the measurements of the
+// experiment's source. It is pure.
 //
 // No author asserts what ran. It follows from three things that are written down anyway:
 //
@@ -86,7 +86,7 @@ func Of(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *r
 	return f
 }
 
-// Relate says what a program is to those that the source measured, and to which of them.
+// Relate says how a program relates to the programs that the source measured, and to which of them.
 func Relate(p *v1alpha1.Program, measured []v1alpha1.SourceSystem) (of v1alpha1.SourceSystem, class string) {
 	find := func(name string) int {
 		return slices.IndexFunc(measured, func(s v1alpha1.SourceSystem) bool { return name != "" && strings.EqualFold(s.Name, name) })
@@ -132,7 +132,8 @@ func list(names []string) string {
 type Facts struct {
 	// Basis says whose statement the claim is. That of an experiment without a source is its own.
 	Basis v1alpha1.ClaimBasis
-	// Class of the system, of those that the claim reads, that is furthest from the source.
+	// Class is the class of the system furthest from the source, among the systems that the claim
+	// reads.
 	Class string
 	// Size is Full, Reduced or Unknown.
 	Size string
@@ -200,7 +201,7 @@ func describe(s results.SystemFidelity) string {
 	return ""
 }
 
-// Distance says in words how far what was judged is from what the source measured. read are the
+// Distance says in words how far the judged trials are from the source's measurements. read are the
 // Systems that the claim reads. Empty: it is as near as can be.
 func Distance(f *results.Fidelity, read []string, profile string, rewritten bool) string {
 	var parts []string

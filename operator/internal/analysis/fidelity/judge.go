@@ -13,9 +13,10 @@ import (
 // systemAxis is the axis that the systems of an experiment make, if it has several.
 const systemAxis = "system"
 
-// Say turns what the trials say of the claims into verdicts of them. These have the word, whose
-// statement each is, how far what was judged is from the source, and what the full evaluation says.
-// The spec is as it is written, with the profile that was in use.
+// Say turns what the trials say of the claims into verdicts of them. A verdict has its word, the
+// owner of its statement, and the distance of the trials from the source. It has also the full
+// evaluation's claim, if the profile rewrote it. The spec is as it is written, with the profile
+// that was in use.
 func Say(spec v1alpha1.ExperimentSpec, f *results.Fidelity, judged []results.ClaimResult) {
 	full, applied := fullSpec(spec), plan.ApplyProfile(spec)
 	skipped := plan.SkippedClaims(applied)

@@ -53,8 +53,8 @@ func (e *RefusedError) Error() string {
 		e.Experiment, strings.Join(e.Differences, "\n  "))
 }
 
-// Again judges the trials of a run by today's claims. The spec that it returns is the one that the
-// trials ran under, with today's claims and all else that verdicts and reports are made from.
+// Again judges the trials of a run by today's claims. It returns the spec of the trials with
+// today's claims, and with today's other fields for verdicts and reports.
 func Again(ran Ran, today Today, now time.Time) (results.Experiment, v1alpha1.ExperimentSpec, error) {
 	exp := today.Experiment
 	if exp.Name != ran.Results.Name {

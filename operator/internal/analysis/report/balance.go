@@ -48,8 +48,8 @@ func (s *balanceSum) add(pods []results.Pod, measureNanos int64) {
 	s.SeriesTrials, s.CPUMeanCoV, s.CPUOutside = s.SeriesTrials+1, s.CPUMeanCoV+meanCoV, s.CPUOutside+outside
 }
 
-// coresByBin has, for each bin of the series that lies in the window with all its length and of
-// which all pods are known, what each of them used.
+// coresByBin has each pod's use in each bin of the series. It leaves out bins that are partly
+// outside of the window, or unknown for a pod.
 func coresByBin(pods []results.Pod, measureNanos int64) [][]float64 {
 	if slices.ContainsFunc(pods, func(p results.Pod) bool { return p.Resources.Series == nil }) {
 		return nil

@@ -353,7 +353,8 @@ func TestFiguresOfAllBundlesInABrowser(t *testing.T) {
 	keepPicture(ctx, t, view{}, filepath.Join(keep, "contact-sheet.png"))
 }
 
-// vegaVersions are those that figures are drawn with, and pythonVersion that of matplotlib.
+// vegaVersions are the versions of the libraries that draw figures, and pythonVersion is that of
+// matplotlib.
 var vegaVersions = []string{"vega@5.30.0", "vega-lite@5.21.0"}
 
 const pythonVersion = "matplotlib==3.9.2"

@@ -108,8 +108,8 @@ func source(s *v1alpha1.Source) map[string]string {
 	return m
 }
 
-// everyPoint adds the points that have no trial, so that no reader believes that the table is
-// complete. The last axis moves fastest, as in a plan.
+// everyPoint adds the points without a trial, so that the table does not look complete. The last
+// axis moves fastest, as in a plan.
 func everyPoint(axes []results.Axis, run []results.PointResult) []results.PointResult {
 	total := 1
 	for _, a := range axes {
@@ -151,7 +151,8 @@ func triedAlone(axes []results.Axis, searched string, points []results.PointResu
 }
 
 // Judge evaluates the claims of a spec as it is written, with the profile that it uses, in the
-// order of the spec. Those that the profile skips get its reason instead. f says what ran.
+// order of the spec. A claim that the profile skips gets the profile's reason instead. f says what
+// ran.
 func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
 	return JudgeAt(spec, f, points, lines, capacities, nil, true)
 }

@@ -320,8 +320,8 @@ func differentOrigins(a, b results.Experiment) []DifferentOrigin {
 // share their machine.
 func networkDiffers(x, y float64) bool { return max(x, y)-min(x, y) > 0.5+0.05*min(x, y) }
 
-// differentNetworks lists the pairs of regions between which, with the same asked, other round
-// trips were measured, or of which one experiment asked something that the other did not.
+// differentNetworks lists the pairs of regions with different networks. The two experiments asked
+// for different links, or measured different round trips under equal ones.
 func differentNetworks(a, b results.Experiment) []DifferentOrigin {
 	la, lb := roundTrips(a), roundTrips(b)
 	says := func(of map[string][2]float64, key string) string {

@@ -46,7 +46,7 @@ type declaredFigure struct {
 	plots  []declaredPlot
 	// numbers that are drawn, with their intervals.
 	numbers table
-	// notes say what is not drawn, and what a reader must know of what is.
+	// notes name the data that is not drawn, and explain the data that is.
 	notes []string
 }
 

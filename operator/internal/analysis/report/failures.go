@@ -59,7 +59,7 @@ func failuresAt(e results.Experiment, p results.PointResult) (failures, bool) {
 
 func (f failures) reports(counter string) bool { return !slices.Contains(f.unreported, counter) }
 
-// of is a share of all requests: those that ended and those that were never sent.
+// of is a share of all requests: the ended ones and the ones never sent.
 func (f failures) of(n int64) float64 { return float64(n) / float64(f.ended+f.unsent) }
 
 // failed is the share of requests that had no result, and whether it is known.
@@ -185,7 +185,7 @@ func atLeast(cell, metric string, e results.Experiment, p results.PointResult) s
 	return cell
 }
 
-// failureNotes name the points at which the numbers are those of what went well.
+// failureNotes name the points with numbers of successful requests only.
 func failureNotes(e results.Experiment) []string {
 	var percentiles, left, apart, few []string
 	for _, p := range e.Points {

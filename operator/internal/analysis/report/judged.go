@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// judgedAnew says that the verdicts are not those of the run, and whose they are.
+// judgedAnew says that the verdicts are not those of the run, and names the claims behind them.
 func judgedAnew(e results.Experiment) []string {
 	j := e.Judged
 	if j == nil || Imported(e) {

@@ -89,9 +89,9 @@ func newPage(e results.Experiment) page {
 	return p
 }
 
-// factsOf are what ran, whether it was safe, and whether repetitions were added after a look, which
-// the first screen of a page has. They are also the other facts, and all of them in the order of
-// the other forms.
+// factsOf are the facts of a report. The first screen of a page has first: what ran, its safety,
+// and repetitions added after a look. The rest follows it. The other forms have all, in their
+// order.
 func factsOf(e results.Experiment) (first, rest, all []string) {
 	ran, unsafe := whatRan(e), violations(e)
 	rest = append(compared(e), progress(e))

@@ -21,7 +21,7 @@ func titleOf(e results.Experiment) string {
 	return fmt.Sprintf("%s: %s, after %s", e.Name, fidelity.Programs(e.Fidelity), source)
 }
 
-// whatRan says what ran, relative to what the source measured, and what the profile changed.
+// whatRan compares what ran with the source's measurements, and names the changes of the profile.
 func whatRan(e results.Experiment) []string {
 	f := e.Fidelity
 	if f == nil {

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// sealedFacts say whether the claims are those of before the first trial, what has changed since,
-// and how often the authors may have looked at verdicts before the end.
+// sealedFacts say whether the claims were sealed before the first trial, and what has changed
+// since. They also say how often the authors may have seen verdicts before the end.
 func sealedFacts(e results.Experiment) (facts []string) {
 	if s := e.Seal; s != nil {
 		switch {

@@ -25,8 +25,8 @@ const sessionsLegend = "What the script did on the trial's machines by SSH, in t
 	"Marks are the lines from which faults and windows of rows count. Faults begin and end when that was confirmed; from a mark, it is said how long after its line."
 
 // addScript takes in what a script did, of the first valid trial of its kind of run, and of the
-// first one that does not count. That says what a script waited for that hung, and which session
-// failed.
+// first one that does not count. It shows the step that a hung script waited for, and the session
+// that failed.
 func (d *Details) addScript(t results.Trial) {
 	if len(t.Sessions) == 0 {
 		return

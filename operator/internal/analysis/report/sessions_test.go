@@ -9,8 +9,8 @@ import (
 )
 
 // The sessions of a script by SSH are in the report: those of the first valid trial and of the
-// first one that does not count. It has those that took long and those that failed, however many
-// there are.
+// first one that does not count. It has all long sessions and all failed ones, however many there
+// are.
 func TestReportsShowWhatTheScriptDid(t *testing.T) {
 	session := func(begin, took float64, machine, command string, code int) results.Session {
 		end := begin + took

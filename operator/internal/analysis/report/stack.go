@@ -124,8 +124,8 @@ func stackTotals(e results.Experiment, p results.PointResult, names []string) (t
 	return totals
 }
 
-// stackOf returns the parts of one trial. It returns false for a trial of another point, one that
-// does not count, one that lacks a part, or one with a part below 0, which cannot be stacked.
+// stackOf returns the parts of one trial. It returns false for a trial of another point, an invalid
+// trial, and a trial without all parts. A part below 0 cannot be stacked, and gives false, too.
 func stackOf(l results.TrialLine, p results.PointResult, names []string) ([]float64, bool) {
 	if l.PointIndex != p.Index || l.Outcome != stats.Succeeded {
 		return nil, false

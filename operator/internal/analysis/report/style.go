@@ -88,8 +88,8 @@ var (
 	cssRule     = regexp.MustCompile(`(?m)(svg )?((?:\.[a-zA-Z0-9]+)+) \{([^{}]*)\}`)
 )
 
-// newPictureStyle reads the stylesheet above, not any: variables are those of the first block,
-// which is the light page's, and of the block that over begins, if it names one.
+// newPictureStyle reads the stylesheet above, not any. It takes the variables of the first block
+// (the light page's), and of the block that over begins, if it names one.
 func newPictureStyle(css, over string) pictureStyle {
 	css = cssComment.ReplaceAllString(css, "")
 	variables := map[string]string{}

@@ -312,8 +312,8 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, sy
 }
 
 // ran compares what is said to have run with what the spec and its Systems say, and gives the
-// latter. Where the Systems are not there, what is said is believed. Results of before verdicts
-// said what ran have the word Reproduced for whatever supports a claim, which Notes say.
+// latter. Where the Systems are not there, what is said is believed. The verdicts of older results
+// do not say what ran: their word for every supported claim is Reproduced. Notes report this.
 func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
 	want := whatRanOf(spec, systems, e.Trials)
 	switch {

@@ -49,7 +49,7 @@ func times(all []string, name string) (n int) {
 	return n
 }
 
-// missingProcesses are those that a pod was to run and whose agent says nothing of them. Pods that
+// missingProcesses are a pod's planned processes without a word in its agent's report. Pods that
 // did not live through the run, as planned, other checks judge.
 func missingProcesses(o *Observation) string {
 	var missing []string
@@ -116,7 +116,7 @@ func missingLinks(o *Observation) string {
 	return few.Names(missing)
 }
 
-// missingActions are those that the trial's faults plan, and that are not judged exactly once.
+// missingActions are the planned actions of the trial's faults that are not judged exactly once.
 func missingActions(o *Observation) string {
 	var side shaping.Side
 	if n := o.Trial.Status.Network; n != nil && n.Backend != "" {

@@ -172,8 +172,8 @@ var negligible = map[string]string{
 	`^Records\[leader.*east-[02]\]\.`:                                                              "a replica that did not have the role did nothing",
 }
 
-// Whatever one fact is dropped of what is known of a run that counts, it does not count any more,
-// unless the fact is negligible. A fact that is not known speaks against a trial.
+// A run that counts no longer counts once any one fact about it is dropped, unless the fact is
+// negligible. A fact that is not known speaks against a trial.
 func TestNoFactCanBeMissed(t *testing.T) {
 	whole := eventful(t)
 	if f := Judge(whole); !f.OK() {
@@ -223,8 +223,8 @@ func TestNoFactCanBeMissed(t *testing.T) {
 	}
 }
 
-// each calls do for every fact, with its path and what drops it. Facts are an element of a list or
-// map, what a pointer points to, and every value but that of its type that says nothing.
+// each calls do for every fact, with its path and what drops it. A fact is an element of a list or
+// map, the target of a pointer, or any value other than its type's zero value.
 func each(v reflect.Value, path string, do func(path string, drop func())) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// clientsCounted judges whether the reports are those of exactly the clients that the trial has.
+// clientsCounted judges whether the reports come from exactly the clients of the trial.
 func clientsCounted(o *Observation) Failure {
 	return judgeClients(o.Spec(), o.Layout, o.Clients, o.Merged)
 }
@@ -135,8 +135,8 @@ func silence(o *Observation) Failure {
 // generators judges whether every load generator kept the schedule of an open loop.
 func generators(o *Observation) Failure { return judgeGenerators(o.Spec(), o.Result.Pods) }
 
-// judgeClients checks that the reports are those of exactly the clients that the trial has, less
-// those that misbehave on purpose. With one too many or too few, every figure is about something
+// judgeClients checks that the reports come from exactly the clients of the trial, without the
+// clients that misbehave on purpose. With one too many or too few, every figure is about something
 // else.
 func judgeClients(spec *v1alpha1.TrialSpec, l *placement.Layout, clients []results.Client, merged results.Merged) Failure {
 	reported := map[int32]results.Client{}

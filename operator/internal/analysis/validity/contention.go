@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// contention judges whether others than the trial had the processors of its machines when it wanted
-// them, and whether that is known.
+// contention judges whether other programs had the processors of the trial's machines when the
+// trial wanted them. It also judges whether that is known.
 func contention(o *Observation) Failure {
 	return o.eachWindow(func(spec *v1alpha1.TrialSpec, pods []results.Pod, machines []results.MachineUse) Failure {
 		return judgeContention(spec, pods, machines, o.excused)

@@ -66,8 +66,8 @@ func (o *Observation) Describe() *results.Trial {
 	return t
 }
 
-// KeepLogs adds what every process printed last: of a trial that does not count, the one that went
-// wrong is often one that ran and ended as planned.
+// KeepLogs adds the last output of every process. In a trial that does not count, the process at
+// fault often ran and ended as planned.
 func (o *Observation) KeepLogs(t *results.Trial) {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Report != nil {
@@ -94,8 +94,8 @@ func (p *Pod) describe() results.Pod {
 	return out
 }
 
-// describePredecessors reports the pods that had a pod's name before it, what their agents said
-// last under their UIDs, and what their processes printed last.
+// describePredecessors reports earlier pods of this name: the last reports of their agents, under
+// their UIDs, and the last output of their processes.
 func (p *Pod) describePredecessors(pod *results.Pod, logs map[string]string) {
 	line := p.Incarnations
 	if len(line) == 0 || len(line) == 1 && line[0].DeletedAt == 0 {

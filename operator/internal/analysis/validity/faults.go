@@ -98,8 +98,8 @@ const probedCut = 3 * canaryEvery
 
 // cuts judges whether each cut lost a packet, if its pod has sent probes into it. That the rules
 // were there does not say that packets met them. A cut of what arrives alone may lose nothing: the
-// other end drops it before. Neither may that of a pod that was silenced, since its probes do not
-// come that far, nor one without an end, whose packets are not counted.
+// other end drops it before. A cut of a silenced pod may lose nothing, too, since its probes do not
+// come that far. A cut without an end may also: its packets are not counted.
 func cuts(o *Observation) Failure {
 	return judgeCuts(o.Actions, o.Result.Faults, o.Windows().Measure)
 }
@@ -129,9 +129,9 @@ func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure 
 	return Failure{}
 }
 
-// judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each
-// shard that it could hit. That no replica had it is the system's doing only where each was asked
-// in time.
+// judgeRoles checks each time of a fault for a role: it must have hit exactly one replica of each
+// shard within its reach. That no replica had it is the system's doing only where each was asked in
+// time.
 func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Failure {
 	type place struct {
 		fault string

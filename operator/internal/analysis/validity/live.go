@@ -136,7 +136,7 @@ func containersRestarted(o *Observation) Failure {
 	return Failure{}
 }
 
-// which says which container was restarted, if that is known.
+// which names the restarted container, if it is known.
 func (p *Pod) which() string {
 	if p.Restarted == "" {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// running is a trial whose pods run, as deployed, and whose agents have reported all that there is.
+// running is a trial with pods that run as deployed, and with the full report of every agent.
 func running() *Observation {
 	o := observation()
 	o.Rendered, o.PodsDigest, o.Trial.Status.PodsDigest = true, "abc", "abc"

@@ -13,10 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Observation is all that is known of a trial at one moment, as one value. It has what was asked,
-// what every agent has reported, what became of every fault, and, once they are over, what the
-// clients reported. It is written down as a results.Trial (Describe). It does not change once it is
-// built.
+// Observation is all that is known of a trial at one moment, as one value. It has the request, the
+// report of every agent, the outcome of every fault, and, once the clients are done, their reports.
+// It is written down as a results.Trial (Describe). It does not change once it is built.
 type Observation struct {
 	// Trial as read, with every tolerance set.
 	Trial *v1alpha1.Trial
@@ -27,8 +26,8 @@ type Observation struct {
 	Pods []Pod
 	// Rendered: every pod has had an address, so that the Actions and links are known.
 	Rendered bool
-	// Replaces: faults replace pods. PodsDigest names the pods that there are, by their UIDs; that
-	// of the trial's status names those that were deployed.
+	// Replaces: faults replace pods. PodsDigest names the current pods by their UIDs; the digest in
+	// the trial's status names the deployed pods.
 	Replaces   bool
 	PodsDigest string
 	// ProbesOver is when no agent's probes of the window are in flight any more.
@@ -115,8 +114,8 @@ func (p *Pod) Network() *protocol.NetworkReport {
 // manager's clock; 0: not yet.
 type Incarnation struct {
 	UID types.UID `json:"uid"`
-	// CreatedAt and ReadyAt are when the manager first saw a pod that replaced another, and when
-	// that pod's agent first reported that its replica was ready.
+	// CreatedAt is when the manager first saw a pod in the place of another. ReadyAt is when its
+	// agent first reported its replica as ready.
 	CreatedAt time.Duration `json:"came,omitempty"`
 	ReadyAt   time.Duration `json:"ready,omitempty"`
 	// DeletedAt is when the manager saw that the pod was gone.
@@ -226,8 +225,8 @@ func (o *Observation) Faulted() Faulted {
 	return f
 }
 
-// PairsOf joins what was asked of every two pods with what their agents have measured. asked is
-// what is asked of a pod's links.
+// PairsOf joins the request for every two pods with the measurements of their agents. asked returns
+// the request for a pod's links.
 func PairsOf(pods []Pod, asked func(pod string) []protocol.NetworkPeer) []Pair {
 	said := make([]map[string]*protocol.LinkReport, len(pods))
 	for i := range pods {

@@ -23,8 +23,8 @@ func (p *Pod) Read(pod *corev1.Pod) {
 	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, pod.Status.Reason+" "+pod.Status.Message
 }
 
-// evictions are reasons of a pod that failed by which kubelets say that they ended it for the
-// node's sake.
+// evictions are the reasons in the status of a failed pod by which a kubelet says that it ended the
+// pod for the node's sake.
 var evictions = map[string]bool{"Evicted": true, "Preempting": true, "NodeShutdown": true, "Terminated": true}
 
 // evicted says why the cluster ends a pod, or nothing. Anyone who evicts, preempts or gives up a

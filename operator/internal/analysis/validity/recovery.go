@@ -13,9 +13,9 @@ import (
 // by the hundred, each is over before the next second is.
 const maxRecoveries = 100
 
-// Recoveries measures what each time of each fault did to throughput. It begins at the instant at
-// which the first of its pods confirmed it, or, where that comes later than the fault itself, at
-// which it began. Faults outside of the window are left out: there is nothing before or after them
+// Recoveries measures what each time of each fault did to throughput. It begins when the first of
+// the fault's pods confirmed it. For a kind of fault with late confirmations, it begins when the
+// fault started. Faults outside of the window are left out: there is nothing before or after them
 // to compare.
 func Recoveries(t *results.Trial) []results.Recovery {
 	type occurrence struct {

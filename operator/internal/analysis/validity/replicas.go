@@ -7,10 +7,11 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// replicas judges whether every process of the system lived, but for those that a fault killed, for
-// as long as it mattered. That is until the first client ended, or the last request. Events of a
-// replica after that, such as to die of SIGPIPE when clients are killed one by one, change nothing
-// that is measured. That the clients themselves lasted for all of the window, ends judges.
+// replicas judges whether every process of the system lived for as long as it mattered, other than
+// the processes that a fault killed. That is until the first client ended, or the last request.
+// Events of a replica after that, such as to die of SIGPIPE when clients are killed one by one,
+// change nothing that is measured. That the clients themselves lasted for all of the window, ends
+// judges.
 func replicas(o *Observation) Failure {
 	over := o.Windows().LastRequest()
 	for i := range o.Pods {

@@ -48,17 +48,17 @@ func lostProcess(p *Pod) string {
 	return ""
 }
 
-// resources judges whether every pod had the processors that it was given, and whether that is
-// known.
+// resources judges whether every pod had the processors that it was given. A pod for which this is
+// unknown fails, too.
 func resources(o *Observation) Failure {
 	return o.eachWindow(func(spec *v1alpha1.TrialSpec, pods []results.Pod, _ []results.MachineUse) Failure {
 		return judgeResources(spec, pods, o.excused)
 	})
 }
 
-// judgeResources says which container was held back by its limit, or which node by its hypervisor,
-// for longer than tolerated, or of which pod that is not known. If there are several, it names the
-// worst.
+// judgeResources names a container that its limit held back, or a node that its hypervisor held
+// back, for longer than tolerated. It also names a pod without such measurements. If there are
+// several, it names the worst.
 func judgeResources(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod string) bool) Failure {
 	throttling, steal := spec.Tolerances.Throttling.OrZero(), spec.Tolerances.Steal.OrZero()
 	least := leastMeasured * ScriptWindow(spec, pods).Seconds()

@@ -50,7 +50,8 @@ func (c *checker) ofPlatform(f *finding, name string, file *elf.File) bool {
 	return true
 }
 
-// library is an object that the loader loads, and where it looks for those that this one needs.
+// library is an object that the loader loads, with the paths on which the loader looks for its
+// libraries.
 type library struct {
 	path         string
 	file         *elf.File

@@ -92,8 +92,8 @@ func TestFetch(t *testing.T) {
 }
 
 // A user of the cluster names the Experiment and copies no location. The environment variables of
-// the AWS tools are read here, too. A manifest that is not the one that the experiment's manifest
-// lists is not believed, nor is one that lists itself.
+// the AWS tools are read here, too. fetch accepts a manifest only if the experiment's manifest
+// lists it. It rejects a manifest that lists itself.
 func TestFetchComparesManifests(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	c := server.Config()

@@ -41,8 +41,8 @@ func structure(c configuration, hosts int) (server, client map[string]string) {
 		both(map[string]string{"--client_id": "0", "--benchmark": c.Benchmark, "--protocol_mode": mode})
 }
 
-// TestCommandsAreThoseOfTheArtifact compares what the programs get with what the tables say that
-// the artifact's own scripts give them. make artifact asks the scripts themselves.
+// TestCommandsAreThoseOfTheArtifact compares the programs' commands with tables of the commands of
+// the artifact's own scripts. make artifact asks the scripts themselves.
 func TestCommandsAreThoseOfTheArtifact(t *testing.T) {
 	for config, tc := range map[string]struct {
 		hosts          int // client processes of the first point

@@ -42,7 +42,7 @@ func (o *Elsewhere) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.Unit, "unit", "", "of HdrPercentiles and HdrHistogram: unit of their values, ns, us, ms or s")
 }
 
-// options for the reader. systems are those whose clients print what the format Summary reads.
+// options for the reader. systems are the Systems with clients that print the format Summary.
 func (o *Elsewhere) options(systems map[string]v1alpha1.SystemSpec) (imported.Options, error) {
 	out := imported.Options{Format: o.Format, Point: o.Point, ByOperation: o.ByOperation, Unit: o.Unit}
 	var err error

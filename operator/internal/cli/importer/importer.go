@@ -102,7 +102,7 @@ func Pequin(ctx context.Context, s *session.Session, o PequinOptions) error {
 	return nil
 }
 
-// check reads the YAML back and plans it, so that what is written is what was checked.
+// check reads the written YAML back and plans it. So the user gets the text that was checked.
 func check(ctx context.Context, text []byte) (*planner.Plan, error) {
 	set, err := manifest.Decode(ctx, bytes.NewReader(text))
 	if err != nil {

@@ -135,7 +135,7 @@ func (o *ResultsOptions) read(ctx context.Context, s *session.Session, name, fir
 	return e, nil
 }
 
-// axes are those that were asked for, or the labels of --point, or those of a table.
+// axes are the requested axes, or the labels of --point, or the labels of a table.
 func (o *ResultsOptions) axes(set *imported.Set) []string {
 	if len(o.Axes) > 0 {
 		return o.Axes

@@ -154,7 +154,7 @@ func Message(e *v1alpha1.Experiment) string {
 	return "-"
 }
 
-// supported counts the claims that the trials support, of those that the profile judges.
+// supported counts the claims that the trials support, among the claims of the profile.
 func supported(e *v1alpha1.Experiment) string {
 	skipped := plan.SkippedClaims(e.Spec)
 	judged, good := 0, 0

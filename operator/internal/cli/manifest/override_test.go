@@ -83,7 +83,7 @@ func TestSetWinsOverProfile(t *testing.T) {
 			if skipped := plan.SkippedClaims(set.Experiment.Spec); strings.HasPrefix(assignment, "claims") == (len(skipped) == 1) {
 				t.Errorf("claims that are skipped: %v", skipped)
 			}
-			// The objects that are applied say the same as those that were planned.
+			// The applied objects equal the planned ones.
 			text, err := json.Marshal(set.ToApply()[0].Object)
 			if err != nil {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ func wanted(t *testing.T, file string) map[string]float64 {
 	return want
 }
 
-// compare says which numbers differ from those that are wanted, by more than a share.
+// compare lists the numbers that differ by more than a share from the wanted numbers.
 func compare(t *testing.T, got parse.Reading, want map[string]float64, share float64) {
 	t.Helper()
 	read := map[string]float64{}
@@ -107,8 +107,8 @@ func shareOf(of *v1alpha1.ClientResults) float64 {
 	return 1e-6
 }
 
-// allAreCompared fails if a block has a number that is not compared, other than those that counts
-// and rates are made of.
+// allAreCompared fails if a block has a number without a comparison. Numbers from which counts and
+// rates are computed are exempt.
 func allAreCompared(t *testing.T, of *v1alpha1.ClientResults, want map[string]float64) {
 	t.Helper()
 	if of.Summary == nil {

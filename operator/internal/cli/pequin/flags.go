@@ -7,10 +7,10 @@ import (
 )
 
 // The artifact's scripts make the programs' commands in experiment-scripts/lib/indicus_codebase.py,
-// at commit 3f47079c. The tables below say the same: which flag takes which setting, of which
-// programs, for which protocols and benchmarks. A setting that is in none of them reaches no
-// program there, and none here. Flags that the scripts write and the programs do not have (those of
-// morty) are left out: the programs would end at once.
+// at commit 3f47079c. The tables below say the same: the setting of each flag, and the programs,
+// protocols and benchmarks that have the flag. A setting that is in none of them reaches no program
+// there, and none here. Flags that the scripts write and the programs do not have (those of morty)
+// are left out: the programs would end at once.
 
 // flag of a program and the setting that it takes.
 type flag struct{ name, setting string }

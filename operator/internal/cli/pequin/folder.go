@@ -177,8 +177,8 @@ func (r *folderReader) readStats(name string) error {
 	return nil
 }
 
-// keepRuns leaves out the runs that have no numbers, as one is in which nothing was committed, and
-// says whether there are others. A rate of 0 tx/s at 0 ms was not measured.
+// keepRuns leaves out the runs without numbers, and reports whether others are left. A run has no
+// numbers where nothing was committed. A rate of 0 tx/s at 0 ms was not measured.
 func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
 	all := len(s.Runs)
 	s.Runs = slices.DeleteFunc(s.Runs, func(run parsers.PequinRun) bool { return run.Combined.Tput == 0 || run.Combined.Mean == 0 })
@@ -374,8 +374,8 @@ func (m measured) lines() []results.TrialLine {
 	return lines
 }
 
-// startOf finds the time that the artifact names folders after, in the zone of the machine that it
-// ran on, which it does not say; it is taken for UTC.
+// startOf parses the time in the name of an artifact's folder. It is local to the machine of the
+// artifact, whose zone is unknown; startOf reads it as UTC.
 func startOf(name string) (time.Time, bool) {
 	for _, part := range strings.Split(path.Dir(name), "/") {
 		if t, err := time.Parse("2006-01-02-15-04-05", part); err == nil {

@@ -30,8 +30,8 @@ type Imported struct {
 	Dropped []string
 	// Decisions say how something was read, or what differs from the artifact.
 	Decisions []string
-	// Comments are the keys that begin with an underscore, and Duplicates those that are there more
-	// than once.
+	// Comments are the keys with a leading underscore, and Duplicates the keys that occur more than
+	// once.
 	Comments   []string
 	Duplicates []Duplicate
 

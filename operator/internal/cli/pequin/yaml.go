@@ -41,8 +41,8 @@ func (i *Imported) YAML(file string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Report lists what was not carried over, what was decided, and what the file has beside settings;
-// for people.
+// Report lists the dropped settings, the decisions, and the parts of the file beside settings; for
+// people.
 func (i *Imported) Report() []string {
 	var lines []string
 	for _, d := range i.Dropped {

@@ -30,7 +30,7 @@ type planned struct {
 	Claims  []string `json:"claims,omitempty"`
 	Skipped []string `json:"skippedClaims,omitempty"`
 	// Seed and Order of the trials. The run chooses its own seed unless the experiment fixes one
-	// (SeedFixed). Left out for a search, whose trials follow from what those before measured.
+	// (SeedFixed). Left out for a search: its trials depend on the measurements of earlier ones.
 	Seed      int64          `json:"seed"`
 	SeedFixed bool           `json:"seedFixed"`
 	Order     []plannedTrial `json:"order,omitempty"`

@@ -109,7 +109,7 @@ func TestNoClusterIsNeeded(t *testing.T) {
 	}
 }
 
-// The nodes of a cluster count with what runs on them, and without those that take no pods.
+// The nodes of a cluster count with their pods. Nodes that take no pods do not count.
 func TestFitsCluster(t *testing.T) {
 	node := func(name, cpu string, change func(*corev1.Node)) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{

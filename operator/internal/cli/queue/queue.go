@@ -1,5 +1,5 @@
-// Package queue is "kubectl assay queue": who has which pool of nodes, who waits for it, in which
-// order, and why.
+// Package queue is "kubectl assay queue": the holders of each pool of nodes, and the waiting trials
+// with their order and reasons.
 package queue
 
 import (
@@ -161,7 +161,7 @@ func (v *view) data() queued {
 	return q
 }
 
-// names of the trials that have their pools, then of those that wait.
+// names of the trials with pools, then of the waiting trials.
 func (v *view) names() (names []string) {
 	for _, admitted := range []bool{true, false} {
 		for i := range v.entries {

@@ -92,8 +92,7 @@ any node  5      -                  -      1
 	}
 }
 
-// A user who may see one namespace gets the entries of that namespace, and a note that there may be
-// more.
+// A user with rights in one namespace gets its entries, and a note that there may be more.
 func TestQueueOfOneNamespace(t *testing.T) {
 	got := run(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		o := client.ListOptions{}

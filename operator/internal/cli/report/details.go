@@ -22,7 +22,8 @@ const trialPage = 20
 // addDetails reads the results of the experiment's valid trials for what only they say. That is how
 // the network was measured, when faults were confirmed, what went on over time, and how latencies
 // are distributed. Where there was no room for the lines of trials, it is also what these were. A
-// report without that is better than none, so that what cannot be read is named in it.
+// report without them is better than no report: addDetails names in it the results that cannot be
+// read.
 func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *results.Experiment, each func(results.Trial)) {
 	wanted := map[string]bool{}
 	for _, l := range e.Trials {

@@ -32,7 +32,7 @@ type Options struct {
 	// OutputDir is a folder to write files to, made if need be.
 	OutputDir string
 	File      string
-	// FiguresFile is a file with an Experiment whose figures are drawn in the place of those that
+	// FiguresFile is a file with an Experiment. Its figures are drawn in place of the figures that
 	// the results declare. Empty: theirs.
 	FiguresFile string
 	// Figures say how figures for a paper are drawn. The zero value is that of the flags' defaults.

@@ -37,8 +37,8 @@ func CompleteTrials(s *Session) cobra.CompletionFunc {
 	})
 }
 
-// complete offers names for the first argument. The shell drops those that do not begin with what
-// is typed.
+// complete offers names for the first argument. The shell drops the names that do not begin with
+// the typed text.
 func complete(s *Session, names func(context.Context, Cluster) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {

@@ -44,8 +44,8 @@ type Session struct {
 	Here func() Host
 }
 
-// CheckHere refuses what an experiment, with its profile, asks for that one machine cannot do, when
-// that takes the place of a cluster.
+// CheckHere refuses an experiment, with its profile, that this one machine cannot run, when the
+// machine takes the place of a cluster.
 func (s *Session) CheckHere(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) error {
 	if s.Here == nil {
 		return nil

@@ -69,8 +69,8 @@ func progressOf(t *v1alpha1.Trial) (protocol.TrialProgress, bool) {
 }
 
 // series is what a trial did so far as a plot over time shows it. Between two samples throughput
-// and latency are the averages of what the counters rose by, so that a sample that is missed makes
-// the plot coarser and not wrong. False: there are not two samples yet.
+// and latency are averages, from the rise of the counters. So a missed sample makes the plot
+// coarser and not wrong. False: there are not two samples yet.
 func (h *history) series(t *v1alpha1.Trial) (results.PointSeries, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

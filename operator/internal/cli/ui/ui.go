@@ -3,8 +3,8 @@
 //
 // The browser gets whole pages and then, by server-sent events, the parts of them that changed:
 // server and page need no model of each other. Plots are drawn by package report, as in the report
-// itself. The page shows what informers know, so that open pages cost the API server nothing but
-// what changes.
+// itself. The page shows the caches of informers, so open pages cost the API server only the
+// changes.
 package ui
 
 import (
@@ -118,8 +118,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// mayList asks once for what the informers will ask for again and again, so that a lack of rights
-// is an error and not a page that stays empty.
+// mayList sends once the requests of the informers. So a lack of rights is an error and not a page
+// that stays empty.
 func mayList(ctx context.Context, cluster session.Cluster, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, firstAnswer)
 	defer cancel()

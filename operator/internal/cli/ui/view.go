@@ -54,8 +54,8 @@ func (v view) Rows(table string) []part {
 // Whole parts, which are no rows.
 func (v view) Whole() []part { return v.Rows("") }
 
-// changed are the parts that differ from those that were sent, which it brings up to date. A part
-// that is gone is sent empty.
+// changed returns the parts that differ from the sent ones, and updates sent. A part that is gone
+// is sent empty.
 func (v view) changed(sent map[string]string) []part {
 	var all []part
 	there := map[string]bool{}
@@ -193,7 +193,8 @@ func (s *Page) list(ctx context.Context, experiments *v1alpha1.ExperimentList, t
 // queued is a trial that holds pools or waits for them.
 type queued struct{ Name, Pools, Why string }
 
-// queueView has who holds which pools, then who waits, in the order in which they will start.
+// queueView has the holders of pools, then the waiting trials in the order in which they will
+// start.
 type queueView struct{ Held, Waiting []queued }
 
 func waiting(entries []queue.Entry, trials []v1alpha1.Trial) queueView {

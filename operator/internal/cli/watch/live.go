@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Phase says what a trial that is not over does, and, where it is known, how far it is in that.
+// Phase names the phase of a trial that is not over and, where known, its progress in that phase.
 func Phase(t *v1alpha1.Trial, now time.Time) (phase, detail string) { return phaseOf(t, now) }
 
 // Point of a trial: its coordinates in the order of the axes' names.

@@ -185,9 +185,9 @@ func rateOf(t *v1alpha1.Trial) (rate float64, known bool) {
 // collecting, cleaning up.
 const overhead = 15 * time.Second
 
-// remaining estimates how long the planned trials still take: as long as those that are done took
-// on average, the current one less what it has run for. Before one is done it goes by the current
-// trial's schedule, unless that runs a script. 0: it is not known.
+// remaining estimates how long the planned trials still take. Each takes the average of the
+// finished trials; the current one has its time so far taken off. Before one is done it goes by the
+// current trial's schedule, unless that runs a script. 0: it is not known.
 func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Time) time.Duration {
 	var took, running, planned time.Duration
 	done := 0

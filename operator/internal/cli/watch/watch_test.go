@@ -30,8 +30,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 
-// scene is a cluster whose state changes each time that the watcher sleeps, and a clock that only
-// sleeping moves.
+// scene is a cluster and a clock. Its state changes at each sleep of the watcher, and only sleep
+// moves the clock.
 type scene struct {
 	t       *testing.T
 	client  client.Client

@@ -15,8 +15,8 @@ const MaxMessage = 1024
 const ellipsis = "..."
 
 // Truncate returns at most the given number of bytes of a text, and marks what it cuts: out of the
-// middle. A message begins with what it is about, and ends with what a process printed last, which
-// mostly says why it failed. No character is cut in two.
+// middle. A message begins with its subject. It ends with the last output of a process, which
+// mostly gives the reason of the failure. No character is cut in two.
 func Truncate(text string, most int) string {
 	if len(text) <= most {
 		return text

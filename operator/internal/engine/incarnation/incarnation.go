@@ -44,8 +44,8 @@ type History struct {
 
 func (r *History) zero() time.Time { return time.Unix(0, r.Trial.Status.ZeroUnixNanos) }
 
-// disruptions are the times of faults, of those that is holds for, that replace the pod or restart
-// its containers.
+// disruptions are the times of faults that replace the pod or restart its containers, if is holds
+// for them.
 func (r *History) disruptions(pod string, is func(*fault.Occurrence) bool) []*fault.Occurrence {
 	var found []*fault.Occurrence
 	for _, t := range r.Occurrences {
@@ -100,10 +100,10 @@ func (r *History) Applies() bool {
 	return r.Trial.Status.ZeroUnixNanos != 0 && fault.ReplacesPods(r.Trial.Spec.Faults)
 }
 
-// Update finds out which pods of a run have been replaced, and takes those out of the observed pods
-// that have no place in it. The incarnations in known are those that were written last. The
-// function impostor says why a pod was not made for the trial, or nothing. If it returns true, Of
-// must be written down.
+// Update finds the pods of a run that were replaced. It takes pods without a place in the run out
+// of the observed pods. The incarnations in known are those that were written last. The function
+// impostor says why a pod was not made for the trial, or nothing. If it returns true, Of must be
+// written down.
 func (r *History) Update(known map[string][]validity.Incarnation, impostor func(*corev1.Pod) (string, error)) (changed bool, err error) {
 	r.Of, r.Terminating, r.Refused = maps.Clone(known), map[string]bool{}, map[string]string{}
 	for name, all := range r.Of {

@@ -41,8 +41,8 @@ func (g Group) Limit() time.Duration {
 // Order is groups that start one after another: each when the one before is ready.
 type Order []Group
 
-// OrderOf a System: components that start before the replicas, the replicas, and the components
-// that start after them. pods names those of the replicas, for "", and of a component.
+// OrderOf a System: the components before the replicas, the replicas, and the components after
+// them. pods names the pods of the replicas, for "", and of a component.
 func OrderOf(system *v1alpha1.SystemSpec, pods func(component string) []string) Order {
 	var before, after Order
 	for i := range system.Components {

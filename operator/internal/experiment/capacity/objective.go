@@ -106,7 +106,7 @@ func (l latency) enough(committed int64) bool {
 	return l.slower == 0 || committed*min(l.slower, 1000-l.slower) >= slowerSamples*1000
 }
 
-// ErrUnknown is what Met gives for a trial that did not measure what the objective asks for.
+// ErrUnknown is the error of Met for a trial without the measurement that the objective needs.
 var ErrUnknown = errors.New("not known")
 
 // Met says whether a trial met the objective. One that committed nothing did not. Percentiles are

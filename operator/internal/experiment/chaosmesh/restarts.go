@@ -21,8 +21,8 @@ const (
 // RestartLimit is the most often that one of the pod's containers is restarted by one time of the
 // fault; lasted is how long it has been in force, or was. Container-kill: once. Pod-failure
 // restarts it once when its image is replaced, and once when it is put back. Between them the
-// kubelet does so each time that it finds that what the container runs is not in that image: at
-// once, and then after its back-off.
+// kubelet restarts the container each time that it finds no such program in that image: at once,
+// and then after its back-off.
 func RestartLimit(f *v1alpha1.Fault, lasted time.Duration) int {
 	switch podAction(f) {
 	case containerKill:

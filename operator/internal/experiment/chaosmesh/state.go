@@ -124,8 +124,8 @@ func set(names []string) []string {
 	return slices.Compact(names)
 }
 
-// WrongPods says which pods were chosen that were not meant, or were not chosen that were; empty
-// when they are the same.
+// WrongPods names the pods that Chaos Mesh chose and the fault did not mean, and the reverse; empty
+// when both are the same.
 func (s State) WrongPods(pods, peers []string) string {
 	for _, list := range []struct {
 		what      string

@@ -78,8 +78,8 @@ func pickedOf(c targetCheck, t v1alpha1.Target) int {
 	return t.PickCount(int(c.topology.F), int(placement.Size(c.topology, t.Component)))
 }
 
-// leaves reports whether some of all are left, whichever those are that the target takes: at most
-// so many of each shard or component.
+// leaves reports whether some of all are left, for any choice of pods by the target. It takes at
+// most picked of each shard or component.
 func leaves(all, targets map[placement.Place]bool, picked int) bool {
 	left, common := map[placement.Unit]int{}, map[placement.Unit]int{}
 	for p := range all {

@@ -13,9 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// checkDegrades refuses what no link can be made: a fault that is confirmed must have done what it
-// says, not the part of it that is possible. Links are those that the point asks for, and those of
-// other faults that may be in force at the same instant.
+// checkDegrades refuses settings that no link can have. A confirmed fault must have done all of
+// what it says, not only the possible part. Links have the settings of the point, and of other
+// faults that may be in force at the same instant.
 func (e *checker) checkDegrades() {
 	trial := e.Trial
 	var regions []string
@@ -76,9 +76,9 @@ func sum(asked, worse shaping.Link) shaping.Link {
 	return shaping.Link{Delay: asked.Delay + worse.Delay, Jitter: asked.Jitter + worse.Jitter}
 }
 
-// together is what a link would have to be while all faults are in force that may be when fault i
-// begins, and which those others are. If every two of several intervals overlap, the one that
-// begins last begins within all others: to look at beginnings is enough.
+// together is the link with all the faults that may be in force when fault i begins, and the names
+// of those others. If every two of several intervals overlap, the one that begins last begins
+// within all others: to look at beginnings is enough.
 func together(trial *v1alpha1.TrialSpec, all []degraded, i int, d network.Direction, asked shaping.Link) (link shaping.Link, others []string) {
 	begins, _ := span(trial.Faults[i])
 	link = asked

@@ -1,7 +1,7 @@
-// Package fault knows the kinds of faults: what each means, what it does to which pods at which
-// instants, and what it goes together with. One file is for each kind. No other package asks of
-// which kind a fault is; docs/extending.md says how a kind is added. Agents, and readers of their
-// records, see its actions only (package timeline).
+// Package fault knows the kinds of faults: their meaning, their actions on pods over time, and the
+// things they can be combined with. One file is for each kind. No other package asks of which kind
+// a fault is; docs/extending.md says how a kind is added. Agents, and readers of their records, see
+// its actions only (package timeline).
 //
 // It is pure: no clock, no client; what is drawn at random follows from the trial's seed.
 package fault
@@ -28,8 +28,8 @@ type kind interface {
 	// begin returns the actions that begin one time of it, without ID and instant. Its picks are
 	// drawn from the salt.
 	begin(salt string, cast Cast) ([]timeline.Action, error)
-	// check adds what is wrong with it to what the checker found, and returns the replicas whose
-	// processes it may stop.
+	// check adds the fault's errors to the findings of the checker. It returns the replicas whose
+	// processes the fault may stop.
 	check(e *checker, path *field.Path, c targetCheck) map[placement.Place]bool
 }
 

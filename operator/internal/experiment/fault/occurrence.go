@@ -71,6 +71,6 @@ func ReplacesPods(faults []v1alpha1.Fault) bool {
 	return slices.ContainsFunc(faults, func(f v1alpha1.Fault) bool { return chaosmesh.Replaces(&f) })
 }
 
-// MovesPods reports whether pods may have other addresses in the run than those that the trial was
-// rendered with.
+// MovesPods reports whether pods may have other addresses in the run than when the trial was
+// rendered.
 func MovesPods(faults []v1alpha1.Fault) bool { return ResetsMachines(faults) || ReplacesPods(faults) }

@@ -23,7 +23,7 @@ type targetCheck struct {
 	picks map[placement.Unit]int
 }
 
-// checkTarget checks that everything that the target names exists, and that there is as much as it
+// checkTarget checks that everything named by the target exists, and is at least as many as it
 // picks. It returns the pods that the target may mean.
 func (e *checker) checkTarget(c targetCheck, t v1alpha1.Target) (map[placement.Place]bool, bool) {
 	if t.Component != "" || len(t.Pods) > 0 {
@@ -66,7 +66,7 @@ func (e *checker) checkTargetNames(c targetCheck, t v1alpha1.Target) bool {
 	return e.checkRegions(c, t, "the topology has no region") && ok
 }
 
-// checkRegions checks that the regions that a target names are among those of its group.
+// checkRegions checks that the regions of a target are regions of its group.
 func (e *checker) checkRegions(c targetCheck, t v1alpha1.Target, unknown string) bool {
 	regions, ok := c.topology.RegionsOf(t.Component), true
 	names := make([]string, len(regions))

@@ -46,8 +46,7 @@ func (r Ref) HasRegistry() bool {
 	return host == "localhost" || strings.ContainsAny(outside(host), ".:")
 }
 
-// IsOpen reports whether a template decides what the registry is, so that it is unknown before it
-// is rendered.
+// IsOpen reports whether a template decides the registry: then it is unknown before rendering.
 func (r Ref) IsOpen() bool { return strings.HasPrefix(r.Name, "{{") }
 
 // In is the image in a registry: R/assay/basil:v1. A name with a registry stays as it is.

@@ -192,8 +192,8 @@ func selectors(expr parser.Expr) []string {
 	return out
 }
 
-// confined reads the text that will be sent once more, since it is that text, not the tree that it
-// was written from, which the server obeys.
+// confined parses the text once more before it is sent. The server obeys that text, not the tree
+// from which it was written.
 func (q Query) confined(label, namespace string) error {
 	expr, err := parser.ParseExpr(q.expr)
 	if err != nil {

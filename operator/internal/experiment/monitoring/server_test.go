@@ -21,7 +21,6 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // startPrometheus starts a real one on loopback that scrapes one target, once a second, as a pod of
@@ -29,10 +28,7 @@ import (
 // yet.
 func startPrometheus(t *testing.T, target string) (address string) {
 	t.Helper()
-	root, err := testenv.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := filepath.Join("..", "..", "..", "..")
 	out, err := exec.Command(filepath.Join(root, "hack", "prometheus", "fetch.sh"), "--path").Output()
 	if err != nil {
 		t.Skipf("no Prometheus: hack/prometheus/fetch.sh does not say where it is: %v", err)
@@ -234,7 +230,8 @@ func show(m results.Measurement) string {
 	return fmt.Sprint(*m.Value)
 }
 
-// lateRequest is one whose deadline is near, so that what cannot be had is not waited for.
+// lateRequest is a request with a near deadline, so that a test does not wait for an answer that
+// cannot come.
 func lateRequest(left time.Duration) Request {
 	to := time.Now().Add(left - patience - 2*time.Second)
 	return Request{
@@ -300,8 +297,8 @@ func TestServerTrouble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Those that are asked until the end take that long, beside each other; the others have
-			// time for one answer on a busy machine.
+			// Evaluate asks some of these servers until the deadline, all cases at once. For the
+			// other servers there is time for one answer on a busy machine.
 			got := s.Evaluate(t.Context(), DefaultNamespaceLabel, lateRequest(8*time.Second))
 			if got[0].Value != nil || !strings.Contains(got[0].Reason, tc.want) || strings.Contains(got[0].Reason, tc.url) {
 				t.Errorf("got %s, want the reason %q without the URL", show(got[0]), tc.want)

@@ -122,7 +122,7 @@ func RegionsOf(t v1alpha1.Topology, component string) []string {
 	return inUse(nil, t.RegionsOf(component))
 }
 
-// ServerRegions lists the regions that hold replicas, then those that hold pods of components only.
+// ServerRegions lists the regions of replicas, then the regions with pods of components only.
 func ServerRegions(t v1alpha1.Topology) []string {
 	names := Regions(t)
 	for _, c := range t.Components {

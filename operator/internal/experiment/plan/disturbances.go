@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/recurrence"
 )
 
-// leastDisturbed is what a disturbed trial takes of disturbances.retryFor at least, so that the
-// number of repetitions is bounded whatever its instants say.
+// leastDisturbed is the least that a disturbed trial takes of disturbances.retryFor. It bounds the
+// number of repetitions, whatever the trial's instants are.
 const leastDisturbed = 10 * time.Second
 
 // Why a repetition is given up: one of its two budgets is used up, or its last trials failed alike,

@@ -1,9 +1,9 @@
-// Package plan turns an Experiment into trials: which points there are, what each of them runs, and
-// which trial comes next.
+// Package plan turns an Experiment into trials: its points, the spec of each point, and the next
+// trial.
 //
 // It is pure: no client, no clock, no log, no global randomness. The controller, the webhooks and
-// kubectl-assay call it with what they have observed and get the same answer, so what "kubectl
-// assay plan" prints is what the controller does.
+// kubectl-assay call it with their observations and get the same answer. So "kubectl assay plan"
+// prints what the controller does.
 //
 //	Experiment --ApplyProfile--> spec --Expand (with its Systems)--> Plan{Points, Axes} --Next (with its Trials)--> Step
 //

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// origin remembers which fields of an applied spec come from the profile, so that an error names
-// the field that its author wrote.
+// origin remembers which fields of an applied spec come from the profile. So an error names the
+// field that its author wrote.
 type origin struct {
 	profile *v1alpha1.Profile
 	path    *field.Path // of the profile

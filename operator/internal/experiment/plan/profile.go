@@ -148,8 +148,8 @@ func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
 	return skipped
 }
 
-// setDefaults fills in what the CRD's defaults fill in on the API server, so that a file that was
-// never sent there gives the same plan. Fields whose zero value means something (topology.f,
+// setDefaults fills in the defaults of the CRD, as the API server does. So a file gives the same
+// plan without the API server. Fields whose zero value means something (topology.f,
 // retries.attempts) are left to DecodeExperiment.
 func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Topology.Shards, 1)

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// From any experiment that is given up, Reopen takes trials without which the manager goes on with
-// every repetition, and none that it would go on with all the same.
+// Reopen takes the trials that keep the manager from further repetitions of a given-up experiment.
+// It takes no other trials.
 func TestReopen(t *testing.T) {
 	outcomes := []struct{ outcome, reason string }{
 		{v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded}, {v1alpha1.ReasonFailed, v1alpha1.ReasonClientFailed},

@@ -50,8 +50,8 @@ func (p *Plan) leastRepetitions() int32 { return LeastRepetitions(p.Spec.Repetit
 
 // further is how many rounds follow that in which all of so many points are known well enough. One
 // or two points are so where their deviations are small by chance, and a comparison would use just
-// these: 6.7% of two identical points would differ. Two rounds that are not chosen for what they
-// show take that back (Simons, Ann. Math. Stat. 39, 1968). With three points and more, one
+// these: 6.7% of two identical points would differ. Two more rounds, which are not chosen by their
+// values, take that back (Simons, Ann. Math. Stat. 39, 1968). With three points and more, one
 // deviation at least is not small by chance.
 func further(points int) int32 {
 	if points < 3 {

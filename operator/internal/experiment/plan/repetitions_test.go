@@ -130,8 +130,8 @@ func sorted(got, want []string) []string {
 	return out
 }
 
-// The order of a round is that of all points with those left out that are given up: the same seed
-// gives the same order, whichever trials are left.
+// The order of a round is the order of all points, without the points that are given up. The same
+// seed gives the same order, whichever trials are left.
 func TestLaterRoundsKeepTheirOrder(t *testing.T) {
 	b := builders.Experiment("e").System("basil").Values("clients", 1, 2, 3, 4, 5, 6).Retries(0)
 	wide := func(s v1alpha1.TrialSpec) float64 { return 1000 + 500*float64(s.Repetition%2) }

@@ -117,7 +117,7 @@ func (e *fieldChecker) checkSearchedAxis(path *field.Path, written v1alpha1.Axis
 	}
 }
 
-// checkObjective checks that there is one, and that trials can know whether they met it.
+// checkObjective checks that there is an objective, and that trials measure enough to judge it.
 func (e *fieldChecker) checkObjective(path *field.Path, o v1alpha1.LoadObjective) {
 	if o == (v1alpha1.LoadObjective{}) {
 		e.add(field.Required(path, "say what a trial must meet to carry its load, such as p99Latency: 20ms"))
@@ -247,8 +247,8 @@ func (s *Search) reference(trials []tried) (mean time.Duration, ok bool) {
 	return mean / referenceTrials, n == referenceTrials
 }
 
-// judge says of trials, in the order in which they ran, whether they met the objective. unknown
-// says which one cannot be judged. A search for a knee judges none before it has its reference.
+// judge says for each trial, in order of time, whether it met the objective. If one cannot be
+// judged, unknown names it. A search for a knee judges none before it has its reference.
 func (s *Search) judge(trials []tried) (judged []capacity.Trial, unknown string) {
 	slices.SortFunc(trials, func(a, b tried) int { return cmp.Compare(a.number, b.number) })
 	objective := s.Objective

@@ -14,10 +14,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// checkStatements refuses what would let a verdict stand under a sentence that was not judged. That
-// is a profile that changes what a claim judges and keeps its sentence, or a bound that a profile
-// widens without a word. It is also a reported value without the place where it was printed. All
-// profiles are checked, also those that are not in use.
+// checkStatements refuses what would let a verdict stand under a sentence that was not judged. One
+// case is a profile that changes what a claim judges and keeps its sentence. Another is a bound
+// that a profile widens without a word. It is also a reported value without the place where it was
+// printed. All profiles are checked, also those that are not in use.
 func checkStatements(exp *v1alpha1.Experiment, checks Checks) (errs field.ErrorList) {
 	spec := &exp.Spec
 	for i, c := range spec.Claims {
@@ -86,7 +86,7 @@ func findClaim(spec *v1alpha1.ExperimentSpec, name string) *v1alpha1.Claim {
 	return &spec.Claims[i]
 }
 
-// changedFields are the fields that say what is judged and that a profile gives another value.
+// changedFields are the fields of the judged statement to which a profile gives another value.
 func changedFields(full v1alpha1.Claim, change v1alpha1.ProfileClaim) (names []string) {
 	another := func(was, is *v1alpha1.Value) bool {
 		return is != nil && (was == nil || was.String() != is.String())
@@ -140,9 +140,8 @@ func percentage(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 4, 64) + "%"
 }
 
-// checkPointsRead asks for a sentence for each claim that reads other points in a profile. That is
-// one that names a value which the profile's axis lacks or sets otherwise, and one that reads the
-// whole axis.
+// checkPointsRead asks for a sentence for each claim that reads other points in a profile. Such a
+// claim names a value that the profile's axis lacks or sets otherwise, or it reads the whole axis.
 func checkPointsRead(path *field.Path, spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile, reads func(expr, axis string) ([]string, bool)) (errs field.ErrorList) {
 	if reads == nil {
 		return nil

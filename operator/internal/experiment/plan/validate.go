@@ -28,10 +28,10 @@ type Checks struct {
 	// Reads says which values of an axis an expression names, and whether it reads every one.
 	Reads func(expr, axis string) (named []string, every bool)
 	// Shapes visits the reported series that an expression compares with measured curves, and the
-	// coordinates that it gives beside those of the series.
+	// coordinates given beside those of the series.
 	Shapes func(expr string, visit func(series string, at map[string]string))
-	// Functions are those that read numbers of trials in a claim's expression, by the system whose
-	// points they read; an empty system stands for all.
+	// Functions are the functions in a claim's expression that read numbers of trials. Their key is
+	// the system of their points; an empty system stands for all.
 	Functions func(expr string) map[string][]string
 	// Measurement checks a measurement's query for a trial in a namespace.
 	Measurement func(m v1alpha1.Measurement, namespace string, trial *v1alpha1.TrialSpec) error

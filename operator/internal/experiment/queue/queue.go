@@ -1,5 +1,5 @@
-// Package queue decides which trials may start: whose turn it is, whether their pools are free, and
-// whether all of their pods have room.
+// Package queue decides which trials may start. It goes by their order, by free pools, and by room
+// for all of their pods.
 //
 // It is pure: no client and no clock. Observations come in as entries, nodes and pods; a decision
 // and a sentence for people come out.
@@ -18,8 +18,8 @@
 //	                           when others' pods go     -> InsufficientResources or QuotaExceeded; nothing is kept, those after it may start
 //	                           never, as the nodes are  -> Unschedulable; nothing is kept
 //
-// Keeping pools for who waits is what lets a trial that needs two pools ever get both, while others
-// take turns on each of them.
+// A pool is kept for a trial that waits. Otherwise a trial of two pools would never get both, while
+// others take turns on each of them.
 package queue
 
 import (

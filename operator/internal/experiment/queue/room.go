@@ -186,7 +186,8 @@ func byDemand(pods []Pod) []Pod {
 	return out
 }
 
-// admits reports whether a node has the labels that a pod wants and no taint that it does not bear.
+// admits reports whether a node has the labels that a pod wants, and no taint beyond the pod's
+// tolerations.
 func admits(n *node, p *Pod) bool { return selects(n, p) && taintedBy(n, p) == "" }
 
 func selects(n *node, p *Pod) bool {

@@ -73,7 +73,7 @@ func (t *Trial) Given(pods map[string]*Pod) (map[string][]byte, error) {
 	return given, nil
 }
 
-// partsOf says which pods are replicas, which of which component, and which clients.
+// partsOf gives the part of each pod: replica, client, or the name of its component.
 func partsOf(pods map[string]*Pod) map[string]string {
 	part := map[string]string{}
 	for name, p := range pods {

@@ -16,9 +16,9 @@ import (
 )
 
 // HATS finds the replicas of a record by a server's place in all_hosts, which must be its place in
-// the ring. Its scheduler starts only if the seeds that a server gets for the run are others than
-// those that it booted with, its own address aside. In a ring with one server more than seeds, a
-// list of all servers would not change for the last one: it would never get a policy.
+// the ring. Its scheduler starts only if a server's seeds for the run differ from its seeds at
+// boot, its own address aside. In a ring with one server more than seeds, a list of all servers
+// would not change for the last one: it would never get a policy.
 func TestServersOfHATSKnowTheRingAndGetOtherSeeds(t *testing.T) {
 	for _, f := range []int32{2, 3, 9} {
 		for _, scheme := range []string{"hats", "mlsm"} {

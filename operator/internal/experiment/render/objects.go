@@ -131,7 +131,8 @@ type builder struct {
 	// annotations of pods: what monitoring says of them, and whom their agents trust.
 	annotations map[string]string
 
-	// shaping is what is done to the pods' network, which decides what their agents may do.
+	// These fields say how the trial shapes the pods' network. That decides the rights of the pods'
+	// agents.
 	actions []timeline.Action
 	shapes  bool
 	network v1alpha1.Network

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/pods anew")
 
-// The files show what pods of trials ask of a node and of those who guard it. Tests of
+// The files show the demands of trials' pods on a node and on its policy engines. Tests of
 // hack/policies hold them against the rules of policy engines, which this module does not import.
 func TestPodsAreAsInTheirFiles(t *testing.T) {
 	of := types.NamespacedName{Namespace: "papers", Name: "exp-0a1b-3"}

@@ -10,8 +10,8 @@ import (
 )
 
 // PodSettings are what the owner of a cluster decides about the pods that Assay makes in namespaces
-// of experiments. They are those of trials, and those that pull images and keep data sets. The zero
-// value leaves all as it is.
+// of experiments. They are the pods of trials, the pods that pull images, and the pods that keep
+// data sets. The zero value leaves all as it is.
 type PodSettings struct {
 	// Tolerations besides the one of the pod's pool.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`

@@ -28,9 +28,9 @@ const etcDir = "etc"
 var defaultHomeSize = resource.MustParse("10Gi")
 
 // furnish makes a pod a machine. It gets the group's user, a home directory that the user can write
-// to, files of /etc that name user and hosts, and the right to answer on port 22. None of that
-// needs a privilege: the system call that sets the least port is one of those that the restricted
-// Pod Security profile allows.
+// to, files of /etc that name user and hosts, and the right to answer on port 22. Nothing of this
+// needs a privilege: the restricted Pod Security profile allows the sysctl that sets the least
+// port.
 //
 // The files of /etc lie in the pod's own volume, since those of a kubelet belong to root. A
 // container of the machine's own image makes them, since only there is what the image has.

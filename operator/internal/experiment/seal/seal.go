@@ -83,8 +83,8 @@ func Of(spec v1alpha1.ExperimentSpec) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Is says whether a digest is that of what is sealed of a spec: in present names, or in the names
-// of before. So a seal of before some names changed is still the seal of the same claims.
+// Is reports whether a digest seals the claims of a spec: in present names, or in earlier names. So
+// a seal of before some names changed is still the seal of the same claims.
 func Is(digest string, spec v1alpha1.ExperimentSpec) bool {
 	text := Text(spec)
 	before, err := renames.SealedBefore(text)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watch sends what changes after a version, or first all that is there, if the client asks for that
-// (sendInitialEvents) or names no version.
+// watch sends the changes after a version. If the client asks for it (sendInitialEvents) or names
+// no version, watch first sends all present objects.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q *request) error {
 	selects, err := q.selector()
 	if err != nil {

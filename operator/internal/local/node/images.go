@@ -99,8 +99,8 @@ func (i *Images) make(ctx context.Context, ref string) (*image, error) {
 // mostImages stay unpacked: those that were used last.
 const mostImages = 40
 
-// used notes that an image is used, and removes those that have not been for the longest time. Only
-// one run at a time uses the machine, and it uses few.
+// used notes the use of an image, and removes the images that were unused for the longest time.
+// Only one run at a time uses the machine, and it uses few.
 func (i *Images) used(root string) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

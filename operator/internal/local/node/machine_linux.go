@@ -4,9 +4,9 @@
 //	StatefulSet, Job -> Pod -> network namespace, volumes -> containers: an overlay over an unpacked image, a control group, runc
 //
 // Pods are real: each has a network namespace on a bridge, an address and names of its own. A pod
-// has the statuses that a kubelet would give it, so that anyone who reads them need not know where
-// it runs. It has no probes, and no volumes but emptyDir, the agent's identity, and claims that are
-// folders of this machine: trials need no others on one machine.
+// has the statuses that a kubelet would give it. So their readers need not know where the pod runs.
+// It has no probes, and no volumes but emptyDir, the agent's identity, and claims that are folders
+// of this machine: trials need no others on one machine.
 //
 // One process at a time uses the machine. Remains of an earlier one that was killed are removed
 // before anything else: all is in one folder and in one control group.
@@ -203,7 +203,7 @@ func (m *Machine) Run(ctx context.Context) error {
 	return errors.Join(conn.Close(), m.network.close(), sweep(after, m.runtime.program, m.Dir), m.lock.Close())
 }
 
-// look makes the pods that are missing, starts those that are new, and ends those that are deleted.
+// look makes the missing pods, starts the new ones, and ends the deleted ones.
 func (m *Machine) look(ctx context.Context) error {
 	var errs []error
 	sets, _ := m.Store.List(folder.StatefulSets, "", nil)

@@ -171,8 +171,8 @@ func placed(err *field.Error) *field.Error {
 
 var unplaced = regexp.MustCompile(`^Checked value must be of type integer with format int(32|64) in (\S+)$`)
 
-// located gives the errors of a validator their places. Those of a field that has a problem
-// already, or that surrounds one, are left out: they mostly follow from it.
+// located gives the errors of a validator their places. It leaves out an error of a field that has
+// a problem already or surrounds one: it mostly follows from that problem.
 func (d *Document) located(errs field.ErrorList, known Problems) (problems Problems) {
 	for _, err := range errs {
 		if len(d.near(known, err.Field)) == 0 {

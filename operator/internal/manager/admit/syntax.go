@@ -104,8 +104,8 @@ type oddity struct {
 	boolean bool
 }
 
-// odd finds text without quotes that YAML 1.1, which Kubernetes reads, takes for a boolean, or for
-// a number that is written otherwise: no, on, 1e3, 0x10, 1_000.
+// odd finds unquoted text that YAML 1.1, the version of Kubernetes, turns into a boolean or into a
+// number with another spelling: no, on, 1e3, 0x10, 1_000.
 func odd(path string, node *yamlv3.Node) (oddity, bool) {
 	if node.Kind != yamlv3.ScalarNode || node.Style&(yamlv3.SingleQuotedStyle|yamlv3.DoubleQuotedStyle|yamlv3.LiteralStyle|yamlv3.FoldedStyle) != 0 {
 		return oddity{}, false

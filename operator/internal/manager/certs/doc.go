@@ -11,8 +11,8 @@
 //	certificates  |--renewed at 2/3--|--renewed--|--...
 //
 // In between lies a quarter of an authority's lifetime. A trial holds the authorities that were
-// told when it started. So one that is shorter than that quarter (nine months by default) never
-// meets a certificate that it cannot check.
+// told when it started. A trial shorter than that quarter (nine months by default) never meets a
+// certificate that it cannot check.
 //
 // One manager renews: the one that leads. Every manager reads the Secret again and again, serves
 // what it finds there, and repairs the webhooks' CA bundle. Installing a chart may overwrite that.

@@ -128,10 +128,10 @@ func TestNoCallIsRefused(t *testing.T) {
 	}
 }
 
-// This is a helm rollback to a release whose certificates live for months, while those that are
-// there live for seconds and their authority for minutes. The old ones are renewed before they end,
-// by an authority that was told before. Managers looked once a minute then, and the next authority
-// was to be told for months.
+// A helm rollback brings back a release with certificates that live for months. The present ones
+// live for seconds, and their authority for minutes. The old ones are renewed before they end, by
+// an authority that was told before. Managers looked once a minute then, and the next authority was
+// to be told for months.
 func TestLongerLifetimesAreNotNoticed(t *testing.T) {
 	for _, since := range []time.Duration{5 * time.Second, 67 * time.Second, 139 * time.Second, 211 * time.Second} {
 		c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)

@@ -161,7 +161,7 @@ func renew(data map[string][]byte, names []string, l Lifetimes, now time.Time) (
 		if s.upcoming, err = newAuthority(now, l.Authority); err != nil {
 			return nil, "", err
 		}
-		// Those before the one that signs have signed nothing that is still served.
+		// Authorities older than the signing one have signed nothing that is still served.
 		s.trusted = []*x509.Certificate{s.signing.cert, s.upcoming.cert}
 		next, err = s.with(data)
 		return next, why, err

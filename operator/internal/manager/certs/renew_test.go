@@ -16,7 +16,7 @@ var (
 	quick = Lifetimes{Authority: 4 * time.Minute, Certificate: 30 * time.Second}
 )
 
-// trusts reports whether a client that holds these authorities accepts what is served.
+// trusts returns why a client with these authorities rejects the served certificate, or nil.
 func trusts(t *testing.T, bundle []byte, data map[string][]byte, now time.Time) error {
 	t.Helper()
 	leaf, _, err := served(data)

@@ -3,9 +3,9 @@
 // certificates need none of it: the chart brings Roles for the manager's own namespace.
 // docs/reference/rights.md says what each right is for.
 //
-// Experiments are reported on, and kept by a finalizer until their trials are gone. Those that
-// recur make runs, which are Experiments, and delete the oldest. Where the API server checks owner
-// references that block deletion, setting one needs the finalizers subresource.
+// Experiments are reported on, and kept by a finalizer until their trials are gone. A recurring
+// Experiment makes runs, which are Experiments, and deletes the oldest of them. Where the API
+// server checks owner references that block deletion, setting one needs the finalizers subresource.
 //
 // +kubebuilder:rbac:groups=assay.dev,resources=experiments,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=assay.dev,resources=experiments/status,verbs=update;patch

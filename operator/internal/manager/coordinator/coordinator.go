@@ -116,8 +116,8 @@ func New(o Options) *Coordinator {
 	}
 }
 
-// Register makes pods known. Those of the trial that are registered already keep their directives
-// and reports, those that are not named are forgotten.
+// Register makes pods known. Pods that are registered already keep their directives and reports;
+// pods of the trial outside the list are forgotten.
 func (c *Coordinator) Register(trial types.NamespacedName, pods []Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

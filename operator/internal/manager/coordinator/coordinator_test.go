@@ -319,8 +319,8 @@ func (c *counting) Identify(ctx context.Context, token string) (types.UID, error
 	return c.tokens.Identify(ctx, token)
 }
 
-// Anybody who reached the port could have the API server review as many tokens as he sent, in whose
-// queue those of the agents waited.
+// Anyone who reached the port could make the API server review any number of tokens. The agents'
+// tokens waited in the same queue.
 func TestUnknownTokensAreCheap(t *testing.T) {
 	f := newFixture(t)
 	asked := &counting{}

@@ -1,6 +1,7 @@
-// Package gauges tells a monitoring system whether experiments make progress: what waits, what runs
-// late, what could not be stored. It reads the manager's cache when it is asked, and changes
-// nothing. The controllers count events when they happen (trials that are done).
+// Package gauges tells a monitoring system whether experiments make progress: it shows trials that
+// wait or run late, and results without a place in the store. It reads the manager's cache when it
+// is asked, and changes nothing. The controllers count events when they happen (trials that are
+// done).
 package gauges
 
 import (

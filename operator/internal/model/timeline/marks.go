@@ -49,7 +49,7 @@ func markText(name string, groups map[string]string) string {
 	return strings.Join(words, " ")
 }
 
-// In finds the mark among those that have come, which are in order of time.
+// In finds the mark among the marks so far, which are in order of time.
 func (a After) In(marks []Mark) (Mark, bool) {
 	left := max(a.Occurrence, 1)
 	for _, m := range marks {

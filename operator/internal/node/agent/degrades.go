@@ -24,8 +24,8 @@ func (f *faultScheduler) changeLinks(ctx context.Context, _ protocol.Run, action
 	return recordAt(action, instant, began, taken), err
 }
 
-// worseNow returns what faults add to the links at this instant, for an agent that comes after
-// another: what that one has recorded, and what was due.
+// worseNow returns what faults add to the links now, for an agent that replaces another: the
+// recorded changes, and the due ones.
 func worseNow(actions []timeline.Action, recorded func(id string) (protocol.ActionRecord, bool), due func(timeline.Action) bool) map[string][]timeline.LinkChange {
 	worse := map[string][]timeline.LinkChange{}
 	for _, action := range actions {

@@ -77,7 +77,7 @@ func (d *drops) end(ctx context.Context, at int64, id string) (began, taken int6
 }
 
 // adopt goes on with the drops that an agent before this one has recorded; the kernel has kept
-// them. Packets that were dropped in drops that are over count for those.
+// them. Drops that are over have lost the packets in counted.
 func (d *drops) adopt(inForce map[string]drop, counted uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

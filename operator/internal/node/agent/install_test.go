@@ -31,8 +31,8 @@ func TestInstallMakesTheBinariesRunnableByEveryone(t *testing.T) {
 	}
 }
 
-// An agent's container that is restarted in the middle of a trial installs once more, beside
-// containers that run what is installed.
+// A restarted container of an agent installs once more in the middle of a trial. Other containers
+// run the installed programs at the time.
 func TestInstallLeavesWhatIsInstalled(t *testing.T) {
 	dir := t.TempDir()
 	sleep, err := exec.LookPath("sleep")

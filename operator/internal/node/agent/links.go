@@ -110,8 +110,8 @@ func (l *links) table() shaping.Table {
 	return tableOf(l.network.Peers, l.shaper.Backend().Side(), l.worse)
 }
 
-// tableOf returns the links that one side is to shape: those of which anything is asked, with what
-// faults add to them.
+// tableOf returns the links for one side to shape. They are the links with a requested setting,
+// with the changes of faults.
 func tableOf(peers []protocol.NetworkPeer, side shaping.Side, worse map[string][]timeline.LinkChange) shaping.Table {
 	type link struct {
 		peer string

@@ -32,8 +32,8 @@ const (
 	maxWrong = 10
 )
 
-// linkShaper makes the pod's links what the directive asks, verifies that, and puts back what was
-// there before.
+// linkShaper sets the pod's links as the directive asks, verifies them, and restores the former
+// state.
 type linkShaper struct {
 	*state
 	clock     *runClock

@@ -58,8 +58,8 @@ func newLimit(t *testing.T) (admit func(pid int)) {
 	}
 }
 
-// Before the run an agent that is asked says how busy its machine is and what part its own
-// containers have in that, again and again, and then no more.
+// Before the run, when asked, an agent reports the load of its machine and its own containers' part
+// of it, again and again. Then it stops.
 func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)

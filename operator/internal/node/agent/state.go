@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// state is what the parts of an agent share: the board on which each writes what it has done, and
-// on which it waits for the others.
+// state is the board that the parts of an agent share. Each part writes its progress there, and
+// waits there for the others.
 type state struct {
 	podFiles
 

@@ -17,8 +17,8 @@ type Request struct {
 	Root, Key string
 	// To is the directory that the pod's containers see. Whatever is in it is deleted.
 	To string
-	// Done is a file that says that the copy was made, and by which method: then the pod keeps what
-	// it has. It is for containers that the kubelet runs again, after a reboot.
+	// Done is a file that marks the copy as made, and names the method: then the pod keeps its
+	// copy. It is for containers that the kubelet runs again, after a reboot.
 	Done string
 	// Digest that the set must have.
 	Digest string

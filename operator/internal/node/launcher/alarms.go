@@ -13,8 +13,8 @@ import (
 
 const (
 	// alarmLead is how long before its instant an alarm is set. It is much longer than a thread
-	// waits for a processor on a busy node. It is short enough that the process that is there then
-	// is the one that will be.
+	// waits for a processor on a busy node. It is so short that the process of that moment is still
+	// there at the instant.
 	alarmLead = 500 * time.Millisecond
 	// alarmLast is when it is too late to set one.
 	alarmLast = 5 * time.Millisecond

@@ -18,10 +18,10 @@ const (
 	canaryLife = 10 * time.Second
 )
 
-// canary is a thread in the container that wakes up at instants which have nothing to do with what
-// the system does. It notes how often it had to wait for a processor. The system's own threads wake
-// each other up, many at a time, and wait for each other: their waiting does not tell whether
-// others are in the way.
+// canary is a thread in the container. It wakes up at instants that do not depend on the system's
+// work. It notes how often it had to wait for a processor. The system's own threads wake each other
+// up, many at a time, and wait for each other: their waiting does not tell whether others are in
+// the way.
 type canary struct {
 	mu          sync.Mutex
 	lives       bool

@@ -88,8 +88,8 @@ func (e *emptying) folder(path string) bool {
 	return emptied
 }
 
-// list reads a directory. One whose mode forbids that, or removing what is in it, to its own user
-// gets another mode first.
+// list reads a directory. If the mode of a directory keeps its own user from reading or emptying
+// it, list changes the mode first.
 func (e *emptying) list(path string) ([]fs.DirEntry, error) {
 	if path != "." {
 		if info, err := e.root.Lstat(path); err == nil && info.Mode().Perm()&0o700 != 0o700 {

@@ -336,8 +336,8 @@ func TestAHeldProcessStaysDown(t *testing.T) {
 	}
 }
 
-// planned prepares something that must be done before the instant that it returns, again until it
-// was, and returns when that instant is well over.
+// planned calls prepare until it has finished before the instant that it returns. planned itself
+// returns well after that instant.
 func planned(t *testing.T, prepare func() int64) {
 	t.Helper()
 	for range 20 {

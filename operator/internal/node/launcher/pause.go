@@ -16,8 +16,8 @@ const pauseTimeout = 5 * time.Second
 
 // pauses of one launcher. The signals themselves are sent under signalling. So a pause that is
 // signalled again, for processes that were born meanwhile, cannot undo a resume. The launcher's own
-// children are born under it, too: one that is stopped before it has become a program stops the
-// launcher, too, which waits for that (vfork). It is locked before the launcher's mutex.
+// children are born under it, too. A child that is stopped before it is a program would stop the
+// launcher, which waits for it (vfork). It is locked before the launcher's mutex.
 type pauses struct {
 	plans[PauseResult] // pauses and resumes
 

@@ -27,8 +27,8 @@ type Usage struct {
 	// QuotaNanos of processor time may be used in each period of PeriodNanos; 0: there is no limit.
 	QuotaNanos  int64 `json:"quota,omitempty"`
 	PeriodNanos int64 `json:"period,omitempty"`
-	// Periods in which the limit was in force, those of them in which it was reached, and how long
-	// processes were held back for it, added up over processors.
+	// Periods with the limit in force, the periods of these in which it was reached, and the time
+	// of held-back processes, added up over processors.
 	Periods          int64 `json:"periods,omitempty"`
 	ThrottledPeriods int64 `json:"throttled,omitempty"`
 	ThrottledNanos   int64 `json:"throttledNanos,omitempty"`

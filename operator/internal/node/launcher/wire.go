@@ -181,7 +181,7 @@ type State struct {
 	Incarnation string `json:"incarnation"`
 	// Process is Waiting, Running, Exited or Held.
 	Process string `json:"process"`
-	// Command of the process, so that an agent that was restarted knows what runs.
+	// Command of the process. A restarted agent learns from it what runs.
 	Command   []string `json:"command,omitempty"`
 	Starts    int      `json:"starts"`
 	StartedAt int64    `json:"startedAt,omitempty"`

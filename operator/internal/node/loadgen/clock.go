@@ -20,9 +20,8 @@ func systemClock() clock {
 	return clock{monotonic: MonotonicNanos, newAlarm: func() (sleeper, error) { return newAlarm() }}
 }
 
-// at returns a clock that tells instants relative to a t = 0 on CLOCK_MONOTONIC, which is also what
-// package time's monotonic reading counts. A call costs one reading of the clock, half of what
-// time.Now costs.
+// at returns a clock relative to a t = 0 on CLOCK_MONOTONIC. The monotonic reading of package time
+// counts the same clock. A call costs one reading of the clock, half of what time.Now costs.
 func (c clock) at(zeroMonotonicNanos int64) func() time.Duration {
 	now, mono := time.Now(), c.monotonic()
 	zero := now.Add(time.Duration(zeroMonotonicNanos - mono))

@@ -12,14 +12,14 @@ type Drivers struct {
 	Correct Driver
 	// Misbehaving is the driver of those that misbehave on purpose. Nil: there are none.
 	//
-	// No number has anything of what it does, but it must be there. A measurement during which it
-	// fails is one of a system that was spared what it should have borne, and would make a protocol
-	// look robust. So its failure counts as one of the run until the window is over; after that it
-	// changes nothing any more. A driver whose clients crash on purpose must itself live on.
+	// No number has anything of what it does, but it must be there. If it fails in a measurement,
+	// the system is spared a burden, and the protocol looks robust. So its failure counts as one of
+	// the run until the window is over; after that it changes nothing any more. A driver whose
+	// clients crash on purpose must itself live on.
 	Misbehaving Driver
 }
 
-// misbehaves reports whether a client, by its global index, is one of those that misbehave.
+// misbehaves reports whether a client, by its global index, misbehaves on purpose.
 func (c Config) misbehaves(global int32) bool {
 	if c.Misbehaving == nil {
 		return false

@@ -39,8 +39,8 @@ func (p *poissonPacer) next() time.Duration {
 }
 
 // share passes on the arrivals that fall to some of a generator's clients. Two shares of equal
-// pacers, of which one takes what the other leaves, have together the very arrivals that one pacer
-// has for all clients.
+// pacers split the clients: one takes the arrivals that the other leaves. Together they have the
+// very arrivals of one pacer for all clients.
 type share struct {
 	of pacer
 	// falls says of each arrival in turn whether it is one of these.

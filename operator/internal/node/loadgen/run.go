@@ -201,9 +201,9 @@ func (r *run) offerClosed(warmUp time.Duration) error {
 	return err
 }
 
-// offerOpen lets the clients that are measured work off one agenda, and those that misbehave
-// another. With one agenda, clients that are always free, since they give up everything at once,
-// would take requests from those that are measured.
+// offerOpen lets the measured clients work off one agenda, and the misbehaving clients another.
+// With one agenda, the misbehaving clients would take requests from the measured ones: they give up
+// everything at once, and are always free.
 func (r *run) offerOpen(warmUp time.Duration) error {
 	var measured, others []*client
 	for _, c := range r.clients {
@@ -279,7 +279,7 @@ func (r *run) logFailure(res Result) {
 	}
 }
 
-// collect puts together what all clients measured, but for those that misbehave.
+// collect puts together the measurements of all clients, without the misbehaving ones.
 func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, error) {
 	total, lag, own := r.shards[0].rec, r.shards[0].sendLag, r.shards[0].generatorLag
 	for _, s := range r.shards[1:] {

@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// The files of a machine's home that ssh reads. Files with our own names hold what is ours, so that
-// what an image has there stays.
+// The files of a machine's home that ssh reads. Files with our own names hold our settings. So the
+// files of an image stay.
 const (
 	clientKeyFile    = "assay_ed25519"
 	clientConfigFile = "assay_config"

@@ -157,9 +157,9 @@ func (c *Cut) prepare(dropOut expr.Any) error {
 	return c.conn.Flush()
 }
 
-// Set makes the cut exactly this: what comes from the addresses of in and what goes to those of out
-// is dropped. It holds from one instant on, which is before Set returns. No address heals the cut.
-// The table must be prepared.
+// Set makes the cut exactly this: it drops packets from the addresses of in, and packets to the
+// addresses of out. It holds from one instant on, which is before Set returns. No address heals the
+// cut. The table must be prepared.
 func (c *Cut) Set(in, out []netip.Addr) error {
 	wanted := map[string][]netip.Addr{}
 	for chain, addresses := range map[string][]netip.Addr{"in": in, "out": out} {

@@ -303,8 +303,8 @@ func TestTCPDoesNotSeeACut(t *testing.T) {
 	}
 }
 
-// Packets that are on their way when the cut begins do not arrive either, and those that are sent
-// before it ends do not come later.
+// Packets on their way when the cut begins do not arrive. Packets sent before it ends do not come
+// later.
 func TestACutTakesEffectBehindTheDelay(t *testing.T) {
 	a, b := nettest.Pair(t, 1)
 	cut := openCut(t, b)

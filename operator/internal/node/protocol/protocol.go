@@ -244,8 +244,8 @@ type Client struct {
 	Misbehaving int32 `json:"misbehaving,omitempty"`
 }
 
-// ByArrival reports whether the lines of the client's report have no instants but those at which
-// they come.
+// ByArrival reports whether the lines of the client's report have no instants other than their
+// arrival.
 func (c *Client) ByArrival() bool {
 	return c.Records != nil && c.Records.Instant.From == results.FromArrival
 }
@@ -264,11 +264,11 @@ type Run struct {
 	// Ended is when the run was over, relative to t = 0. Agents measure until then. 0: it goes on,
 	// or agents measure the window, whenever the run is over.
 	Ended time.Duration `json:"ended,omitempty"`
-	// Actions of this pod. Later are those that count from marks that have not come: they need what
-	// the others need, and have no instants.
+	// Actions of this pod. Later are the actions that count from marks still to come: they need the
+	// same things as the others, and have no instants.
 	Actions []timeline.Action `json:"actions,omitempty"`
 	Later   []timeline.Action `json:"later,omitempty"`
-	// Measured are the parts of a run that is over of which agents say apart what was used.
+	// Measured are the parts, of a run that is over, for which agents report resources separately.
 	// ByParts: there will be some.
 	ByParts  bool            `json:"byParts,omitempty"`
 	Measured []timeline.Span `json:"measured,omitempty"`
@@ -308,8 +308,8 @@ type Report struct {
 	ClockOffset time.Duration `json:"clockOffset"`
 	ClockError  time.Duration `json:"clockError"`
 	// ClockManager is the manager whose clock the run goes by, once it is agreed. ClockStepped is
-	// by how much that clock, or the clock of a manager that took over, was seen to differ from it
-	// later, beyond what measuring and drift explain.
+	// how far that clock, or the clock of a manager that took over, was seen to differ later,
+	// beyond measuring errors and drift.
 	ClockManager string        `json:"clockManager,omitempty"`
 	ClockStepped time.Duration `json:"clockStepped,omitempty"`
 	// FilesDigest of the files that are written.

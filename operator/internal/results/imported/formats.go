@@ -44,8 +44,8 @@ var readers = map[string]reader{
 // About says what files of a format are.
 func About(format string) string { return readers[format].About }
 
-// tableOf reads a summary whose rows have labels, and whose values say what they are. Rows with the
-// same labels are one result: HATS has a table of throughput and one of latencies.
+// tableOf reads a summary with labels for its rows and names for its values. Rows with the same
+// labels are one result: HATS has a table of throughput and one of latencies.
 func tableOf(format string, names map[string]string) func(string, []byte, Options) ([]Result, []string, error) {
 	return func(name string, data []byte, _ Options) ([]Result, []string, error) {
 		t, err := parsers.ReadTable(format, name, bytes.NewReader(data), parsers.Spec{})
@@ -96,7 +96,7 @@ func disjoint(r Result, row parsers.Row, names map[string]string) bool {
 	})
 }
 
-// completeAll completes results; those of a summary that have no number that can be used are named.
+// completeAll completes results, and names the results of a summary without a usable number.
 func completeAll(name string, all []Result) (with []Result, skipped []string, err error) {
 	for _, r := range all {
 		if r.Numbers == (Numbers{}) {

@@ -32,8 +32,8 @@ var (
 // hgrmRow says that a share of all values is not above a value.
 type hgrmRow struct{ value, share float64 }
 
-// readHdrPercentiles reads a table. It has no throughput. A percentile that is between two rows is
-// said to be that of the next one, which is not below it, and is named.
+// readHdrPercentiles reads a table. It has no throughput. A percentile between two rows gets the
+// value of the next row, which is not below it. The reader reports such a percentile.
 func readHdrPercentiles(name string, data []byte, o Options) ([]Result, []string, error) {
 	factor, known := millisOf[strings.ToLower(o.Unit)]
 	if !known {

@@ -295,7 +295,7 @@ func numberOf(column string) (name, unit string, known bool) {
 	return "", "", false
 }
 
-// otherNames of columns whose names are those of axes that Assay sets itself.
+// otherNames rename columns with the name of an axis that Assay sets itself.
 var otherNames = map[string]string{
 	"system": "protocol", "clients": "load", "rate": "load", "f": "faults", "network": "net", "shards": "parts",
 }

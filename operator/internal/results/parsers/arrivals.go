@@ -22,10 +22,11 @@ const (
 	burstShare = 0.01
 )
 
-// arrivals says when lines came that have no instant, from what a launcher kept of the pieces that
-// it read. A program that prints each line at once is stamped to what the pipe and the launcher
-// take. One that collects its output prints in bursts: a piece begins within a line, or holds many
-// lines. Each of them was written at some time since the piece before, which bounds the error.
+// arrivals finds the arrival of each line without an instant, from the launcher's record of the
+// pieces that it read. A program that prints each line at once is stamped to what the pipe and the
+// launcher take. One that collects its output prints in bursts: a piece begins within a line, or
+// holds many lines. Each of them was written at some time since the piece before, which bounds the
+// error.
 //
 //	 piece 1        piece 2                 piece 3
 //	|op 1\n op 2\n|op 3\n op 4\n op 5\n op|  6\n op 7\n ...   piece 3 begins within a line:

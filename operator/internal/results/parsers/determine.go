@@ -193,8 +193,8 @@ func (d *determination) amounts(rate string, counts ...string) (all []amount) {
 	return all
 }
 
-// partsOfAll refuses a part of the attempts that is more than all of them: those that committed,
-// with those that failed, and those that were answered.
+// partsOfAll refuses a part that is more than all attempts: the committed ones with the failed
+// ones, or the answered ones.
 func (d *determination) partsOfAll() error {
 	failed := 0.0 // those that are said: what is computed from the rest contradicts nothing
 	for _, name := range failures {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// parseELECTSummary reads the summaries that the scripts of ELECT, and those that DMTree took over
-// from it, write to Exp#-*.log:
+// parseELECTSummary reads the summaries in Exp#-*.log. Scripts of ELECT write them, and scripts
+// that DMTree took over from ELECT:
 //
 //	[Exp info] scheme: elect, workload: Write, KVNumber: 600000
 //	Throughput (unit: op/s):

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Bounds of what is read, so that memory stays bounded whatever a file holds.
+// Bounds of the parsers. They keep memory bounded for any file.
 const (
 	// maxRows of one table, maxValues of all of its rows together.
 	maxRows   = 100_000

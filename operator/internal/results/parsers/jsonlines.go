@@ -13,9 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// parseJSONLines reads a report in which lines are JSON objects, and each of those that records
-// choose is an operation. Other lines, JSON or not, are skipped and counted as those of a pattern
-// are.
+// parseJSONLines reads a report with JSON objects as lines. Each object that records choose is an
+// operation. Other lines, JSON or not, are skipped and counted as those of a pattern are.
 func parseJSONLines(r io.Reader, o Options) (results.Client, error) {
 	if o.Records == nil {
 		return results.Client{}, errors.New("the format JSONLines needs records")
@@ -76,9 +75,9 @@ func newMembers(r results.Records) (*members, error) {
 	return m, nil
 }
 
-// read gives the texts of a line's fields; nil for a line that is no operation. That is one that is
-// no object, that has other values than wanted, or none of the members that are read. An object
-// that has only some of them is an error.
+// read gives the texts of a line's fields; nil for a line that is no operation. Such a line is no
+// object, has other values than wanted, or has none of the members to read. An object that has only
+// some of them is an error.
 func (m *members) read(line []byte) ([]string, error) {
 	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
 		return nil, nil

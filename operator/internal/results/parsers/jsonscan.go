@@ -102,8 +102,8 @@ func (s *jsonScan) end() error {
 
 var errLongToken = fmt.Errorf("a string or number is longer than %d bytes", maxToken)
 
-// lineCounter counts lines up to any offset that is not consumed yet. It keeps what the tokenizer
-// has and has not consumed, and counts newlines of what it drops in bulk, which costs little.
+// lineCounter counts lines up to any offset that is not consumed yet. It keeps the bytes that the
+// tokenizer has not consumed. It counts the newlines of dropped bytes in bulk, at little cost.
 type lineCounter struct {
 	r        io.Reader
 	consumed int64 // by the tokenizer

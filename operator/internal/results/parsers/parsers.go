@@ -83,7 +83,7 @@ const (
 type Format struct {
 	Name string
 	// Histograms: the format holds every transaction, or histograms of them. Else it is a summary,
-	// or, where a spec says what it holds, whatever that is.
+	// or, where a spec describes its content, any content.
 	Histograms bool
 
 	client func(io.Reader, Options) (results.Client, error)          // of a trial

@@ -199,8 +199,8 @@ func counted(all []drawn, window time.Duration) (c results.Counters, kinds map[s
 	return c, kinds
 }
 
-// TestRecordsSayWhatRan: whatever the form of a program's lines, what is read is what ran: counts,
-// and the percentiles of each kind of operation.
+// TestRecordsSayWhatRan: for every form of a program's lines the parser reads what ran, as counts,
+// and as the percentiles of each kind of operation.
 func TestRecordsSayWhatRan(t *testing.T) {
 	windows := timeline.Windows{WarmUp: 3 * time.Second, Measure: 10 * time.Second, CoolDown: 2 * time.Second}
 	for name, form := range recordForms {

@@ -15,9 +15,8 @@ import (
 )
 
 // parsePatternRecords reads a report in which each line that matches a pattern is an operation.
-// Other lines are skipped and counted (otherLines). A pattern cannot tell an operation's line that
-// got damaged from other output, so that the count is to be compared with what the client prints
-// besides.
+// Other lines are skipped and counted (otherLines). A pattern cannot tell an operation's damaged
+// line from other output. So users compare the count with the client's other output.
 func parsePatternRecords(r io.Reader, o Options) (results.Client, error) {
 	if o.Records == nil {
 		return results.Client{}, errors.New("the format RegularExpression needs records")

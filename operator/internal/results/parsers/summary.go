@@ -18,8 +18,8 @@ import (
 // A last line without its newline counts if the client ended by itself, with 0. Otherwise it is
 // what a killed client leaves: it is dropped and counted.
 //
-// A number that is nowhere makes the report unreadable, unless it is of a count of what went wrong,
-// which many programs print only when it is not 0.
+// A missing number makes the report unreadable. A missing count of failures does not: many programs
+// print it only when it is not 0.
 func parseSummary(r io.Reader, o Options) (results.Client, error) {
 	s, err := readSummary(r, o)
 	if err != nil {

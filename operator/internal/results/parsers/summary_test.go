@@ -85,8 +85,8 @@ func TestSummaryOfAWholeRun(t *testing.T) {
 	}
 }
 
-// Many programs print a count of failures only when there are some. Any other number that is
-// missing says that the program died, or that the pattern is wrong.
+// Many programs print a count of failures only when there are some. Any other missing number means
+// that the program died, or that the pattern is wrong.
 func TestSummaryWithoutANumber(t *testing.T) {
 	c, err := summary(t, strings.Replace(ycsbText, "[READ-FAILED], Operations, 3\n", "", 1), ycsbNumbers)
 	if err != nil || c.Counters.Errors != 0 || slices.Contains(c.Unreported, results.CounterErrors) {

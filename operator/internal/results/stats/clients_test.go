@@ -34,8 +34,8 @@ func loop(rng *rand.Rand, clients, stuck int, think, pause, window float64) resu
 }
 
 // A transaction of a closed loop that never ended was left out of every number, and nothing said
-// so. With one client of ten that hangs, or clients that pause without counting it, throughput and
-// latency are those of the others.
+// so. With one hung client of ten, or with clients that pause without counting it, throughput and
+// latency are those of the other clients.
 func TestClientTime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		clients, stuck int

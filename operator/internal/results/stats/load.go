@@ -8,8 +8,8 @@ import (
 // growing is the share of the offered requests that may be left at the end of a window.
 const growing = 0.01
 
-// QueueGrows reports whether a queue grew in the windows of trials: each gives the share of its
-// offered requests that had not ended, less those that were left from before. The mean must be more
+// QueueGrows reports whether a queue grew in the windows of trials. left has, for each trial, the
+// share of its offered requests that had not ended, minus earlier leftovers. The mean must be more
 // than 1%, and its 95% interval above 0.
 func QueueGrows(left []float64) bool {
 	a := Aggregate(left)

@@ -45,8 +45,8 @@ func (l Looks) levels() []float64 {
 	return levels
 }
 
-// spend gives each look the two-sided level at which the share of experiments that have crossed
-// some bound up to it is what is spent by then.
+// spend gives each look its two-sided level. With it, the share of experiments that have crossed
+// some bound by then is the share to spend by then.
 func spend(l Looks, spent func(rounds int) float64) []float64 {
 	levels := make([]float64, l.Count())
 	var on walk

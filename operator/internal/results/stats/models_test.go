@@ -13,7 +13,7 @@ import (
 // placed is a run: its place in the order, and its mean.
 type placed [2]float64
 
-// readModels reads what testdata/models.py wrote, which says what each number is.
+// readModels reads the output of testdata/models.py, which explains each number.
 func readModels(t *testing.T) (cases struct {
 	Windows []struct {
 		Observations   []float64

@@ -52,12 +52,12 @@ func decided(truth, standardError, freedom, low, high float64) float64 {
 	return inside + below(low, -1) + 1 - below(high, 1)
 }
 
-// Chance is the predicted probability that the last look decides whether a quantity lies between
-// low and high, which may be infinite, from the estimate after n rounds. It takes the deviation for
-// known. The truth may be anything that the estimate allows, as if nothing had been known before
-// (Spiegelhalter, Freedman and Blackburn, Control. Clin. Trials 7, 1986): then the last estimate
-// lies around this one with the variance se² (1 - n/last), and has the standard error se √(n/last).
-// After the last look it is 0. False: nothing can be said, as of More.
+// Chance is the predicted probability that the last look decides, from the estimate after n rounds.
+// It must decide whether a quantity lies between low and high, which may be infinite. It takes the
+// deviation for known. The truth may be anything that the estimate allows, as if nothing had been
+// known before (Spiegelhalter, Freedman and Blackburn, Control. Clin. Trials 7, 1986): then the
+// last estimate lies around this one with the variance se² (1 - n/last), and has the standard error
+// se √(n/last). After the last look it is 0. False: nothing can be said, as of More.
 func (l Looks) Chance(e Estimate, n int, low, high float64) (float64, bool) {
 	half := (e.High - e.Low) / 2
 	if !e.Known || n < 2 || math.IsInf(half, 0) || !(half > 0) {

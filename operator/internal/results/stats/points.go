@@ -90,8 +90,7 @@ func Of(line results.TrialLine, metric string) float64 {
 }
 
 // Has says whether a trial has a metric. Latencies need a committed transaction, or clients that
-// say them of their whole run; rates need an attempt that ended and a client that reports what they
-// count.
+// report them of their whole run. Rates need an ended attempt, and a client that reports the count.
 func Has(line results.TrialLine, metric string) bool {
 	switch metric {
 	case MeanLatency, P50Latency, P99Latency:

@@ -41,9 +41,9 @@ type Recovery struct {
 	// it could show.
 	Dipped bool
 	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7%
-	// of trials. It is that of DipBins, or, of a dip that was found, that of the looks that found
-	// it. A dip that is shallower (ShallowDip) says only that there was none deeper than this. It
-	// is just above 1 where those looks find a dip before the fault, too.
+	// of trials. It is the depth of DipBins. For a dip that was found, it is the depth of the looks
+	// at which it was found. A dip that is shallower (ShallowDip) says only that there was none
+	// deeper than this. It is just above 1 where those looks find a dip before the fault, too.
 	LeastDip float64
 	// ResolvedMillis is how long throughput must be below Share of what it was, so that noise does
 	// not hide it. 0: no look at the data after the fault is long enough.

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Each end of the interval is the probability at which what was seen, or what is more extreme, has
+// At each end of the interval, the observed count, or a more extreme one, has a probability of
 // 2.5%: here by the sum of the binomial distribution.
 func TestExactShare(t *testing.T) {
 	for _, tc := range []struct{ some, all int64 }{{0, 1}, {0, 10}, {10, 10}, {1, 10}, {5, 10}, {3, 1000}, {999, 1000}, {0, 6000}} {

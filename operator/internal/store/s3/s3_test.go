@@ -181,8 +181,8 @@ func TestCustomCA(t *testing.T) {
 	}
 }
 
-// wantProblem also makes sure that the text says nothing that must not be said, or that changes
-// from one attempt to the next.
+// wantProblem also checks that the text contains no key, and no word that changes from one attempt
+// to the next.
 func wantProblem(t *testing.T, name string, err error, reason string) {
 	t.Helper()
 	if err == nil {

@@ -90,8 +90,8 @@ func newInProcess(t testing.TB) (*Env, error) {
 	return e, e.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}})
 }
 
-// endPods removes the pods that are deleted and that no kubelet has to end, as an API server does.
-// deleted is what was just deleted.
+// endPods removes the deleted pods that no kubelet has to end, as an API server does. deleted is
+// the object just deleted.
 func endPods(store *folder.Store, deleted client.Object, options []client.DeleteOption) error {
 	asked := client.DeleteOptions{}
 	asked.ApplyOptions(options)

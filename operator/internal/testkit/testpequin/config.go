@@ -45,9 +45,9 @@ const loops = `[["replication_protocol", "client_protocol_mode", "server_names",
 	  "num_shards", "num_groups", "client_total", "client_threads_per_process", "client_processes_per_client_node"],
     ["client_total", "client_processes_per_client_node", "client_threads_per_process"]]`
 
-// aside are settings that configurations have beside those that a program takes: of the scripts, of
-// what is around the programs, of programs that are no more, and comments. Two of the comments
-// stand there twice, as they do where people edit by hand.
+// aside are settings of configurations that no program takes: of the scripts, of things around the
+// programs, of former programs, and comments. Two of the comments stand there twice, as they do
+// where people edit by hand.
 var aside = []Setting{
 	{"_first note", `"of people to people"`}, {"_first note", "0"}, {"__SECOND note", "true"},
 	{"experiment_name", `"made-up"`}, {"codebase_name", `"none"`}, {"project_name", `"nobody"`}, {"emulab_user", `"someone"`},

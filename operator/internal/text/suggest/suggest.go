@@ -44,8 +44,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// Unknown says that there is no thing of that name, which one was probably meant, and which there
-// are.
+// Unknown says that there is no thing of this name, and gives the probable name and all known ones.
 func Unknown(what, name string, known []string) string {
 	known = slices.Clone(known)
 	slices.Sort(known)

@@ -81,8 +81,8 @@ func (t *txn) equivocates() bool {
 	return true
 }
 
-// bothPossible reports whether the votes that are in and those still out could
-// justify a commit as well as an abort.
+// bothPossible reports whether the present votes and the missing ones could justify a commit as
+// well as an abort.
 func (t *txn) bothPossible() bool {
 	q := &t.c.Checker.Sizes
 	commit, both := true, false

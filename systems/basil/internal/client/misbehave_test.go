@@ -20,8 +20,7 @@ func sentAll[M wire.Message](b *bench) (n int) {
 	return n
 }
 
-// silent insists that a transaction was abandoned and that nothing follows,
-// whatever arrives.
+// silent insists that a transaction was abandoned, and that nothing follows on any later message.
 func (b *bench) silent(t *testing.T) {
 	t.Helper()
 	if b.result == nil || b.result.Outcome != Abandoned || b.result.Tx == nil {

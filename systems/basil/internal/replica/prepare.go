@@ -106,7 +106,7 @@ func matches(tx *wire.Tx, d wire.Dep) bool {
 	return writes && tx.TS == d.Version
 }
 
-// resolve tells those who wait for rec that it is decided.
+// resolve tells the transactions waiting for rec that it is decided.
 func (r *Replica) resolve(rec *record) {
 	waiting := rec.dependents
 	rec.dependents = nil

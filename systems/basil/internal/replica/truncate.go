@@ -36,9 +36,8 @@ type aged struct {
 	ts  wire.Timestamp
 }
 
-// tombstoneID is half an identity. Two identities that share it would take
-// 2^64 attempts to find, and the client that finds them confuses only those
-// who ask for its own transactions.
+// tombstoneID is half an identity. Two identities with the same half take 2^64 attempts to find. A
+// client that finds them confuses only readers of its own transactions.
 type tombstoneID [16]byte
 
 type tombstone struct {

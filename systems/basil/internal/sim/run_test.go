@@ -32,8 +32,7 @@ type scenario struct {
 	history history
 }
 
-// coverage counts what a run exercised, so that the test can insist that the
-// seeds together reach every path.
+// coverage counts what a run exercised. The test insists that the seeds together reach every path.
 type coverage struct {
 	commits, aborts, slow, fallbacks, recoveries, recovered, deps, decFB, learned, settled, timeouts uint64
 

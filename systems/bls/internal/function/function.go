@@ -1,6 +1,6 @@
 // Package function has the functions that the table "Tezos cryptography" times, by circl's BLS
 // signatures over BLS12-381: keys in G1, signatures in G2. Each run compares its result with the
-// one that is right, so that a library that fails is not taken for a fast one.
+// right one. So a failing library does not pass for a fast one.
 package function
 
 import (

@@ -70,8 +70,8 @@ func firstFollower(members []member, leader uint64) (uint64, error) {
 	return first.ID, nil
 }
 
-// before orders names that end in a number by that number, as long as it has no leading zeros and
-// what is before it is the same.
+// before orders names with a number at the end by that number. The number has no leading zeros, and
+// the names begin alike.
 func before(a, b string) bool {
 	if len(a) != len(b) {
 		return len(a) < len(b)

@@ -10,8 +10,7 @@ import (
 // up to n-window count as executed.
 const window = 64
 
-// commands has those that wait, in the order in which they came, and knows those that have been
-// executed.
+// commands has the waiting commands, in the order in which they came, and knows the executed ones.
 type commands struct {
 	queue   []message.Command         // may hold some that do not wait any more
 	waiting map[message.CommandID]int // and their sizes

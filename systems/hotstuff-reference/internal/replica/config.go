@@ -22,9 +22,9 @@
 //
 // # Memory
 //
-// Limits bounds what waits, what is not committed and what of the log is kept. All else is a fixed
-// number of values for each replica of the group. Limits cannot bound empty blocks: there is one
-// for each view without a commit, of some hundred bytes.
+// Limits bounds the commands that wait, the uncommitted data, and the kept part of the log. All
+// else is a fixed number of values for each replica of the group. Limits cannot bound empty blocks:
+// there is one for each view without a commit, of some hundred bytes.
 package replica
 
 import (

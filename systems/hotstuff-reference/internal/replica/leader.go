@@ -138,8 +138,8 @@ func (r *Replica) mayBegin() bool {
 	return r.view == 1 || r.wished(r.cfg.Quorum) >= r.view
 }
 
-// nextBatch is what the next block has, and whether the branch that it extends has commands which
-// are not committed. If so, an empty block is of use, too.
+// nextBatch returns the commands of the next block, and whether its branch has uncommitted
+// commands. If so, an empty block is of use, too.
 func (r *Replica) nextBatch(parent *message.Block) (batch []message.Command, open bool) {
 	skip := map[message.CommandID]bool{}
 	for _, b := range r.tree.above(parent, r.tree.committed.View) {

@@ -33,7 +33,7 @@ func (plain) Verify(text []byte, _ []uint16, signature []byte) bool {
 	return slices.Equal(text, signature)
 }
 
-// group is replicas whose messages arrive at once and in order, but for those that are dropped.
+// group is a set of replicas. Their messages arrive at once and in order, except the dropped ones.
 type group struct {
 	replicas []*Replica
 	envs     []*testEnv

@@ -67,8 +67,8 @@ type simClient struct {
 	answers map[int]bool
 }
 
-// coverage counts what a history exercised, so that the test can insist that all of them together
-// reach every path.
+// coverage counts what a history exercised. The test insists that all histories together reach
+// every path.
 type coverage struct {
 	blocks, empty, repeated, viewsLeft, fetched, wrongShares                 uint64
 	equivocations, doubleVotes, oldQCs, otherQCs, outages, partitions, liars uint64

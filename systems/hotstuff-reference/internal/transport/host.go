@@ -229,8 +229,8 @@ type inbound struct {
 	from int
 }
 
-// Deliver hands a message to the state machine. Calls are answered one after the other, so that a
-// replica which is behind slows those down that talk to it.
+// Deliver hands a message to the state machine. It answers calls one after the other. So a replica
+// that is behind slows down its senders.
 func (i inbound) Deliver(_ context.Context, call wire.Peer_deliver) error {
 	from, err := call.Args().Message_()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package driver is the clients of PostgreSQL, as the load generator drives them. Every client has
 // a connection of its own, to whichever replica takes writes. A connection that fails is made anew
-// by the client's next transaction. With a workload that has a ledger, the driver also compares in
-// the end what the clients were told with what the database has.
+// by the client's next transaction. With a workload that has a ledger, the driver compares at the
+// end the answers to the clients with the contents of the database.
 package driver
 
 import (

@@ -222,8 +222,7 @@ func (d deal) updateItem(s steps) (int64, error) {
 }
 
 // closeAuctions ends those that are over: who leads has won the item, and must pay. It is one
-// statement, since a transaction that takes long would be aborted again and again by those that
-// bid.
+// statement: bids would abort a long transaction again and again.
 func closeAuctions(s steps) (int64, error) {
 	_, err := s.tx.Exec(s.ctx, `WITH due AS (SELECT i_id FROM item WHERE i_status = $1 AND i_end_date <= now() ORDER BY i_end_date LIMIT $2),
 		over AS (UPDATE item SET i_status = CASE WHEN i_num_bids > 0 THEN $3::int ELSE $4::int END, i_updated = now() FROM due WHERE item.i_id = due.i_id RETURNING item.i_id)

@@ -51,8 +51,8 @@ var errRefused = errors.New("refused")
 // ledgerTable counts each client's transactions that write, and what they added to all balances.
 const ledgerTable = "CREATE TABLE ledger (client bigint PRIMARY KEY, transactions bigint NOT NULL, added bigint NOT NULL)"
 
-// operation is a transaction of a kind. One that writes counts itself in the ledger, with what it
-// says that it added to all balances, in cents.
+// operation is a transaction of a kind. A writing operation counts itself in the ledger, with the
+// sum in cents that it reports as added to all balances.
 type operation struct {
 	kind   string
 	writes bool

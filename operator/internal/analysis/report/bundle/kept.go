@@ -26,7 +26,7 @@ type Kept struct {
 	Trials  []results.Trial
 	// Spec as JSON. Nil: it is not there.
 	Spec []byte
-	// Files by their names: those of trials, the Systems, and those that AsRunFolder has.
+	// Files by their names: the trials, the Systems, and the files of AsRunFolder.
 	Files map[string][]byte
 	// License of the bundle.
 	License License

@@ -1,7 +1,7 @@
 // Package figure draws the figures of a report for a paper: as PDF, and as TeX for pgfplots. Widths
-// and font sizes are those that a reader measures on the paper, so that a figure is included as it
-// is and never scaled. Axes, ticks and numbers come from package report; gonum/plot lays out PDF
-// and pgfplots lays out TeX.
+// and font sizes are those on the paper. So an author includes a figure as it is and never scales
+// it. Axes, ticks and numbers come from package report; gonum/plot lays out PDF and pgfplots lays
+// out TeX.
 package figure
 
 import (

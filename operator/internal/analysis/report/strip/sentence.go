@@ -10,9 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Sentence is the one line of result of a claim, in every form of a report. It says what was
-// measured, what the claim allows, how many trials, and the p of the test that refuted the claim.
-// For a claim that was not evaluated it gives the reason.
+// Sentence is the one line of result of a claim, in every form of a report. It gives the measured
+// value, the allowed value, the number of trials, and the p of the test that refuted the claim. For
+// a claim that was not evaluated it gives the reason.
 func Sentence(c results.ClaimResult) string {
 	var parts []string
 	switch {

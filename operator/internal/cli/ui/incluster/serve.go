@@ -1,9 +1,9 @@
 // Package incluster serves the page of "kubectl assay ui" from a pod, to many visitors.
 //
-// A visitor gives a token of the cluster. The API server says who that is (TokenReview) and which
-// namespaces the visitor may look into (SubjectAccessReview). The pod's own account reads
-// experiments and trials, once for all visitors. Results and logs are read with the visitor's own
-// token: the pod has no right on them, and cannot show what the visitor may not read.
+// A visitor gives a token of the cluster. The API server identifies the visitor (TokenReview), and
+// says which namespaces the visitor may look into (SubjectAccessReview). The pod's own account
+// reads experiments and trials, once for all visitors. Results and logs are read with the visitor's
+// own token: the pod has no right on them, and cannot show what the visitor may not read.
 package incluster
 
 import (

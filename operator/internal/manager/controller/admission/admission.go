@@ -1,5 +1,5 @@
 // Package admission decides which waiting trials start. It is a controller of its own with one
-// worker, so that trials that run never wait behind the decision about those that wait.
+// worker. So running trials never wait behind a decision about waiting ones.
 //
 // One pass decides about all waiting trials. It reads trials and experiments from the cache,
 // without copying them. Only when a trial may start does it look further: at the quotas of its
@@ -210,7 +210,7 @@ func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
 	return p.r.writeGrants(ctx, g)
 }
 
-// hold makes holders of the trials that have grants, and drops the grants of those that are over.
+// hold makes holders of the trials with grants, and drops the grants of trials that are over.
 func (p *pass) hold(ctx context.Context, g *grants) error {
 	kept := g.trials[:0]
 	for _, one := range g.trials {

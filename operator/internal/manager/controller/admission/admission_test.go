@@ -196,8 +196,8 @@ func TestTwoManagersAdmitOneTrialToAPool(t *testing.T) {
 	}
 }
 
-// A manager that died between the grant and the status leaves a trial that its successor admits,
-// and one that was deleted meanwhile holds nothing.
+// A manager died between the grant and the status. Its successor admits the trial; a trial deleted
+// meanwhile holds nothing.
 func TestASuccessorCarriesGrantsOut(t *testing.T) {
 	for name, deleted := range map[string]bool{"it waits still": false, "it was deleted": true} {
 		t.Run(name, func(t *testing.T) {

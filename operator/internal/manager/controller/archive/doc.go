@@ -6,10 +6,10 @@
 //	experiments.go  an experiment that is accepted -> the experiment itself; one that is complete, all of whose trials are stored -> results, report, bundle, manifest
 //	gate.go         how soon a store that failed is asked again
 //
-// Everything follows from what is in the cluster and in the store, so that a manager that is
-// replaced at any point goes on where it was. A manifest is written last: where there is one, the
-// rest is there. A store that fails is asked again, less and less often; what is for it stays in
-// the cluster meanwhile. The package creates no trial, deletes nothing but ConfigMaps of what was
-// kept, and writes no condition of an experiment: status.archive tells the experiment controller
-// what it needs.
+// Everything follows from the contents of the cluster and the store. So a new manager goes on where
+// the old one was, at any point. A manifest is written last: where there is one, the rest is there.
+// A store that fails is asked again, less and less often; what is for it stays in the cluster
+// meanwhile. The package creates no trial, deletes nothing but ConfigMaps of what was kept, and
+// writes no condition of an experiment: status.archive tells the experiment controller what it
+// needs.
 package archive

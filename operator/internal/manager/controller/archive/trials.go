@@ -169,8 +169,8 @@ func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location str
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return "", err
 	}
-	// There is no manifest, or that of a trial of this name that was deleted, which says nothing of
-	// what is kept of this one.
+	// There is no manifest, or only that of a deleted trial of this name. It says nothing about
+	// this trial's data in the cluster.
 	written, pods, err := r.storeResults(ctx, s, kept, folder, trial)
 	if err != nil {
 		return "", err

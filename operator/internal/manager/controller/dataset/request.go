@@ -111,8 +111,8 @@ func (k *Requester) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, set 
 	return names, "", nil
 }
 
-// ensure that there is a Dataset, that it wants to be on the nodes, and that it has the bounds that
-// the System gives now.
+// ensure that the Dataset exists, that it wants to be on the nodes, and has the present bounds of
+// the System.
 func (k *Requester) ensure(ctx context.Context, want *v1alpha1.Dataset, names []string) (*v1alpha1.Dataset, error) {
 	d := &v1alpha1.Dataset{}
 	err := k.Client.Get(ctx, client.ObjectKeyFromObject(want), d)

@@ -2,9 +2,9 @@
 // and puts their results together.
 //
 // It creates and deletes Trials, takes snapshots of Systems, and writes one ConfigMap with results;
-// what happens inside of a Trial is the trial controller's. Which trial comes next, and whether one
-// does, is decided in package plan, from the Trials that exist. A reconcile observes once, then
-// goes through its phases:
+// what happens inside of a Trial is the trial controller's. Package plan decides from the existing
+// Trials whether another Trial comes, and which. A reconcile observes once, then goes through its
+// phases:
 //
 //	accept    the spec fits its Systems -> snapshots of them, the seal of the claims and the seed are written, and the plan is fixed from then on
 //	advance   plan.Next -> images and data on the nodes -> create a Trial, wait for one, or be done

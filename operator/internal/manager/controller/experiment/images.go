@@ -39,8 +39,8 @@ type puller struct {
 func (r *Reconciler) puller() *puller { return &puller{r.Client, r.Reader, r.Environment} }
 
 // hold holds the next trial back until all nodes that its pods may run on have its images, if the
-// experiment asks for that. A Job on each node pulls them; those that are over say what is there. A
-// Job that failed ends the experiment, until a user deletes it.
+// experiment asks for that. A Job on each node pulls them; a finished Job shows that its images are
+// there. A Job that failed ends the experiment, until a user deletes it.
 func (p *puller) hold(ctx context.Context, s *scope) error {
 	next := s.step.Create
 	if s.exp.Spec.PrePull == nil || next == nil {
@@ -140,7 +140,7 @@ func (p *puller) pulls(ctx context.Context, s *scope) (byNode map[string]*render
 	return byNode, "", nil
 }
 
-// jobs are the experiment's Jobs that pull images, by name, but those that are being deleted.
+// jobs are the experiment's Jobs that pull images, by name, without Jobs in deletion.
 func (p *puller) jobs(ctx context.Context, exp *v1alpha1.Experiment) (map[string]*batchv1.Job, error) {
 	list := &batchv1.JobList{}
 	if err := p.reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelImages: exp.Name}); err != nil {
@@ -224,7 +224,8 @@ func (p *puller) failure(ctx context.Context, exp *v1alpha1.Experiment, job *bat
 	return fmt.Sprintf("Node %s lacks images of the next trial: %s. It is tried again when Job %s is deleted.", node, strings.TrimSuffix(why, "."), job.Name), nil
 }
 
-// forget deletes the Jobs that pulled images when no trial is to run, but those that say why.
+// forget deletes the Jobs that pulled images when no trial is to run. After ImagesFailed it keeps
+// them, since they show the reason.
 func (p *puller) forget(ctx context.Context, s *scope) error {
 	if !s.step.Done || s.step.Reason == v1alpha1.ReasonImagesFailed || meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentImagesReady) == nil {
 		return nil

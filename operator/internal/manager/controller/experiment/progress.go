@@ -112,8 +112,8 @@ func setProgress(s *scope) {
 	}
 }
 
-// estimated is when the trials that are left are done, each taking what those that are done took on
-// average; nil if none is.
+// estimated is when the remaining trials end, if each takes the average of the finished ones; nil
+// if none is finished, or none remains.
 func estimated(trials []v1alpha1.Trial, counts v1alpha1.TrialCounts, now time.Time) *metav1.Time {
 	var took time.Duration
 	done := 0

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// nightly is an experiment that recurs at 03:00, on a stage whose time is that of its creation.
+// nightly is an experiment that recurs at 03:00, on a stage with the time of its creation.
 func nightly(t *testing.T, change func(*v1alpha1.Recurrence)) (s *stage, due time.Time) {
 	t.Helper()
 	s = newStage(t)

@@ -43,8 +43,8 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	if equality.Semantic.DeepEqual(s.before.Status, *status) {
 		return nil
 	}
-	// An update carries the version that was read, so that a manager that has lost the lead cannot
-	// write another seed. A merge patch would leave out counts that are 0 in both, which the schema
+	// An update carries the version that was read. So a manager that has lost the lead cannot write
+	// another seed. A merge patch would leave out counts that are 0 in both, which the schema
 	// requires.
 	if err := r.Client.Status().Update(ctx, s.exp); err != nil {
 		return fmt.Errorf("write the experiment's status: %w", err)

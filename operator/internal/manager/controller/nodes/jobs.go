@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Over says whether a Job has ended, and whether it did what it was to do.
+// Over reports whether a Job has ended, and whether it succeeded.
 func Over(job *batchv1.Job) (ended, well bool, message string) {
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {

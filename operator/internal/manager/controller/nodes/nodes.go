@@ -1,5 +1,5 @@
-// Package nodes finds the nodes that pods may run on, and says what became of Jobs that run once on
-// each of them.
+// Package nodes finds the nodes for pods, and reports the outcomes of Jobs that run once on each of
+// them.
 package nodes
 
 import (

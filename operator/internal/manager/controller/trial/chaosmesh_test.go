@@ -427,7 +427,8 @@ func TestATrialWithoutChaosMeshIsGivenUpBeforeAnythingIsMade(t *testing.T) {
 	}
 }
 
-// A manager that takes over knows what was done, deletes what is overdue, and makes nothing twice.
+// A manager that takes over knows the earlier actions, deletes overdue objects, and makes nothing
+// twice.
 func TestATakeOverGoesOnWithObjectsOfChaosMesh(t *testing.T) {
 	c := newChaosPlay(t, split())
 	c.runs()
@@ -484,7 +485,7 @@ func TestATakeOverAdoptsWhatIsNotWrittenDown(t *testing.T) {
 // its end, and the trial is not lost.
 func TestATakeOverAfterAFaultThatEndedByItself(t *testing.T) {
 	for name, tc := range map[string]struct {
-		since   time.Duration // the beginning of the second in which it ended, since that of the second in which it was to
+		since   time.Duration // from the second of the planned end to the second of the real end
 		outcome string
 		reason  string
 	}{

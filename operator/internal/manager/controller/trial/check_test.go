@@ -64,8 +64,8 @@ func TestAViolationIsAResult(t *testing.T) {
 	}
 }
 
-// A check that never ends leaves a verdict that is not known, and a trial that counts. A manager
-// that takes over asks for the same.
+// A check that never ends has an unknown verdict, and its trial counts. A manager that takes over
+// asks for the same.
 func TestACheckThatNeverEnds(t *testing.T) {
 	p := checked(t)
 	p.released()

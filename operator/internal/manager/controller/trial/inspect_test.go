@@ -39,8 +39,8 @@ func (p *play) debug(d *v1alpha1.Debug) {
 	}
 }
 
-// wantKept checks that every pod of the trial is there, that none is told to end its processes, and
-// that its results are stored.
+// wantKept checks three things: every pod of the trial is there, no pod is told to end its
+// processes, and the trial's results are stored.
 func (p *play) wantKept() {
 	p.t.Helper()
 	if c := p.condition(v1alpha1.TrialCleanedUp); c.Reason != v1alpha1.ReasonKept || !strings.Contains(c.Message, "kubectl get pods -l assay.dev/trial="+p.key.Name) {

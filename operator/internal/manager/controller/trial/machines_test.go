@@ -86,7 +86,7 @@ func (m *machinePlay) place(name, node string, n int, labels map[string]string) 
 	}
 }
 
-// wantEnd also plays the kubelet, which confirms that a pod that was asked to end has ended.
+// wantEnd also plays the kubelet: it confirms the end of each pod that was asked to end.
 func (m *machinePlay) wantEnd(outcome, reason string) results.Trial {
 	m.t.Helper()
 	m.settle(true)

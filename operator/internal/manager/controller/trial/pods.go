@@ -115,8 +115,8 @@ func (p pods) Observe(ctx context.Context, s *engine.Subject) (map[string]*corev
 	return p.r.objects().Pods(ctx, s.Layout)
 }
 
-// Authorize registers the pods that StatefulSets and Jobs of the trial have made, and those that
-// reset machines. No matter who made another one, its agent is not ours.
+// Authorize registers the pods of the trial's StatefulSets and Jobs, and the pods that reset
+// machines. No matter who made another one, its agent is not ours.
 func (p pods) Authorize(ctx context.Context, s *engine.Subject, observed map[string]*corev1.Pod) (resetters []string, err error) {
 	known, err := p.r.resetter().Known(ctx, s.Trial)
 	if err != nil {

@@ -87,8 +87,8 @@ func (m *replacedPlay) at(d time.Duration) {
 	}
 }
 
-// chaosDouble is an API server that knows Chaos Mesh's kinds, whose controller says at once that
-// all is done to all pods of the selector. It does nothing.
+// chaosDouble is an API server with Chaos Mesh's kinds. Its controller reports at once that every
+// pod of the selector has the fault. It does nothing.
 type chaosDouble struct {
 	client.Client
 	objects map[string]*unstructured.Unstructured

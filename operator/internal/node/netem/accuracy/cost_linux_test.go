@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	sink = "sink0" // a device that drops what it is given, so that nothing but the way out is measured
+	sink = "sink0" // a device that drops its packets: only the way out is measured
 	// The best of some rounds counts: the kernel does other work now and then.
 	rounds  = 10
 	packets = 2000

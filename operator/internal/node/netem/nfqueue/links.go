@@ -45,7 +45,8 @@ type state struct {
 	packets, bytes, lost, overlimit atomic.Uint64
 }
 
-// next returns the table that holds what is asked for, and remembers the links that are no longer.
+// next returns the table with the requested links. It remembers the links that are no longer
+// requested.
 func (l *links) next(asked map[netip.Addr]shaping.Link) *links {
 	out := &links{index: make(map[key]uint32, len(l.all)+len(asked))}
 	for i, old := range l.all {

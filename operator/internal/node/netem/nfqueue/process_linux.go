@@ -66,8 +66,8 @@ type report struct {
 	Flushed, Unknown, Crowded, Malformed uint64
 }
 
-// When the binary was started as the process, nothing else of it runs. An init, and not a function
-// that main would call, so that no binary that uses this package can forget it and become a second
+// When the binary was started as the process, nothing else of it runs. This is an init and not a
+// function for main to call. So no binary with this package can forget it and become a second
 // agent.
 func init() {
 	if os.Args[0] != processName { //nolint:forbidigo // see above

@@ -159,8 +159,8 @@ func (s *Shaper) Read() (shaping.Table, error) {
 	return answer.Table, nil
 }
 
-// inKernel returns the addresses whose packets are queued, whether there is any table of ours, and
-// what is wrong with it.
+// inKernel returns the addresses with queued packets, whether any table of ours is there, and its
+// errors.
 func (s *Shaper) inKernel() (set map[netip.Addr]bool, there bool, wrong []error, err error) {
 	set = map[netip.Addr]bool{}
 	for _, f := range families {

@@ -43,8 +43,8 @@ type Tolerance struct {
 // DefaultTolerance is for the gate, whose measurements are the least of several probes.
 var DefaultTolerance = Tolerance{Late: 500 * time.Microsecond, Path: 2 * time.Millisecond, Lost: 0.05}
 
-// SteadyTolerance is for a canary, whose probes share the processors with what is measured, and
-// which therefore judges their median.
+// SteadyTolerance is for a canary. Its probes share the processors with the measured system, so the
+// canary judges their median.
 var SteadyTolerance = Tolerance{Late: 5 * time.Millisecond, Path: 2 * time.Millisecond, Lost: 0.05}
 
 // rounding is what a backend may be early by: ticks of 64 ns in netem, the slack of timers in fq.
@@ -78,8 +78,8 @@ type Wrong struct {
 	Message string     `json:"message"`
 }
 
-// Judge compares what was asked with what was measured before a trial, and returns what is wrong,
-// in the order of the pairs.
+// Judge compares the requested links with the measurements before a trial, and returns the wrong
+// ones, in the order of the pairs.
 //
 // A link is right when the least of its probes took between two bounds: the asked delay, and the
 // asked delay + the least that the path took undelayed (baseline) + tolerance.Late. Jitter widens

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fifoPriority is below that of the thread that delays packets (nfqueue), and above all that is not
-// real-time.
+// fifoPriority is below that of the thread that delays packets (nfqueue), and above everything
+// without real-time priority.
 const fifoPriority = 5
 
 // ownThread gives the goroutine a thread for the rest of its life, at real-time priority where that

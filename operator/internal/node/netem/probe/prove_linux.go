@@ -49,8 +49,8 @@ type Proof struct {
 }
 
 // Prove measures the pairs of one pod and judges them. Those that are wrong are measured again,
-// with more probes: on a busy machine the least of seven may still be noise. A round replaces what
-// the one before it saw, so that a network that became right in the meantime is right.
+// with more probes: on a busy machine the least of seven may still be noise. A round replaces the
+// results of the one before. So a network that became right in the meantime is right.
 func Prove(ctx context.Context, config Config, pairs []Pair, baseline []Measurement, options ProveOptions) (Proof, error) {
 	options = options.orDefault(len(pairs))
 	judge := func(pairs []Pair, measured []Measurement) []Wrong {
@@ -73,7 +73,7 @@ func undirected(pairs []Pair, measurements []Measurement, tolerance Tolerance) [
 }
 
 // Baseline measures what the undelayed paths take; no pod may shape its links before all have done
-// so. Wrong lists the peers that do not answer, and those whose path takes longer than the
+// so. Wrong lists the peers without an answer, and the peers with a path that takes longer than the
 // tolerance. Pairs need names and peers only.
 func Baseline(ctx context.Context, config Config, pairs []Pair, options ProveOptions) (Proof, error) {
 	options = options.orDefault(len(pairs))

@@ -104,8 +104,8 @@ func (s *socket) answerFromSameAddress() error {
 	return unix.SetsockoptInt(s.fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 }
 
-// forgetInterface lets the answer to this control take the route that its addresses have, which
-// need not be the one that the packet came by.
+// forgetInterface lets the answer to this control take the route of its addresses. The packet may
+// have come by another route.
 func (s *socket) forgetInterface(control []byte) {
 	interfaceAt := unix.SizeofCmsghdr // in_pktinfo: interface, local address, destination
 	if s.six {

@@ -84,7 +84,7 @@ type trip struct {
 	err       time.Duration
 }
 
-// tripOf computes what an answer that came back at that instant says to the pod with this host
+// tripOf computes the trip of an answer that came back at this instant, for the pod with this host
 // digest and clock.
 func tripOf(answer *packet, back int64, host uint64, clock Clock) trip {
 	t := trip{roundTrip: time.Duration((back - answer.sent) - (answer.answered - answer.received))}

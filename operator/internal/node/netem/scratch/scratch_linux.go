@@ -48,7 +48,7 @@ const (
 )
 
 // Try opens a shaper for one device and lets it delay packets to one address. The counters of the
-// other device must show that these are late by that, and that packets to another address are not.
+// other device must show these packets late by the delay, and packets to another address on time.
 // It needs CAP_NET_ADMIN and what the shaper needs. It takes some 100 ms, at most 5 s.
 func Try(ctx context.Context, open func(device string) (netem.Shaper, error)) (err error) {
 	runtime.LockOSThread()

@@ -4,9 +4,9 @@
 //
 //	planned ─(instant)─▶ created ─(AllInjected, of our pods)─▶ confirmed ─(end)─▶ deletion asked for ─(finalizer gone)─▶ gone
 //
-// Everything that has been seen is written to a ConfigMap of the trial before the object is
-// deleted, so that a manager that takes over knows it: see records.go. At the end of a trial
-// nothing of Chaos Mesh may be left: see clear.go.
+// Every observation is written to a ConfigMap of the trial before the object is deleted. So a
+// manager that takes over knows it: see records.go. At the end of a trial nothing of Chaos Mesh may
+// be left: see clear.go.
 package chaos
 
 import (
@@ -321,7 +321,7 @@ func (r *Run) unconfirmed(t *fault.Occurrence, u *unstructured.Unstructured) (wa
 	return r.unchanged(t, u), ""
 }
 
-// end deletes the object and sees that it is gone, which is when Chaos Mesh has undone what it did.
+// end deletes the object and checks that it is gone. Chaos Mesh has then undone the fault.
 func (x *Executor) end(ctx context.Context, r *Run, t *fault.Occurrence, rec *record) time.Duration {
 	like, err := x.object(r, t)
 	if err != nil {
@@ -390,8 +390,7 @@ func (r *Run) tolerance() time.Duration {
 	return plan.DefaultTolerances(r.Trial.Spec.Tolerances).ChaosMeshLateness.OrZero()
 }
 
-// Record is what became of an action that Chaos Mesh was to carry out, or nil while that is not
-// known.
+// Record is the outcome of an action of Chaos Mesh, or nil while it is not known.
 func (r *Run) Record(a timeline.Action) *protocol.ActionRecord {
 	rec := r.Memory.records[fault.OccurrenceOf(a)]
 	if rec == nil {

@@ -45,8 +45,8 @@ func (r *Run) standing(t *fault.Occurrence, name string) []string {
 	return nil
 }
 
-// runningContainers identifies the containers of a pod that run, of those that are named; without
-// names, of all.
+// runningContainers identifies the running containers of a pod, among the named ones; without
+// names, among all.
 func runningContainers(p *corev1.Pod, names []string) []string {
 	var out []string
 	for _, c := range p.Status.ContainerStatuses {

@@ -48,7 +48,7 @@ func (c records) values() map[string]record {
 	return out
 }
 
-// recordsOf returns what is known of a trial, which a manager that has just taken over reads first.
+// recordsOf returns the records of a trial. A manager that has just taken over reads them first.
 func (x *Executor) recordsOf(ctx context.Context, r *Run) (records, error) {
 	if r.Memory.records != nil {
 		return r.Memory.records, nil

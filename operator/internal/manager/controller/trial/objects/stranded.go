@@ -34,10 +34,10 @@ func (m Children) Gone(ctx context.Context, key types.NamespacedName) (string, e
 		few.Names(stranded)), nil
 }
 
-// Stranded are those of a trial's pods that are being deleted on nodes that do not answer, for
-// longer than DeadNodeGrace. The kubelet there deletes them when it is back. No other program may,
-// since their processes may still run. A trial does not hold its pools for them; nothing is
-// scheduled on such a node, and it runs none of another trial.
+// Stranded are the trial's pods that have been in deletion for longer than DeadNodeGrace, on nodes
+// without an answer. The kubelet there deletes them when it is back. No other program may, since
+// their processes may still run. A trial does not hold its pools for them; nothing is scheduled on
+// such a node, and it runs none of another trial.
 func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, error) {
 	var names []string
 	answers := map[string]bool{}

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// machinePrefix is that of the labels and annotations in which the program that prepared a machine
-// says how it is set (infra/modules/ssh-nodes).
+// machinePrefix begins the labels and annotations of a machine's settings. The program that
+// prepared the machine writes them (infra/modules/ssh-nodes).
 const machinePrefix = "machine.assay.dev/"
 
 // nameMachines adds to each pod what is said of its node. Results do not wait for it: a manager may

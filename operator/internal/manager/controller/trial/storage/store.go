@@ -81,7 +81,7 @@ func (st *Store) create(ctx context.Context, pod coordinator.Pod, obj client.Obj
 	return nil
 }
 
-// same checks that what is there already is what was to be made.
+// same checks that the existing object equals the wanted one.
 func (st *Store) same(ctx context.Context, trial *v1alpha1.Trial, obj client.Object) error {
 	there := obj.DeepCopyObject().(client.Object)
 	if err := st.Reader.Get(ctx, client.ObjectKeyFromObject(obj), there); err != nil {

@@ -187,7 +187,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// A driver that cannot go on fails all requests, those running and those to come, and the run.
+// A driver that cannot go on fails the run and all of its requests, the current and the later ones.
 func TestDeathInTheRun(t *testing.T) {
 	tests := map[string]string{
 		"crash":           "exit status 3",

@@ -65,9 +65,9 @@ type Clients struct {
 	// +optional
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
 
-	// phases make the load change: steps and ramps, one after the other from t = 0 on. During the
-	// warm-up the load is that with which the first phase begins, and after the last phase it stays
-	// as that ends. They may not last longer than window and cool-down. Default: the load does not
+	// phases make the load change: steps and ramps, one after the other from t = 0 on. The warm-up
+	// has the load at the start of the first phase. After the last phase the load stays as it was
+	// at its end. They may not last longer than window and cool-down. Default: the load does not
 	// change.
 	// +optional
 	// +listType=atomic

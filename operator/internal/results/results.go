@@ -65,8 +65,8 @@ type Timeline struct {
 	Failed         []int64 `json:"failed"` // errors and timeouts
 	// LatencySumMicros of the transactions committed in the bin.
 	LatencySumMicros []int64 `json:"latencySumMicros"`
-	// Offered requests: those of an open loop that were to be sent in the bin, first attempts that
-	// were sent in a closed loop with phases. Nil: the client does not say.
+	// Offered requests of the bin: the planned requests of an open loop, or the first attempts that
+	// a closed loop with phases has sent. Nil: the client does not say.
 	Offered []int64 `json:"offered,omitempty"`
 }
 

@@ -19,8 +19,8 @@ const (
 	mostNamedMarks = 12
 )
 
-// overTime draws throughput and latency over time for the points whose trials had faults or a load
-// that was to change, and says what it does not draw.
+// overTime draws throughput and latency over time for the points with faults or with a changing
+// load. note names the points that it does not draw.
 func overTime(e results.Experiment) (plots []htmlPlot, note string) {
 	for i, s := range e.Series {
 		if i == mostOverTime {

@@ -127,7 +127,7 @@ func (p *piece) slope() float64 {
 }
 
 // rounding of shares and seconds: a client is active at the very instant at which its share is
-// reached, and not at that at which a phase ends.
+// reached, and not at the end of a phase.
 const rounding = 1e-9
 
 // from is the first instant, at or after another, at which the share is at least level. It is never

@@ -12,9 +12,9 @@ import (
 )
 
 // Trace is a file of arrivals that an open loop replays. It is text with a line for each arrival:
-// its instant in seconds, as a decimal number. Arrivals ascend; several may have one instant.
-// Whatever follows a comma, a blank or a tab is left out, and so are empty lines and those that
-// begin with "#".
+// its instant in seconds, as a decimal number. Arrivals ascend; several may have one instant. The
+// reader skips the rest of a line after a comma, a blank or a tab. It also skips empty lines, and
+// lines that begin with "#".
 type Trace struct {
 	// File of the arrivals.
 	File string `json:"file"`

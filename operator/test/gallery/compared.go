@@ -16,8 +16,8 @@ import (
 // figureBlock is a figure that a page compares: from a bundle, and by the name of the plot.
 var figureBlock = regexp.MustCompile(`(?s)(<!-- figure: (\S+) (\S+) -->\n).*?(<!-- end of figure -->\n)`)
 
-// compared gives a page whose figures are those of the bundles, and the files that it shows, by
-// their names. Text outside of the blocks stays as it is.
+// compared returns a page with the figures of the bundles, and the files that it shows, by their
+// names. Text outside of the blocks stays as it is.
 func compared(experiments, page string) (text string, files map[string][]byte, err error) {
 	files = map[string][]byte{}
 	blocks := 0

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The page that compares figures has those that the bundles give today, and no picture but theirs.
-// Renew it by go run ./operator/test/gallery -compared experiments docs/design/figures-compared.md
+// The page that compares figures has today's figures of the bundles, and no other picture. Renew it
+// by go run ./operator/test/gallery -compared experiments docs/design/figures-compared.md
 func TestFiguresComparedAreCurrent(t *testing.T) {
 	const pictures = "../../../docs/pictures/compared"
 	page, err := os.ReadFile("../../../docs/design/figures-compared.md")
@@ -37,7 +37,7 @@ func TestFiguresComparedAreCurrent(t *testing.T) {
 	}
 }
 
-// A figure that a bundle lacks is an error that names those that it has.
+// For a figure that a bundle lacks, the error names the figures that it has.
 func TestFigureThatIsNotThere(t *testing.T) {
 	_, _, err := compared(experiments, "<!-- figure: pesto/point-scan abort-rate -->\n<!-- end of figure -->\n")
 	if err == nil || !strings.Contains(err.Error(), "pesto/point-scan abort-rate: the bundle has no such plot with numbers of the source, but: mean-latency") {

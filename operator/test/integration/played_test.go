@@ -91,8 +91,7 @@ func (c *cluster) begin(node string, namespaces ...string) {
 // podsAtOnce is how many pods are made at the same time.
 const podsAtOnce = 8
 
-// sync makes the pods that are missing and ends those that are deleted. Calls that fail are tried
-// again.
+// sync makes the missing pods and ends the deleted ones. Calls that fail are tried again.
 func (c *cluster) sync(ctx context.Context, ns, node string) {
 	in := client.InNamespace(ns)
 	sets, jobs, pods := &appsv1.StatefulSetList{}, &batchv1.JobList{}, &metav1.PartialObjectMetadataList{}

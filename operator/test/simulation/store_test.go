@@ -118,7 +118,8 @@ func (b *bucket) refuses() error {
 	return nil
 }
 
-// take stores an object, or what the store makes of it. It says whether that is what it was given.
+// take stores an object, or what the store makes of it. It reports whether it stored the object as
+// given.
 func (b *bucket) take(o store.Object, data []byte) bool {
 	damaged := b.now.Before(b.damages) && len(data) > 0
 	if damaged {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Pair is a plot of what was measured beside the same plot of what the source reports, each on the
+// Pair is a plot of the measurements beside the same plot of the source's numbers. Each has the
 // scales that it would have alone.
 type Pair struct {
 	Ours, Paper Picture

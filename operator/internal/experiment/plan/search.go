@@ -208,7 +208,7 @@ func (p *Plan) stride() int {
 	return stride
 }
 
-// tried is a valid trial of a search: its load, its measurements, and the outcomes of its claims.
+// tried is a valid trial of a search: its number, its load, and its measurements.
 type tried struct {
 	number int32
 	load   float64

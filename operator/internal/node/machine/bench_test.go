@@ -229,7 +229,8 @@ func useSSHD(t testing.TB, w *world) {
 	}
 	c := exec.CommandContext(t.Context(), program, "-D", "-e", "-f", "/dev/null", "-h", filepath.Join(w.dir, hostKeyFile), "-p", w.port,
 		"-o", "AuthorizedKeysFile="+filepath.Join(w.dir, "authorized"), "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UsePAM=no",
-		"-o", "Subsystem=sftp internal-sftp", "-o", "ListenAddress=127.0.0.1", "-o", "MaxStartups=200", "-o", "MaxSessions=200")
+		"-o", "Subsystem=sftp internal-sftp", "-o", "ListenAddress=127.0.0.1", "-o", "MaxStartups=200", "-o", "MaxSessions=200",
+		"-o", "SetEnv=HOME="+w.home) // bash reads what root has in ~/.bashrc else, and a machine has none
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

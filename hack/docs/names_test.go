@@ -217,7 +217,7 @@ func TestNamesExist(t *testing.T) {
 	known := map[string]bool{}
 	for name, text := range sources(t) {
 		if strings.HasPrefix(name, "operator/internal/results/renames/") {
-			continue // names of before
+			continue // former names
 		}
 		for _, w := range words.FindAllString(text, -1) {
 			known[w] = true

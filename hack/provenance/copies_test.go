@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// repository makes one with a file in its history that its last commit does not have any more.
+// repository makes a repository with a file in its history that its last commit lacks.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

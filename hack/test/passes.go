@@ -152,7 +152,7 @@ func (s *sum) keep(ctx context.Context, now time.Time) error {
 	return errors.Join(addLines(kept(passesFile), passes), addLines(kept(attemptsFile), second))
 }
 
-// treeAndMachine describes what is tested, and on what.
+// treeAndMachine describes the tested tree, and the machine.
 func treeAndMachine(ctx context.Context) lastPass {
 	field := func(program string, args ...string) string {
 		out, err := output(ctx, program, args...)

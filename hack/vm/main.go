@@ -10,8 +10,8 @@
 //
 // The machine is qemu's emulation (TCG), no KVM, with one processor that takes 4 ns for an
 // instruction (-icount shift=2), and whose time jumps ahead when it is idle (sleep=off). Its clocks
-// know nothing of the host's: what a program measures in it does not depend on what else the host
-// does, and is nearly the same in each run. The tests find ASSAY_VM=1 in their environment.
+// know nothing of the host's: other work of the host does not change what a program measures in it,
+// and each run gives nearly the same. The tests find ASSAY_VM=1 in their environment.
 //
 // Nearly: two runs print the same figures to the last digit until qemu's two threads meet, after a
 // minute or three; from there on the last digits differ. On a busy host a timer of the machine may

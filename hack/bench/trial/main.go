@@ -251,8 +251,8 @@ func (b *bench) clear(ctx context.Context) error {
 		}))
 }
 
-// eventually waits until the condition holds, which it looks at every so often: what it asks the
-// API server is counted in. Errors are tried again; the last one is told in the end.
+// eventually polls the condition until it holds. The cost of its requests to the API server is
+// counted in. Errors are tried again; the last one is told in the end.
 func eventually(ctx context.Context, within, every time.Duration, what string, holds func(context.Context) (bool, error)) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()

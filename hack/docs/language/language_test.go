@@ -184,6 +184,9 @@ func TestCommentProse(t *testing.T) {
 		"clauses around a semicolon":   {"// f is what a trial that counts says; g is what remains.", nil},
 		"clauses around a colon":       {"// f is what a trial that counts says: a load which is valid.", nil},
 		"clauses in quotation marks":   {"// f is what a trial says: \"that which is whose\".", nil},
+		"a clause against another":     {"// f compares what was seen with what was said.", []string{"name both things"}},
+		"two clauses, one by one":      {"// f says what is wrong and what to do.", nil},
+		"a time as a thing":            {"// f is 0 in results of before.", []string{`"of before"`}},
 		"clauses in a table":           {"// f:\n//\n//\tthat which is whose", nil},
 		"a comment in brackets":        {"/* f is for nobody. */", []string{`"nobody": write name the actor`}},
 	} {

@@ -56,6 +56,13 @@ var pronoun = phrase(`what|which|that|whose|who|those|whatever|whether`)
 // clauseEnd is where a thought ends within a sentence.
 var clauseEnd = regexp.MustCompile(`[:;?]\s`)
 
+// doubled is a noun clause inside or against another one, as in "it compares what was seen with
+// what was said": both have a name.
+var doubled = regexp.MustCompile(`(?i)\bwhat\b.*\b(is|are|was|be|not|with|from|of|than|by|to|for|into|in|on) what\b`)
+
+// before is a time in the place of a thing, as in "results of before": name what came earlier.
+var before = regexp.MustCompile(`\bof before\b`)
+
 // nested rejects a sentence with three or more pronouns, such as "tried is what a trial that counts
 // says to its search, which keeps it". A reader holds each clause open until its verb comes, and
 // starts again at the third. Such a sentence also hides a noun of the trade behind each pronoun.
@@ -66,6 +73,12 @@ func nested(s Sentence) (found []string) {
 			found = append(found, fmt.Sprintf("%d of the words that begin a clause (%s): name the thing, or make two sentences: %s",
 				len(used), strings.Join(used, ", "), part))
 		}
+		if doubled.MatchString(part) {
+			found = append(found, `"what … what": name both things: `+part)
+		}
+	}
+	if before.MatchString(s.Text) {
+		found = append(found, `"of before": write "earlier", "older", "former" or "from before": `+s.Text)
 	}
 	return found
 }

@@ -18,7 +18,7 @@ type step struct {
 
 	file     string // the file that is written or changed
 	content  string // what is written
-	old, new string // what is changed, into what
+	old, new string // the changed text, and the new one
 }
 
 var directive = regexp.MustCompile(`^<!-- tutorial: ([a-z]+)(.*) -->$`)

@@ -5,7 +5,7 @@ type Cause string
 
 const (
 	// CausedBySystem: the system under test did it, or its client. That is an outcome of the
-	// experiment: another attempt would replace what was found by what was hoped for.
+	// experiment: another attempt would replace a finding by a hope.
 	CausedBySystem Cause = "System"
 	// CausedByEnvironment: the cluster, the network or Assay itself did it. Another attempt
 	// measures what this one was to measure.

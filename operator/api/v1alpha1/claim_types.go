@@ -200,7 +200,7 @@ type ClaimStatus struct {
 	Name string `json:"name"`
 	// verdict of the claim. It is preliminary until the condition Complete is True.
 	Verdict Verdict `json:"verdict"`
-	// distance says how far what was judged is from what the source measured: another program,
+	// distance says how far the judged trials are from the source's measurements: another program,
 	// another version of it, a reduced size. Empty: it is as near as can be, or the claim is the
 	// experiment's own.
 	// +optional

@@ -182,8 +182,8 @@ const (
 	ReasonRenderFailed = "RenderFailed"
 	// ReasonPrepareFailed: the prepare step failed.
 	ReasonPrepareFailed = "PrepareFailed"
-	// ReasonDatasetDiffers: a pod's copy of a data set, or what is kept on its node, is not what
-	// was prepared.
+	// ReasonDatasetDiffers: a pod's copy of a data set, or the set on its node, differs from the
+	// prepared one.
 	ReasonDatasetDiffers = "DatasetDiffers"
 	// ReasonNoShapingBackend: no backend, or not the one that was asked for, can shape links in
 	// every pod.

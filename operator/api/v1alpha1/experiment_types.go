@@ -525,7 +525,7 @@ type ExperimentStatus struct {
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
 
 	// resultsDigest is the SHA-256, in hexadecimal, of what is in that ConfigMap. Nothing else is
-	// taken for the results. Empty: there are none, or a manager of before wrote them.
+	// taken for the results. Empty: there are none, or an earlier manager wrote them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ResultsDigest string `json:"resultsDigest,omitempty"`

@@ -269,8 +269,8 @@ type RecordFraction struct {
 // +kubebuilder:validation:XValidation:rule="(self.from != 'Arrival' && !has(self.layout)) == has(self.unit)",message="unit is needed, unless from is Arrival or layout is set",messageExpression="'from is ' + self.from + '; unit is needed, unless from is Arrival or layout is set'"
 type RecordInstant struct {
 	// from is the name of a group of the pattern, or of a column, or a path; or Arrival: the
-	// operation ended when its line came, on Stdout or Stderr. Such an instant is late by what the
-	// pipe and Assay's launcher take, and by what the client keeps back. Lines that come in bursts
+	// operation ended when its line came, on Stdout or Stderr. Such an instant is late by the time
+	// in the pipe, in Assay's launcher, and in the client's own buffer. Lines that come in bursts
 	// are counted. The report is unreadable if more than 1% of all lines may be more than 100 ms
 	// late.
 	// +kubebuilder:validation:MinLength=1

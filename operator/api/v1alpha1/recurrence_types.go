@@ -100,7 +100,7 @@ type SkippedRun struct {
 
 // Reasons for which a due time is skipped.
 const (
-	// SkippedStillGoing: a run of before is not over. There is one at a time.
+	// SkippedStillGoing: an earlier run is not over. There is one at a time.
 	SkippedStillGoing = "StillGoing"
 	// SkippedSuspended: spec.suspend was set.
 	SkippedSuspended = "Suspended"

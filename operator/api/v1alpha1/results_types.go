@@ -67,7 +67,7 @@ const (
 	ReasonStoreFull = "StoreFull"
 	// ReasonStoreError: anything else; the message has the error.
 	ReasonStoreError = "StoreError"
-	// ReasonStoreCorrupted: what is stored is not what was sent.
+	// ReasonStoreCorrupted: the stored object differs from the sent one.
 	ReasonStoreCorrupted = "StoreCorrupted"
 )
 

@@ -25,7 +25,7 @@ func kinds() map[string]any {
 	}
 }
 
-// Objects as managers of before have written them, specs and statuses, are read without an unknown
+// Objects as earlier managers have written them, specs and statuses, are read without an unknown
 // field, and come out as they went in. docs/design/0042-the-api-grows.md says why.
 func TestStoredObjectsAreReadable(t *testing.T) {
 	files, err := filepath.Glob("testdata/stored/*/*.yaml")

@@ -221,7 +221,7 @@ type TrialStatus struct {
 
 	// resultsDigest is the SHA-256, in hexadecimal, of the trial's results as JSON. They are those
 	// in the ConfigMap. Where that has no room for all, and a store is to have them, they are all.
-	// Nothing else is stored as its results. Empty: it has none, or a manager of before wrote them.
+	// Nothing else is stored as its results. Empty: it has none, or an earlier manager wrote them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ResultsDigest string `json:"resultsDigest,omitempty"`
@@ -331,7 +331,7 @@ type PercentilesOfAll struct {
 	// p999Microseconds is the 99.9th percentile.
 	// +optional
 	P999Microseconds int64 `json:"p999Microseconds,omitempty"`
-	// p75Microseconds is the 75th percentile, as the next three 0 in trials of before it was kept.
+	// p75Microseconds is the 75th percentile, as the next three 0 in older trials.
 	// +optional
 	P75Microseconds int64 `json:"p75Microseconds,omitempty"`
 	// p95Microseconds is the 95th percentile.
@@ -372,14 +372,13 @@ type Headline struct {
 	Errors int64 `json:"errors"`
 	// timeouts are requests without an answer in time.
 	Timeouts int64 `json:"timeouts"`
-	// offered requests: what was to be sent in the window. 0 in trials of before it was kept here.
+	// offered requests: what was to be sent in the window. 0 in older trials.
 	// +optional
 	Offered int64 `json:"offered,omitempty"`
-	// givenUp transactions aborted in their last permitted attempt. 0 in trials of before it was
-	// kept here.
+	// givenUp transactions aborted in their last permitted attempt. 0 in older trials.
 	// +optional
 	GivenUp int64 `json:"givenUp,omitempty"`
-	// unsent requests of an open loop found no free client. 0 in trials of before it was kept here.
+	// unsent requests of an open loop found no free client. 0 in older trials.
 	// +optional
 	Unsent int64 `json:"unsent,omitempty"`
 	// unreported are the counters that some client does not report, by name, such as aborted: they
@@ -397,17 +396,17 @@ type Headline struct {
 	ThroughputMilli int64 `json:"throughputMilli"`
 	// meanLatencyMicroseconds of committed transactions.
 	MeanLatencyMicroseconds int64 `json:"meanLatencyMicroseconds"`
-	// p10LatencyMicroseconds is their 10th percentile. 0 in trials of before it was kept here.
+	// p10LatencyMicroseconds is their 10th percentile. 0 in older trials.
 	// +optional
 	P10LatencyMicroseconds int64 `json:"p10LatencyMicroseconds,omitempty"`
 	// p50LatencyMicroseconds is their median.
 	P50LatencyMicroseconds int64 `json:"p50LatencyMicroseconds"`
 	// p99LatencyMicroseconds is their 99th percentile.
 	P99LatencyMicroseconds int64 `json:"p99LatencyMicroseconds"`
-	// p90LatencyMicroseconds is their 90th percentile. 0 in trials of before it was kept here.
+	// p90LatencyMicroseconds is their 90th percentile. 0 in older trials.
 	// +optional
 	P90LatencyMicroseconds int64 `json:"p90LatencyMicroseconds,omitempty"`
-	// p999LatencyMicroseconds is their 99.9th percentile. 0 in trials of before it was kept here.
+	// p999LatencyMicroseconds is their 99.9th percentile. 0 in older trials.
 	// +optional
 	P999LatencyMicroseconds int64 `json:"p999LatencyMicroseconds,omitempty"`
 	// percentiles of their latency besides these.
@@ -417,7 +416,7 @@ type Headline struct {
 	// +kubebuilder:validation:MaxItems=64
 	Percentiles []HeadlinePercentile `json:"percentiles,omitempty"`
 	// ofAll are percentiles of committed and failed requests together. Absent: none failed, or the
-	// trial is of before they were kept here.
+	// trial is from before they were kept here.
 	// +optional
 	OfAll *PercentilesOfAll `json:"ofAll,omitempty"`
 	// unsteady says how throughput and latency were not steady in the window. Empty: they were, or
@@ -427,8 +426,8 @@ type Headline struct {
 	// +listMapKey=of
 	// +kubebuilder:validation:MaxItems=2
 	Unsteady []UnsteadyWindow `json:"unsteady,omitempty"`
-	// correctClients are those that no fault made behave otherwise. 0 in trials of before it was
-	// kept here.
+	// correctClients is the number of clients without those that a fault makes misbehave. 0 in
+	// older trials.
 	// +optional
 	CorrectClients int32 `json:"correctClients,omitempty"`
 	// throttledPerMillion is the share of the window in which the container that was throttled most
@@ -506,12 +505,12 @@ type FaultRecovery struct {
 	// +optional
 	LostMilli int64 `json:"lostMilli,omitempty"`
 	// leastDipPerMillion is the depth from which on a dip is told from noise in 97.7% of trials. A
-	// shallower dip, and none, say only that the dip was no deeper than this. 0 in trials of before
-	// it was kept here: it is not known.
+	// shallower dip, and none, say only that the dip was no deeper than this. 0 in older trials: it
+	// is not known.
 	// +optional
 	LeastDipPerMillion int64 `json:"leastDipPerMillion,omitempty"`
 	// resolvedMicroseconds is how long throughput must be below 90% to be noticed. 0: however long,
-	// noise may hide it, or the trial is of before it was kept here.
+	// noise may hide it, or the trial is from before it was kept here.
 	// +optional
 	ResolvedMicroseconds int64 `json:"resolvedMicroseconds,omitempty"`
 }

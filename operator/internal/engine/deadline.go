@@ -33,7 +33,7 @@ func (s *scope) deadline() time.Time {
 		return s.drained().Add(safety.Limit(s.system.Checks) + limit)
 	}
 	if status.Times.Admitted == nil {
-		return s.now.Add(time.Hour) // managers of before wrote no such instant
+		return s.now.Add(time.Hour) // earlier managers wrote no such instant
 	}
 	limit += verifyTimeout + ResettersTimeout + ScrapedTimeout + BarrierTimeout
 	if known {

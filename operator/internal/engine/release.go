@@ -112,7 +112,7 @@ func (p *release) agree(ctx context.Context, s *scope) Result {
 		return Retry(err)
 	}
 	s.trial.Status.GapMilliseconds = gap.Milliseconds()
-	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by managers of before
+	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by earlier managers
 	s.trial.Status.ZeroUnixNanos = s.now.Add(lead + w.WarmUp).UnixNano()
 	r := Done(v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+idle.InVain(s.trial.Status.IdleGate), &s.trial.Status.Times.Released)
 	r.stop = true

@@ -15,12 +15,11 @@ type Judged struct {
 	SpecSHA256 string `json:"specSHA256"`
 	// Differences between the spec that the trials ran under and the one of the file, in words.
 	Differences []string `json:"differences,omitempty"`
-	// ClaimsSHA256 is what a seal made of the claims in use would be. Empty in results of before it
-	// was kept.
+	// ClaimsSHA256 is what a seal made of the claims in use would be. Empty in older results.
 	ClaimsSHA256 string `json:"claimsSHA256,omitempty"`
 	// Times is how often this run was judged anew by a file that differed from the one before, and
 	// OtherClaims how often the claims did. Only those judgements count whose bundle was judged
-	// again: who reads a report and writes no bundle leaves no trace. 0 in results of before they
+	// again: who reads a report and writes no bundle leaves no trace. 0 in results from before they
 	// were counted.
 	Times       int `json:"times,omitempty"`
 	OtherClaims int `json:"otherClaims,omitempty"`

@@ -169,7 +169,7 @@ type Recovery struct {
 	// LostTransactions from the start of the dip to the recovery, or to the end of the window.
 	LostTransactions float64 `json:"lostTransactions,omitempty"`
 	// LeastDip is the depth from which on a dip is told from noise in 97.7% of trials, from 0 to 1;
-	// 0 in results of before it was kept here.
+	// 0 in older results.
 	LeastDip float64 `json:"leastDip,omitempty"`
 	// ResolvedMillis is how long throughput must be below 90% to be noticed; 0: noise may hide it
 	// however long it is.

@@ -131,7 +131,7 @@ type Summary struct {
 	Throughput float64 `json:"throughput"`
 	// Latencies of committed transactions, in milliseconds.
 	MeanMillis float64 `json:"meanMillis"`
-	// P10Millis is 0 in results of before it was kept here.
+	// P10Millis is 0 in older results.
 	P10Millis  float64 `json:"p10Millis,omitempty"`
 	P50Millis  float64 `json:"p50Millis"`
 	P90Millis  float64 `json:"p90Millis"`
@@ -139,17 +139,17 @@ type Summary struct {
 	P999Millis float64 `json:"p999Millis"`
 	MaxMillis  float64 `json:"maxMillis"`
 	// Percentiles are those that have no member of their own, in milliseconds, by their names (P75,
-	// P95, P9999). Absent in results of before they were kept here, and not known of several
-	// clients' summaries.
+	// P95, P9999). Absent in older results, and not known of several clients' summaries.
 	Percentiles map[string]float64 `json:"percentiles,omitempty"`
 	// Numbers are a client's own, by the names that its System gives them, of its whole run.
 	Numbers map[string]float64 `json:"numbers,omitempty"`
-	// Remarks say what a reader must know of these numbers: what was computed, and from what.
+	// Remarks say what a reader must know of these numbers: which were computed, and from which
+	// others.
 	Remarks []string `json:"remarks,omitempty"`
 	// Operations are the kinds that the clients tell apart, in the order of their names.
 	Operations []OperationSummary `json:"operations,omitempty"`
-	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are
-	// results of before they were kept, or the clients say of their whole run what is here.
+	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are older
+	// results, or the clients say of their whole run what is here.
 	OfAll *Percentiles `json:"ofAll,omitempty"`
 	// SendLagP99Millis is how late requests were sent (open loop).
 	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
@@ -167,7 +167,7 @@ type Percentiles struct {
 	P90Millis  float64 `json:"p90Millis,omitempty"`
 	P99Millis  float64 `json:"p99Millis,omitempty"`
 	P999Millis float64 `json:"p999Millis,omitempty"`
-	// These are 0 in results of before they were kept, too.
+	// These are 0 in older results, too.
 	P75Millis    float64 `json:"p75Millis,omitempty"`
 	P95Millis    float64 `json:"p95Millis,omitempty"`
 	P9999Millis  float64 `json:"p9999Millis,omitempty"`
@@ -187,7 +187,7 @@ type FaultRecord struct {
 	// ID of the action, unique in the trial: "<fault>/<time, from 1>/<kind in lower case>/<pod>".
 	ID              string  `json:"id,omitempty"`
 	Fault           string  `json:"fault"`
-	Time            int     `json:"time,omitempty"` // of the fault, from 1; 0 in results of before this field
+	Time            int     `json:"time,omitempty"` // of the fault, from 1; 0 in results from before this field
 	Pod             string  `json:"pod"`
 	Kind            string  `json:"kind"`
 	PlannedMillis   float64 `json:"plannedMillis"`
@@ -335,13 +335,13 @@ type Trial struct {
 	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`
 	Clients      int32              `json:"clients"`
 	// ClosedLoop says how clients of a closed loop wait. Nil: the loop is open, or the results are
-	// of before it was kept here.
+	// from before it was kept here.
 	ClosedLoop *ClosedLoop `json:"closedLoop,omitempty"`
 	// ChangingLoad: the load changed in the run because it was to, by phases or a trace. So the
 	// window has no one level that it could be at.
 	ChangingLoad bool `json:"changingLoad,omitempty"`
 	// CorrectClients are those whose doing is in the numbers: all but those that a fault made
-	// behave otherwise. 0 in results of before there were such.
+	// behave otherwise. 0 in results from before there were such.
 	CorrectClients int32   `json:"correctClients,omitempty"`
 	Summary        Summary `json:"summary"`
 	// Rows of the trial's script, one for each point that they are of. Empty: it has no script.
@@ -374,7 +374,7 @@ type Trial struct {
 	// Machines that the pods were on, and who had their processors in the window.
 	Machines   []MachineUse      `json:"machines,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
-	// Software that carried the trial out. Nil in results of before it was kept here.
+	// Software that carried the trial out. Nil in older results.
 	Software *Software `json:"software,omitempty"`
 	// Rendered are the files and commands that the pods were given, Reports what the client pods
 	// reported, as they sent it. Both are kept beside these results. Nil: they are not.
@@ -475,7 +475,7 @@ type Look struct {
 	Level float64 `json:"level"`
 }
 
-// ClaimResult is a claim and its verdict. Results of before the verdict was data lack all fields
+// ClaimResult is a claim and its verdict. Results from before the verdict was data lack all fields
 // from Basis on.
 type ClaimResult struct {
 	Name      string `json:"name"`
@@ -501,8 +501,8 @@ type ClaimResult struct {
 	Skipped string `json:"skipped,omitempty"`
 	// Full is what the claim says in the full evaluation, where the profile judges something else.
 	Full *ClaimText `json:"full,omitempty"`
-	// Distance says in words how far what was judged is from what the source measured: "Cassandra 5
-	// in place of HATS; reduced size (profile smoke)".
+	// Distance says in words how far the judged trials are from the source's measurements:
+	// "Cassandra 5 in place of HATS; reduced size (profile smoke)".
 	Distance string `json:"distance,omitempty"`
 	// Weak says why the bound shows little: it also holds where there is no effect, for instance.
 	Weak string `json:"weak,omitempty"`
@@ -527,7 +527,7 @@ type ClaimResult struct {
 	// does not say how many they were.
 	Replication *Replication `json:"replication,omitempty"`
 	// Analyses are what other analyses of the same trials come to. Nil: there are none, or these
-	// results are of before they were kept.
+	// results are from before they were kept.
 	Analyses *Analyses `json:"analyses,omitempty"`
 }
 
@@ -617,7 +617,7 @@ type Caveat struct {
 	Text   string   `json:"text"`
 }
 
-// Fidelity says what ran, relative to what the source of an experiment measured.
+// Fidelity says what ran, relative to the measurements of the experiment's source.
 type Fidelity struct {
 	// Systems of the experiment, in its order.
 	Systems []SystemFidelity `json:"systems"`
@@ -661,7 +661,7 @@ type TrialLine struct {
 	Aborted    int64     `json:"aborted"`
 	Errors     int64     `json:"errors"`
 	Timeouts   int64     `json:"timeouts"`
-	// Offered, GivenUp and Unsent are as in Counters; 0 in results of before they were kept here.
+	// Offered, GivenUp and Unsent are as in Counters; 0 in older results.
 	Offered int64 `json:"offered,omitempty"`
 	GivenUp int64 `json:"givenUp,omitempty"`
 	Unsent  int64 `json:"unsent,omitempty"`
@@ -674,8 +674,7 @@ type TrialLine struct {
 	MeanMillis float64 `json:"meanMillis"`
 	P50Millis  float64 `json:"p50Millis"`
 	P99Millis  float64 `json:"p99Millis"`
-	// P10Millis, P90Millis, P999Millis and CorrectClients are 0 in results of before they were kept
-	// here.
+	// P10Millis, P90Millis, P999Millis and CorrectClients are 0 in older results.
 	P10Millis      float64 `json:"p10Millis,omitempty"`
 	P90Millis      float64 `json:"p90Millis,omitempty"`
 	P999Millis     float64 `json:"p999Millis,omitempty"`
@@ -711,8 +710,8 @@ type TrialLine struct {
 	// what moves the mean and by how much; a report computes the rest from the trial's timeline.
 	// Nil: it was steady, or that is not known, or the trial does not count.
 	Window *WindowCheck `json:"window,omitempty"`
-	// P95Millis is 0 in results of before it was kept here, and where it is not known. A report
-	// reads it off the trial's histogram then.
+	// P95Millis is 0 in older results, and where it is not known. A report reads it off the trial's
+	// histogram then.
 	P95Millis float64 `json:"p95Millis,omitempty"`
 	// Percentiles are as in Summary.
 	Percentiles map[string]float64 `json:"percentiles,omitempty"`
@@ -785,7 +784,7 @@ type Experiment struct {
 	Judged *Judged `json:"judged,omitempty"`
 	// Seal says what the claims were before the first trial. Nil: the results do not have it.
 	Seal *Seal `json:"seal,omitempty"`
-	// Method is the version of the statistics by which claims and searches were judged. 0: one of
+	// Method is the version of the statistics by which claims and searches were judged. 0: one from
 	// before it was kept.
 	Method int `json:"method,omitempty"`
 	// Planned is the number of valid trials that the experiment wants.

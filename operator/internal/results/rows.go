@@ -89,7 +89,7 @@ type ScriptRun struct {
 func RefusedConnections(all []Session) (n int) {
 	for _, s := range all {
 		if s.Kind == "refused" {
-			n += max(s.Count, 1) // records of before counts have a line for each
+			n += max(s.Count, 1) // records from before counts have a line for each
 		}
 	}
 	return n

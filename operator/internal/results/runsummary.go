@@ -26,7 +26,8 @@ type RunSummary struct {
 	Percentiles map[string]float64 `json:"percentiles,omitempty"`
 	// Numbers are the client's own, by the names that its System gives them.
 	Numbers map[string]float64 `json:"numbers,omitempty"`
-	// Remarks say what a reader must know of the numbers: what was computed, and from what.
+	// Remarks say what a reader must know of the numbers: which were computed, and from which
+	// others.
 	Remarks []string `json:"remarks,omitempty"`
 }
 

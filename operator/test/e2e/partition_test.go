@@ -93,10 +93,10 @@ func instantsOf(t *testing.T, r results.Trial, fault, kind, end string, pods int
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// latencyRises checks that the mean latency is by so many ms higher while a fault lasts than it
-// usually is in the second before and the second after. A request that began before the fault's end
-// ends after it: half a second is left out. A machine that others share only adds to latencies,
-// hence the low ones of before and after.
+// latencyRises checks that the mean latency rises by so many ms while a fault lasts, above that of
+// the second before it and the second after it. A request that began before the fault's end ends
+// after it: half a second is left out. A machine that others share only adds to latencies, hence
+// the low ones from before and after.
 func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods int, by float64) {
 	t.Helper()
 	i := instantsOf(t, r, fault, kind, end, pods)

@@ -61,8 +61,8 @@ func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	return l
 }
 
-// check compares what was seen with what the trial's results say, once the trial is over and its
-// pods are gone.
+// check compares what was seen with the trial's results, once the trial is over and its pods are
+// gone.
 func (l looked) check(t *testing.T, n results.Network) {
 	t.Helper()
 	if len(l.pinged) == 0 {

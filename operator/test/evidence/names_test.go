@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/results/renames"
 )
 
-// Bundles of before some names changed are read as if they had been written today, and a seal of
+// Bundles from before some names changed are read as if they had been written today, and a seal of
 // then is the seal of the same claims today.
 func TestBundlesOfFormerNamesAreRead(t *testing.T) {
 	var former struct{ specs, gates, phases, summaries, seals int }

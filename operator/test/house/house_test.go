@@ -58,7 +58,8 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 	return set, all
 }
 
-// rooms are the folders of operator/internal, from what knows least to what knows most.
+// rooms are the folders of operator/internal, from the one that knows least to the one that knows
+// most.
 var rooms = []string{"text", "model", "results", "node", "experiment", "store", "analysis", "engine", "manager", "local", "cli", "testkit"}
 
 // A room that imports one above it makes both one room: neither can be read, tested or replaced

@@ -100,7 +100,7 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 }
 
 // refusedByAll waits until an experiment with the fault is refused with these words. Right after an
-// upgrade it may still be a manager of before that answers.
+// upgrade it may still be an earlier manager that answers.
 func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	t.Helper()
 	eventually(t, patience, "an experiment is refused that needs "+words, func(ctx context.Context) (bool, error) {

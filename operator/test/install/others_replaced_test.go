@@ -77,13 +77,13 @@ func checkReplaced(t *testing.T, r results.Trial) {
 	}
 }
 
-// feltWrong says what is wrong with what the clients felt, or nothing.
+// feltWrong says how the clients should have felt the fault and did not, or nothing.
 func feltWrong(t *testing.T, r results.Trial) string {
 	t.Helper()
 	variant, fault := r.Coordinates["variant"], r.Faults[0]
 	// Before, while it was gone, and in the last seconds of the window. A transaction that waits in
 	// vain takes the whole timeout, and there is at most one for each client then. A machine that
-	// others share only adds to latencies: of before and after, the low ones count.
+	// others share only adds to latencies: from before and after, the low ones count.
 	end := time.Duration(r.MeasureNanos)
 	before := testseries.LowLatency(r, -time.Second, time.Duration(fault.StartedMillis-100)*time.Millisecond)
 	after := testseries.LowLatency(r, end-4*time.Second, end)

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Objects that managers of before have stored are accepted by today's CRDs, and nothing of them is
+// Objects that earlier managers have stored are accepted by today's CRDs, and nothing of them is
 // dropped. A manager that takes over writes such statuses again.
 func TestStoredObjectsAreAccepted(t *testing.T) {
 	env := testenv.Get(t)

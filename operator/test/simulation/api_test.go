@@ -208,7 +208,7 @@ func specOf(o client.Object) any {
 	return nil
 }
 
-// copyInto overwrites what a caller holds with what is in the API server.
+// copyInto overwrites a caller's object with the one in the API server.
 func copyInto(dst, src client.Object) {
 	reflect.ValueOf(dst).Elem().Set(reflect.ValueOf(src.DeepCopyObject()).Elem())
 }

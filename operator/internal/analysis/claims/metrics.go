@@ -18,7 +18,7 @@ type metric struct {
 	// fault and time, from 1, of a metric that is about a fault's recovery.
 	fault string
 	time  int
-	// measurement that Prometheus was asked for, of a metric of that name.
+	// measurement is the name of the measurement by Prometheus that the metric reads.
 	measurement string
 }
 
@@ -127,7 +127,7 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 	switch {
 	case millis == 0 && line.Committed == 0:
 		return sample{}, fmt.Errorf("trial %d committed nothing, so that it has no latency", line.Number)
-	case millis == 0: // results of before did not have it
+	case millis == 0: // results from before did not have it
 		return sample{}, fmt.Errorf("trial %d does not say its %s percentile", line.Number, percentile.which)
 	case line.Committed > 0 && line.Committed < needs:
 		return sample{}, fmt.Errorf("trial %d committed %d transactions; the %s percentile needs %d, so that %d are %s: "+
@@ -139,7 +139,7 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 // ofAll takes the requests into account that had no answer in time, an error, or were never sent.
 // They are in no histogram, and were slower than all that are, or are not known. With C committed
 // and F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that
-// rank lies among failed requests, the measured value is a lower bound. Results of before it was
+// rank lies among failed requests, the measured value is a lower bound. Results from before it was
 // kept say between which percentiles of the committed it lies.
 func (m metric) ofAll(line results.TrialLine, millis float64) sample {
 	failed, all := line.Errors+line.Timeouts+line.Unsent, line.Committed+line.Errors+line.Timeouts+line.Unsent

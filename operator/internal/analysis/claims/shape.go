@@ -71,7 +71,7 @@ type reportedCurve struct {
 	series v1alpha1.ReportedSeries
 }
 
-// besideReported is what was measured at a point, by what is reported there.
+// besideReported is a measured quantity beside the reported value of its point.
 type besideReported struct {
 	measured quantity
 	reported float64

@@ -192,8 +192,8 @@ func spanning(low, high float64, b span, of func(x, y float64) float64) span {
 	return out
 }
 
-// canonical is an expression as text: the same for what is the same but for spaces and the order of
-// arguments.
+// canonical is an expression as text. Two expressions that differ only in spaces and in the order
+// of arguments have the same text.
 func canonical(e celast.Expr) string {
 	switch e.Kind() {
 	case celast.LiteralKind:

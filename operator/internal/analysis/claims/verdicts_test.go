@@ -312,7 +312,7 @@ func TestRecovery(t *testing.T) {
 	expect(t, judge(t, ls, "dip(fault='crash') < 0.1", "", ""), v1alpha1.VerdictNotEvaluated, "there are no bins before the fault")
 }
 
-// Results of before a number was kept do not have it, which is not the same as 0.
+// Results from before a number was kept do not have it, which is not the same as 0.
 func TestOlderResults(t *testing.T) {
 	ls := series(0, "a", []int{5}, times(3, 100), times(3, 10))
 	for expr, want := range map[string]string{

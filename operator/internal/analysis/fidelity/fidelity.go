@@ -141,9 +141,8 @@ type Facts struct {
 	Rewritten bool
 }
 
-// Word is the verdict of a claim, from what the trials say of it and from what ran. The outcome may
-// be in any words: only whether it supports or refutes the claim counts. Inconclusive and
-// NotEvaluated stay.
+// Word is the verdict of a claim, from its outcome and from what ran. The outcome may be in any
+// words: only whether it supports or refutes the claim counts. Inconclusive and NotEvaluated stay.
 func Word(outcome v1alpha1.Verdict, f Facts) v1alpha1.Verdict {
 	supported, refuted := v1alpha1.VerdictConsistent, v1alpha1.VerdictContradicted
 	whole := f.Size == Full && !f.Rewritten

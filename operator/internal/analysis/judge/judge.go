@@ -1,6 +1,6 @@
 // Package judge makes points, verdicts and reports of trials that are over, by a spec of today. It
-// needs no cluster. The trials' own results stay as they are: what was measured does not change
-// with what is claimed.
+// needs no cluster. The trials' own results stay as they are: a change of claims does not change a
+// measurement.
 package judge
 
 import (
@@ -126,7 +126,7 @@ func object(e results.Experiment, spec v1alpha1.ExperimentSpec) *v1alpha1.Experi
 	return exp
 }
 
-// keep takes over what says how the run went, and not what it means.
+// keep takes over the fields that say how the run went, and leaves out their judgement.
 func keep(e *results.Experiment, ran results.Experiment) {
 	e.SpecSHA256, e.Written, e.Planned = ran.SpecSHA256, ran.Written, ran.Planned
 	e.AdditionalRepetitions = ran.AdditionalRepetitions
@@ -145,7 +145,7 @@ func keep(e *results.Experiment, ran results.Experiment) {
 
 // merge is the spec that trials ran under with the fields of another that verdicts are made from.
 //
-// A bundle of before specs were kept as they are written has the profile applied, and so does not
+// A bundle from before specs were kept as they are written has the profile applied, and so does not
 // know what the full evaluation is. Then today's file says it, and the profile has all that ran: it
 // is applied to the same trials, and what it changes shows.
 func merge(ran, today v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {

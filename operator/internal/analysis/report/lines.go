@@ -81,8 +81,8 @@ func withoutP95(percentiles map[string]float64) map[string]float64 {
 	return rest
 }
 
-// ofAll are the percentiles of committed and failed requests, from the trial's histogram: results
-// of before they were kept have none, or not all.
+// ofAll are the percentiles of committed and failed requests, from the trial's histogram: older
+// results have none, or not all.
 func ofAll(t results.Trial) *results.Percentiles {
 	if t.Summary.RunSummary || t.Latency == "" {
 		return t.Summary.OfAll

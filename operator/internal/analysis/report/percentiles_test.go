@@ -81,7 +81,7 @@ func TestP95IsOfTheTrialsOwnHistogram(t *testing.T) {
 	}
 	e := withPercentiles("P95")
 	own := results.Trial{Name: e.Trials[0].Name, Outcome: stats.Succeeded, PointIndex: e.Trials[0].PointIndex, Coordinates: e.Trials[0].Coordinates, Latency: latency}
-	e.Trials[1].P95Millis = 0 // as in results of before it was kept there
+	e.Trials[1].P95Millis = 0 // as in older results
 	var d report.Details
 	d.Add(own)
 	d.Into(&e)

@@ -20,8 +20,8 @@ type recoverySum struct {
 	fault              string
 	trials, times      int
 	noDip, notMeasured int
-	// least is the greatest of the least dips that the times without a dip could have shown;
-	// unknown: of some it is not in the results.
+	// least is the depth from which on a dip would have been seen at every time without a dip;
+	// unknown: the results of some times lack it.
 	least         float64
 	unknown       bool
 	notBack       int // when the data ended

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// All forms say whether the claims are those of before the first trial, and how often the authors
+// All forms say whether the claims are those from before the first trial, and how often the authors
 // may have looked.
 func TestReportsSayWhatWasSealed(t *testing.T) {
 	done := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)

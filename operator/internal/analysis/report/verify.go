@@ -60,7 +60,7 @@ func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.Experime
 			own := LineOf(t)
 			v.line(t.Name, lines[i], own, e.Method < claims.SearchMethod)
 			if lines[i].OfAll == nil {
-				lines[i].OfAll = own.OfAll // lines of before they were kept lack them
+				lines[i].OfAll = own.OfAll // older lines lack them
 			}
 		case lacking:
 			lines = append(lines, LineOf(t))
@@ -203,7 +203,7 @@ func (v *Verified) line(name string, said, own results.TrialLine, older bool) {
 			v.differs("trial %s: its %s in %s: %g, in its own results: %g", name, n.what, resultsName, n.said, n.own)
 		}
 	}
-	// Both are the ground of cautions at verdicts. Lines of before they were kept lack them.
+	// Both are the ground of cautions at verdicts. Lines from before they were kept lack them.
 	for _, n := range []struct {
 		what        string
 		said, own   *float64
@@ -218,7 +218,7 @@ func (v *Verified) line(name string, said, own results.TrialLine, older bool) {
 	}
 }
 
-// ofAllP99 is the 99th percentile of all requests in a line, or in another where the line is of
+// ofAllP99 is the 99th percentile of all requests in a line, or in another where the line is from
 // before it was kept.
 func ofAllP99(l, otherwise results.TrialLine) float64 {
 	switch {
@@ -253,7 +253,7 @@ func (v *Verified) points(e results.Experiment, lines []results.TrialLine, furth
 		for _, m := range slices.Concat(stats.Metrics, further) {
 			a, b := p.Metrics[m], w.Metrics[m]
 			if a.N == 0 && slices.Contains(further, m) {
-				continue // results of before reports had it
+				continue // results from before reports had it
 			}
 			if a.N != b.N || !near(a.Mean, b.Mean, relative, 0) || !near(a.Low, b.Low, relative*10, 0) || !near(a.High, b.High, relative*10, 0) {
 				v.differs("%s: %s is said to be %s of %d trials, the trials give %s of %d", name, m, intervalText(a), a.N, intervalText(b), b.N)
@@ -311,7 +311,7 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, sy
 	}
 }
 
-// ran compares what is said to have run with what the spec and its Systems say, and gives the
+// ran compares the recorded programs and sizes with the spec and its Systems, and returns the
 // latter. Where the Systems are not there, what is said is believed. The verdicts of older results
 // do not say what ran: their word for every supported claim is Reproduced. Notes report this.
 func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
@@ -342,8 +342,8 @@ func sameOutcome(a, b string) bool {
 	return x == y || x.Supports() && y.Supports() || x.Refutes() && y.Refutes()
 }
 
-// capacities compares what searches are said to have come to with what the trials give. The lines
-// do not know that a search was given up.
+// capacities compares the recorded results of searches with those of the trials. The lines do not
+// know that a search was given up.
 func (v *Verified) capacities(e results.Experiment, want []results.Capacity) {
 	if len(e.Capacities) != len(want) {
 		v.differs("%d capacities are said, and the spec searches %d", len(e.Capacities), len(want))

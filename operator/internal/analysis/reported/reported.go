@@ -47,7 +47,7 @@ type Source struct {
 	Section string `json:"section"`
 	// URL of the paper or artifact, if the source names one.
 	URL string `json:"url,omitempty"`
-	// Read says what was read and in what it may differ from the paper.
+	// Read says how the numbers were read, and how they may differ from the paper.
 	Read string `json:"read"`
 }
 

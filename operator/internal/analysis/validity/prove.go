@@ -23,7 +23,7 @@ func CheckLinks(pairs []Pair, tolerance time.Duration) []string {
 	return wrong
 }
 
-// checkView says what is wrong with what one end measured before t = 0, or nothing. It may be late
+// checkView returns the faults in one end's measurements before t = 0, or nothing. It may be late
 // by the tolerance: each way where that is known, else the round trip.
 func checkView(v View, tolerance time.Duration) string {
 	switch {
@@ -63,7 +63,7 @@ type way struct {
 	asked, jitter, path, measured time.Duration
 }
 
-// as is what was measured of this way, judged by what was asked of another.
+// as is the measurement of this way, judged by the request for another.
 func (w way) as(other way) way {
 	other.measured = w.measured
 	return other

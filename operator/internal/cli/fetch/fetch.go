@@ -140,7 +140,8 @@ type getter struct {
 	missing []string
 }
 
-// get reads what the manifest of a folder lists. listed is what another manifest says of this one.
+// get reads the objects in the manifest of a folder. listed is the entry of this manifest in
+// another one.
 func (g *getter) get(ctx context.Context, folder store.Folder, listed *store.Object) error {
 	m, o, err := store.ReadManifest(ctx, g.bucket, folder)
 	if errors.Is(err, store.ErrNotFound) {

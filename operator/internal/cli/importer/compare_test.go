@@ -79,7 +79,7 @@ func newRun(t *testing.T, config string, old results.Experiment) string {
 	return file
 }
 
-// A run of before and a run of now of the same configuration of the artifact had axes of other
+// An earlier run and a run of now of the same configuration of the artifact had axes of other
 // names. So no point of the one was a point of the other.
 func TestOldAndNewRunAreCompared(t *testing.T) {
 	tests := map[string]struct {

@@ -185,7 +185,7 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 	return out, nil
 }
 
-// judgedBefore is how a bundle was judged anew last. One of before the digest of claims was kept
+// judgedBefore is how a bundle was judged anew last. One from before the digest of claims was kept
 // gets that of its spec.
 func judgedBefore(j results.Judged, spec []byte) (results.Judged, error) {
 	if j.ClaimsSHA256 != "" {

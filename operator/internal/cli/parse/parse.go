@@ -1,4 +1,4 @@
-// Package parse is "kubectl assay parse": what a trial would read from what a client printed.
+// Package parse is "kubectl assay parse": it reads a client's output as a trial would.
 package parse
 
 import (

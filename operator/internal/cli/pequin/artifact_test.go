@@ -15,9 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
-// TestNumbersOfAClone: what is read of each folder of results is what the artifact's own CSV files
-// say, to all digits. So are the points that have a stats.json, without the CSV files. It reads a
-// clone that the user names: make artifact SOURCE=CLONE.
+// TestNumbersOfAClone: the numbers read from each folder of results equal those in the artifact's
+// own CSV files, to all digits. So are the points that have a stats.json, without the CSV files. It
+// reads a clone that the user names: make artifact SOURCE=CLONE.
 func TestNumbersOfAClone(t *testing.T) {
 	clone := testpequin.Clone(t, "sample-output")
 	var folders []string

@@ -112,7 +112,7 @@ func (i *importer) axis() v1alpha1.Axis {
 }
 
 // clientsAxis is the axis whose values are numbers of clients: here, in a folder of the artifact's
-// results, and in experiments that sweep clients. One name is what lets a run of before be compared
+// results, and in experiments that sweep clients. One name is what lets an earlier run be compared
 // with one of now.
 const clientsAxis = "clients"
 

@@ -93,7 +93,7 @@ func (p *placement) emulates(get func(string) any) error {
 	return nil
 }
 
-// roundTripsOf is the matrix of round trips between regions. Configurations of before there were
+// roundTripsOf is the matrix of round trips between regions. Configurations from before there were
 // regions have one between servers.
 func roundTripsOf(get func(string) any) (*object, error) {
 	for _, name := range []string{"region_rtt_latencies", "server_ping_latencies"} {

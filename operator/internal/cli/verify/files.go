@@ -51,7 +51,7 @@ func (f *folder) add(name, sum string, data []byte) {
 	}
 }
 
-// files compares what lies beside the results with what they say of it.
+// files compares the files beside the results with their description in the results.
 func (b *contents) files(v *report.Verified) {
 	differs := func(format string, args ...any) { v.Differences = append(v.Differences, fmt.Sprintf(format, args...)) }
 	for _, t := range b.trials {

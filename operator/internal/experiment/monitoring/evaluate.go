@@ -156,9 +156,9 @@ func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why stri
 	return ""
 }
 
-// beginning refuses a query over a time of which Prometheus knows the end only, since it heard too
-// late of the pods. The number would be of a part of the window, and nothing would show it. A query
-// that is evaluated over the window shows it by itself: see aggregate.
+// beginning refuses a query over a time if Prometheus found the pods only after its start. The
+// number would be of a part of the window, and nothing would show it. A query that is evaluated
+// over the window shows it by itself: see aggregate.
 func (s *Server) beginning(ctx context.Context, q Query, over v1alpha1.MeasurementOver, r Request) (why string) {
 	if over != v1alpha1.OverLast {
 		return ""

@@ -24,9 +24,9 @@
 // first 8 bytes of SHA-256 of "order", seed and r). With Sequential, round r holds all repetitions
 // of point r, in order. A round first attempts each of its repetitions once. Then those whose trial
 // was invalid or failed get their second attempt, in the same order, then their third. That goes on
-// until each has a valid trial or its budget is used up. The budgets are retries for what the
-// system did, and the time disturbances.retryFor for what the environment did. All repetitions draw
-// on that time (disturbances.go). Only then does the next round start. So
+// until each has a valid trial or its budget is used up. The budgets are retries for failures of
+// the system, and the time disturbances.retryFor for disturbances of the environment. All
+// repetitions draw on that time (disturbances.go). Only then does the next round start. So
 //
 //	next = the first round with an open repetition; in it, of the open repetitions with the fewest attempts, the first
 //

@@ -218,7 +218,7 @@ func setLoadDefaults(c *v1alpha1.Clients) {
 	}
 }
 
-// DefaultTolerances fills in what is not set. A trial of before a tolerance existed is judged by
+// DefaultTolerances fills in what is not set. A trial from before a tolerance existed is judged by
 // its default, too.
 func DefaultTolerances(t v1alpha1.Tolerances) v1alpha1.Tolerances {
 	orDefault(&t.FaultLateness, "20ms")

@@ -367,8 +367,7 @@ func longer(a, b string) bool {
 	return errX == nil && errY == nil && x.Cmp(y) > 0
 }
 
-// against says what is wrong with a node for a pod, and how much is free of what there is too
-// little.
+// against says what is wrong with a node for a pod, and how much is free of a scarce resource.
 func (n *node) against(p *Pod, asked amounts, see view) (why, free string) {
 	left, takes := see(n)
 	lacking := short(left, asked)

@@ -84,7 +84,7 @@ func Of(spec v1alpha1.ExperimentSpec) string {
 }
 
 // Is reports whether a digest seals the claims of a spec: in present names, or in earlier names. So
-// a seal of before some names changed is still the seal of the same claims.
+// a seal from before some names changed is still the seal of the same claims.
 func Is(digest string, spec v1alpha1.ExperimentSpec) bool {
 	text := Text(spec)
 	before, err := renames.SealedBefore(text)

@@ -123,7 +123,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// Names of fields changed. A seal of before is one of the same claims all the same.
+// Names of fields changed. An earlier seal is one of the same claims all the same.
 func TestASealOfFormerNames(t *testing.T) {
 	is := spec()
 	is.Disturbances.IdleWait = "5s"

@@ -38,8 +38,8 @@ func (k *Kind) prepare(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// finish makes of what was asked for what an API server would: is gets what a change may not
-// change.
+// finish completes a requested object as an API server would: is gets the fields that a change may
+// not change.
 func (k *Kind) finish(was, is *unstructured.Unstructured, status bool) error {
 	is.SetUID(was.GetUID())
 	is.SetName(was.GetName())

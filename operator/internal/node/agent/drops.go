@@ -144,8 +144,8 @@ func (f *faultScheduler) heal(ctx context.Context, _ protocol.Run, action timeli
 	return record, err
 }
 
-// adoptDrops finds out what is dropped, from what an agent before this one has recorded. One that
-// it carried out without a record is carried out again.
+// adoptDrops finds the present drops in the records of the agent before this one. One that it
+// carried out without a record is carried out again.
 func (f *faultScheduler) adoptDrops(run protocol.Run) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -61,7 +61,7 @@ func (l *links) change(change func(worse map[string][]timeline.LinkChange)) (tak
 	return taken, nil
 }
 
-// check reads back what holds and returns in words how it differs from what should.
+// check reads back the shaping in force, and returns in words how it differs from the wanted one.
 func (l *links) check() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +151,8 @@ func half(peer *shaping.Peer, side shaping.Side) *shaping.Link {
 // maxDifferences that are put into words.
 const maxDifferences = 3
 
-// difference says in words how what was read back differs from what should hold, or nothing.
+// difference says in words how the shaping that was read back differs from the wanted one, or
+// nothing.
 func difference(want, got shaping.Table, side shaping.Side, peers []protocol.NetworkPeer) string {
 	names := map[netip.Addr]string{}
 	for _, peer := range peers {

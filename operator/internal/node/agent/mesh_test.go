@@ -220,7 +220,7 @@ func (m mesh) run(lead, measure time.Duration, actions ...timeline.Action) time.
 	return zero
 }
 
-// finish ends all and compares what is left with what was there before.
+// finish ends all and compares the remains with the state before.
 func (m mesh) finish(t *testing.T) {
 	t.Helper()
 	for _, p := range m {

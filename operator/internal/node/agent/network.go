@@ -235,7 +235,7 @@ func wordsOf(wrong []probe.Wrong) []string {
 	return words
 }
 
-// shape makes the links what the directive asks, with what faults add to them.
+// shape makes the links as the directive asks, with the changes of faults.
 func (p *linkShaper) shape(n protocol.Network, worse map[string][]timeline.LinkChange) error {
 	i := slices.IndexFunc(p.config.Backends, func(b Backend) bool { return b.Name == n.Backend })
 	if i < 0 {

@@ -38,8 +38,8 @@ type Copied struct {
 	Again bool `json:"again,omitempty"`
 }
 
-// Refusal is why a pod cannot have its copy, where waiting does not help: what is on the node is
-// not what was prepared, or the copy is not.
+// Refusal is why a pod cannot have its copy, where waiting does not help: the set on the node, or
+// the copy, differs from the prepared set.
 type Refusal struct{ error }
 
 // ExitRefused is the exit code of a container whose copy is refused.

@@ -34,7 +34,7 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 		l.struckAt.Store(request.AtMonotonicNanos)
 		defer l.struckAt.Store(0)
 	}
-	// One thread from the wait to the signal: what wakes is what kills.
+	// One thread from the wait to the signal: the thread that wakes also kills.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if SleepUntil(l.planned, request.AtMonotonicNanos) != nil || request.AwaitPermit && l.awaitPermit(request.AtMonotonicNanos) != nil {

@@ -12,7 +12,7 @@ type Drivers struct {
 	Correct Driver
 	// Misbehaving is the driver of those that misbehave on purpose. Nil: there are none.
 	//
-	// No number has anything of what it does, but it must be there. If it fails in a measurement,
+	// Its requests are excluded from all results, but it must run. If it fails in a measurement,
 	// the system is spared a burden, and the protocol looks robust. So its failure counts as one of
 	// the run until the window is over; after that it changes nothing any more. A driver whose
 	// clients crash on purpose must itself live on.

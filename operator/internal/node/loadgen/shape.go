@@ -106,7 +106,7 @@ func (s shape) when(work time.Duration) time.Duration {
 	return never
 }
 
-// workRounding is by how much work may be off, which comes in whole nanoseconds. A request at the
+// workRounding is the rounding error of work, which comes in whole nanoseconds. A request at the
 // very end of a phase belongs to the next one.
 const workRounding = 1.5e-9
 

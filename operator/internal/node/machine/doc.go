@@ -11,8 +11,8 @@
 //
 // Processes that sessions leave behind live on, as on a machine: they become children of the
 // launcher when the session is over. When a fault kills the machine, the launcher kills all of it,
-// SSH included. When the machine is back, this program starts anew, and nothing of before runs, as
-// after a boot.
+// SSH included. When the machine is back, this program starts anew, and nothing from before runs,
+// as after a boot.
 //
 // A script may kill all processes of its user. On a real machine sshd belongs to root and survives
 // that. Here the launcher starts this program again (launcher.Start.Respawn).

@@ -82,7 +82,7 @@ type Recorder struct {
 // NewRecorder writes to a writer. names are the machines of the trial by address.
 func NewRecorder(machine string, names map[string]string, to io.Writer) *Recorder {
 	r := &Recorder{machine: machine, names: names, to: to, refusals: map[string]*Event{}, written: map[string]int{}}
-	// IDs differ from those of before the machine was started again.
+	// IDs differ from those from before the machine was started again.
 	r.next.Store(time.Now().UnixNano())
 	return r
 }

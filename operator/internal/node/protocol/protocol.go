@@ -142,8 +142,8 @@ type Directive struct {
 	Stop Stop `json:"stop"`
 }
 
-// Collect is what a pod packs of what its processes leave behind. With HandOver the pack goes to
-// the store as CollectedFile; otherwise to the coordinator, which keeps it.
+// Collect is the part of its processes' files that a pod packs. With HandOver the pack goes to the
+// store as CollectedFile; otherwise to the coordinator, which keeps it.
 type Collect struct {
 	// Patterns of paths below OutDir, as path.Match has them.
 	Patterns []string `json:"patterns,omitempty"`

@@ -148,7 +148,7 @@ func (n *Numbers) complete() error {
 			}
 		}
 		switch {
-		case within(*n.Throughput, per): // what it says is what we mean
+		case within(*n.Throughput, per): // it counts as we do
 		case within(*n.Throughput, all): // it counts what failed, too
 			n.Throughput = &per
 		default:

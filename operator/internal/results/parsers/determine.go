@@ -22,9 +22,9 @@ const partOfRun = 0.8
 // failures are the counts of attempts that did not commit.
 var failures = []string{results.NumberAborted, results.NumberErrors, results.NumberTimeouts}
 
-// determination computes what a summary does not say from what it says. With C committed, F failed,
-// W timed-out, E ended and A answered attempts, X and R the rates of committed and ended ones, and
-// T the run time:
+// determination computes the missing numbers of a summary from the present ones. With C committed,
+// F failed, W timed-out, E ended and A answered attempts, X and R the rates of committed and ended
+// ones, and T the run time:
 //
 //	E = C + F      A = E - W      C = X T      E = R T      X = R C / E
 //

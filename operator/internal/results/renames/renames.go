@@ -6,7 +6,7 @@
 // present names only. Nothing here is for objects in a cluster, nor for what agents send: the names
 // on that wire have not changed.
 //
-// The names of before 26 November 2026, in specs:
+// The names from before 26 November 2026, in specs:
 //
 //	disturbances.quietWait, quietLoad   -> idleWait, idleThreshold (also those of profiles)
 //
@@ -94,7 +94,7 @@ func Experiment(text []byte) ([]byte, error) {
 	return yaml.JSONToYAML(object)
 }
 
-// SealedBefore is a text that is sealed today in the names of before. A seal of the same spec that
+// SealedBefore is a text that is sealed today, in its former names. A seal of the same spec that
 // was made then is of this text. Nil: no name in it has changed.
 func SealedBefore(text []byte) ([]byte, error) {
 	var back []rename

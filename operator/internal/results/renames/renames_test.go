@@ -55,7 +55,7 @@ func TestWhatIsNoJSONIsRefused(t *testing.T) {
 	}
 }
 
-// A text that is sealed today has another in the names of before only if one of its names has
+// A text that is sealed today differs from its text in former names only if one of its names has
 // changed.
 func TestSealedBefore(t *testing.T) {
 	got, err := renames.SealedBefore([]byte(`{"claims":[{"name":"a","expr":"x < 1"}],"disturbances":{"idleWait":"5s","retryFor":"1m"}}`))

@@ -95,7 +95,7 @@ func Has(line results.TrialLine, metric string) bool {
 	switch metric {
 	case MeanLatency, P50Latency, P99Latency:
 		return line.Committed > 0 && !line.RunSummary || Of(line, metric) > 0
-	case P90Latency, P95Latency, P999Latency: // 0 in results of before they were kept
+	case P90Latency, P95Latency, P999Latency: // 0 in older results
 		return Of(line, metric) > 0
 	case AbortRate:
 		return Ended(line) > 0 && Reports(line, results.CounterAborted)

@@ -1,8 +1,7 @@
-// Package node is the border between Basil's protocol and the world it runs
-// in. Replica and client are single-threaded state machines: they learn the
-// time, send and set timers through Env and nothing else. The TCP runtime
-// (package transport) and the deterministic simulation (package sim) implement
-// Env, so what the simulation explores is what runs on a cluster.
+// Package node is the border between Basil's protocol and the world it runs in. Replica and client
+// are single-threaded state machines: they learn the time, send and set timers through Env and
+// nothing else. The TCP runtime (package transport) and the deterministic simulation (package sim)
+// implement Env. So the simulation explores the code that runs on a cluster.
 package node
 
 import (

@@ -95,8 +95,8 @@ func (r *Replica) onBlocks(from int, m *message.Blocks) {
 }
 
 // adopt takes a branch into the tree, oldest first, if it hangs together, its last block is
-// certified by qc, and it grows from a block that is there. So all of it is certified, and what the
-// tree takes is bounded by what a quorum has voted for.
+// certified by qc, and it grows from a block that is there. So all of it is certified, and the
+// votes of a quorum bound the growth of the tree.
 func (r *Replica) adopt(branch []*message.Block, qc *message.QC) {
 	first := slices.IndexFunc(branch, func(b *message.Block) bool {
 		return b == nil || b.View > r.tree.committed.View && r.tree.get(b.Digest()) == nil

@@ -152,8 +152,8 @@ func (d *Driver) Close() map[string]int64 {
 	return counters
 }
 
-// audit compares what clients were told with what the database has. A client's ledger is read when
-// all of them are quiet, so what the load generator gave up may still be on its way.
+// audit compares the answers to the clients with the contents of the database. A client's ledger is
+// read when all of them are quiet, so what the load generator gave up may still be on its way.
 //
 //	lost               acknowledged, and not in the database
 //	duplicated         in the database, and more than were acknowledged or unknown

@@ -90,7 +90,7 @@ type Made struct {
 	Missing []Item
 }
 
-// facts are what is known of a bundle and of what its authors say.
+// facts are the facts of a bundle, and the statements of its authors.
 type facts struct {
 	in       Input
 	kept     bundle.Kept

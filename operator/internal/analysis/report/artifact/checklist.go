@@ -21,8 +21,8 @@ type checks struct {
 	missing []Item
 }
 
-// addChecklist looks for what is missing, and for what must not be there. The files of words are
-// complete then.
+// addChecklist looks for missing items, and for items that must not be there. The files of words
+// are complete then.
 func (a *artifact) addChecklist() error {
 	c := &checks{facts: a.facts, files: a.files}
 	if err := c.checkSecrets(); err != nil {

@@ -281,7 +281,7 @@ func (r *run) writeReports(bundle *archive.Writer) error {
 	return addAll(bundle, files)
 }
 
-// versions of what made the bundle, and of what the valid trials ran on.
+// versions of the programs that made the bundle, and of the machines of its valid trials.
 type versions struct {
 	// Assay and Go are those of the program that made the bundle.
 	Assay      string              `json:"assay"`

@@ -94,7 +94,7 @@ func licenseOf(crate []byte) License {
 		} `json:"@graph"`
 	}
 	if json.Unmarshal(crate, &read) != nil {
-		return License{} // of before there were any, or not by us
+		return License{} // from before there were any, or not by us
 	}
 	var l License
 	for _, e := range read.Graph {

@@ -96,7 +96,7 @@ func Details(c results.ClaimResult) [][2]string {
 		add("full evaluation allows", allowed(*f))
 		add("wider because", f.WiderBecause)
 	}
-	// A caveat says so, too, but in results of before caveats were a list.
+	// A caveat says so, too, but in results from before caveats were a list.
 	if !slices.ContainsFunc(c.Caveats, func(v results.Caveat) bool { return strings.Contains(v.Text, c.Weak) }) {
 		add("weak bound", c.Weak)
 	}

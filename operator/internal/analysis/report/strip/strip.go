@@ -3,8 +3,8 @@
 // the measured interval.
 //
 // Text, Markdown, page, CSV and LaTeX are made from the same fields of results.ClaimResult. Results
-// of before the verdict was data have a message alone for comparisons: they get its first sentence
-// and no picture. The package judges nothing.
+// from before the verdict was data have a message alone for comparisons: they get its first
+// sentence and no picture. The package judges nothing.
 package strip
 
 import (

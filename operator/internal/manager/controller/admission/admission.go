@@ -219,7 +219,7 @@ func (p *pass) hold(ctx context.Context, g *grants) error {
 			return err
 		}
 		// A trial that is deleted before it was admitted starts nothing: to write Admitted takes
-		// the resource version of before its deletion.
+		// the resource version from before its deletion.
 		if t == nil || isTrue(t, v1alpha1.TrialComplete) || !isTrue(t, v1alpha1.TrialAdmitted) && !t.DeletionTimestamp.IsZero() {
 			continue
 		}

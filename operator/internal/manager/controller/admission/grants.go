@@ -35,7 +35,7 @@ type grants struct {
 	object *corev1.ConfigMap // with the resource version that was read; without one: it is not there
 }
 
-// readGrants reads the grants past the cache. Where there are none yet, because a manager of before
+// readGrants reads the grants past the cache. Where there are none yet, because an earlier manager
 // kept none or a user deleted them, the trials that the API server calls Admitted have one.
 func (r *Reconciler) readGrants(ctx context.Context) (*grants, error) {
 	g := &grants{object: &corev1.ConfigMap{}}

@@ -249,7 +249,7 @@ func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.
 }
 
 // sameAs reports results that the manager has not written: nothing else is decoded. Trials of
-// managers of before have no digest, and limits alone protect from theirs.
+// earlier managers have no digest, and limits alone protect from theirs.
 func (*Trials) sameAs(trial *v1alpha1.Trial, encoded []byte) error {
 	if want := trial.Status.ResultsDigest; want == "" || want == store.Describe("", encoded).SHA256 {
 		return nil

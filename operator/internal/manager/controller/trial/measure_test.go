@@ -161,8 +161,8 @@ func TestMeasurementsWithoutPrometheus(t *testing.T) {
 	}
 }
 
-// The kind of the Prometheus operator, without the schema of its spec: what is made and deleted is
-// looked at here, not what the operator reads.
+// The kind of the Prometheus operator, without the schema of its spec: tests look at the made and
+// deleted objects, not at the operator's reading of them.
 const podMonitorKind = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "podmonitors.monitoring.coreos.com",
 "annotations": {"api-approved.kubernetes.io": "unapproved, a test's"}}, "spec": {"group": "monitoring.coreos.com", "scope": "Namespaced",
 "names": {"kind": "PodMonitor", "listKind": "PodMonitorList", "plural": "podmonitors", "singular": "podmonitor"}, "versions": [{"name": "v1", "served": true, "storage": true,

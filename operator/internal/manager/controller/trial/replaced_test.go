@@ -471,8 +471,8 @@ func (m *replacedPlay) restarted(name string, times int32) {
 	}
 }
 
-// Chaos Mesh says that a fault is in force when clients have felt it for a while; what was before
-// must not be what was during it.
+// Chaos Mesh says that a fault is in force when clients have felt it for a while; the time before
+// must not have part of the fault.
 func TestRecoveryBeginsWhenChaosMeshIsAsked(t *testing.T) {
 	line := results.NewTimeline(-5000, 270)
 	for i := range line.Committed {

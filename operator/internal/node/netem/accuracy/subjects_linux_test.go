@@ -56,8 +56,8 @@ func shape(t *testing.T, backend shaping.Backend, a, b *nettest.Pod, link shapin
 	})
 }
 
-// inVirtualTime skips the test where the clock depends on what else the machine does, and keeps the
-// garbage collector out of what is measured.
+// inVirtualTime skips the test where the clock depends on other work of the machine, and keeps the
+// garbage collector out of the measurement.
 func inVirtualTime(t *testing.T) {
 	t.Helper()
 	if !nettest.InVM() {

@@ -211,7 +211,7 @@ func valueOf(l shaping.Link) linkValue {
 }
 
 // link is the inverse of valueOf. The loss, which the kernel holds in steps of 2^-32, is rounded to
-// 1e-9: what was asked with up to nine decimals is what is read.
+// 1e-9: a loss with up to nine decimals is read as it was set.
 func (v linkValue) link() shaping.Link {
 	loss := math.Round(float64(v.Loss)/(1<<32)*1e9) / 1e9
 	return shaping.Link{Delay: time.Duration(v.Delay), Jitter: time.Duration(v.Jitter), Loss: loss, Rate: v.Rate}

@@ -211,7 +211,7 @@ type way struct {
 	tolerance, err      time.Duration
 }
 
-// as is what was measured one way, judged by what was asked of the other.
+// as is the measurement of one way, judged by the request for the other.
 func (w way) as(other way) way {
 	other.measured = w.measured
 	return other

@@ -391,7 +391,7 @@ func TestAMeshIsAppliedAndProven(t *testing.T) {
 // The gate names what breaks a network after it was right, and nothing else.
 func TestSabotageIsCaughtAndNamed(t *testing.T) {
 	tests := map[string]struct {
-		// sabotage breaks what node 0 does for what comes from node 1, at the receiver as nfqueue
+		// sabotage breaks the shaping of node 0 for packets from node 1, at the receiver as nfqueue
 		// is.
 		sabotage func(t *testing.T, n *node)
 		// only is false when the sabotage hits all links to node 0.

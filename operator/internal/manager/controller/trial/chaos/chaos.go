@@ -179,8 +179,8 @@ func (x *Executor) poll(since int64) time.Duration {
 	return Poll
 }
 
-// create makes the object. A manager that comes too late for it does not make up for it: what the
-// experiment says would not be what happened.
+// create makes the object. A manager that comes too late for it does not make up for it: the trial
+// would not be the one that the experiment describes.
 func (x *Executor) create(ctx context.Context, r *Run, t *fault.Occurrence, rec *record) time.Duration {
 	u, err := x.object(r, t)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Where a fault replaces pods or restarts their containers, Chaos Mesh's word is not enough. It
 // calls a pod failed when its images are replaced, and the processes go on until their kubelet ends
-// them. It compares what is seen of the pods with what was seen before.
+// them. It compares the pods' present state with their state before.
 
 // evidence is what such a fault must change, by pod, as JSON: which pod it is, or which containers
 // of the System run in it. Of other faults: nothing.

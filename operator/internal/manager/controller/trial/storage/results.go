@@ -194,8 +194,8 @@ func (r Results) putAgain(ctx context.Context, trial *v1alpha1.Trial, judged boo
 	return r.Client.Update(ctx, cm)
 }
 
-// replaced says how the trials ended whose results are replaced by those of a trial. These are the
-// ones of before, and the one that was stored last, unless it is the same.
+// replaced says how the trials ended whose results are replaced by those of a trial. They are the
+// earlier trials, and the trial that was stored last, unless it is the same.
 func replaced(stored *corev1.ConfigMap, by types.UID) string {
 	all := stored.Annotations[v1alpha1.AnnotationReplaced]
 	if uid := stored.Annotations[v1alpha1.AnnotationTrialUID]; uid == "" || uid == string(by) {

@@ -147,7 +147,7 @@ func module(t *testing.T, path string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// judge compares what an engine refuses of each set with what is known.
+// judge compares the rules by which an engine refuses each set with the known ones.
 func judge(t *testing.T, all sets, known func(set string) []string, refuses func(pod *unstructured.Unstructured) map[string]string) {
 	t.Helper()
 	for _, set := range slices.Sorted(maps.Keys(all)) {

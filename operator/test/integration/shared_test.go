@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Machines that share directories need a claim of the namespace that all nodes may write to. Who
-// applies such an experiment hears of it, and not from pods that wait for a volume.
+// Machines that share directories need a claim of the namespace that all nodes may write to. A user
+// who applies such an experiment without one gets an error, and not pods that wait for a volume.
 func TestSharedDirectoriesNeedAClaim(t *testing.T) {
 	env := testenv.Get(t)
 	for name, tc := range map[string]struct {

@@ -136,8 +136,8 @@ func TestMachinesFarApart(t *testing.T) {
 	t.Logf("ssh m1 true: %v ms, ssh m2 true: %v ms", near, far)
 }
 
-// What pods used is measured over the whole run of clients whose numbers are of that: it is what
-// validity is judged by.
+// Some clients report numbers of their whole run. Their pods' resources are measured over the whole
+// run, too, and decide the trial's validity.
 func TestWholeRunsAreMeasured(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/whole.yaml")
@@ -152,15 +152,15 @@ func TestWholeRunsAreMeasured(t *testing.T) {
 	}
 }
 
-// What a machine writes to a shared directory, all machines of its trial read at once, and those of
-// the next trial do not.
+// A machine writes to a shared directory. All machines of its trial read that at once, and machines
+// of the next trial do not.
 func TestMachinesShareDirectories(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/shared.yaml")
 	if code != 0 || !strings.Contains(out, "6 of 6 planned trials valid") {
 		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
 	}
-	// Of the second trial, when the first one has left what it wrote.
+	// The second trial must not see the lines that the first one left.
 	for i, row := range validTrial(t, filepath.Join(dir, "shared", "configmaps")).Rows {
 		if want := []float64{1, 2, 3}[i]; row.Summary.Throughput != want {
 			t.Errorf("%v: %v lines in the shared directory, want %v", row.Coordinates, row.Summary.Throughput, want)

@@ -118,8 +118,8 @@ func TestAMarkThatNeverComes(t *testing.T) {
 	}
 }
 
-// Numbers of clients that report their whole run are judged by what was measured of that: a window
-// in it is not what they are about.
+// Some clients report numbers of their whole run. These are judged by the measurements of the whole
+// run, not of a window in it.
 func TestWholeRunsAreJudged(t *testing.T) {
 	used := func(stolen, seconds float64) *results.Resources {
 		late := 0.0

@@ -31,8 +31,8 @@ const (
 const lastConnections = 20 * time.Millisecond
 
 // connections writes down when connections from this machine to the SSH of others end. A machine
-// that dies writes no end of its sessions, and a machine that does not answer writes nothing: what
-// that was to the script is seen on the script's machine alone.
+// that dies writes no end of its sessions, and a machine that does not answer writes nothing. Only
+// the script's machine shows how this looked to the script.
 //
 // The kernel tells it of sockets that are gone, to every user, within the pod's network namespace.
 // So nothing lies between the script and its ssh: no other program and no other process. Where the

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// simulation is one table. run draws the same experiments each time, so many more or fewer by
-// scale.
+// simulation is one table. Its run draws the same experiments each time; scale sets how many.
 type simulation struct {
 	name, title string
 	run         func(scale float64) []rate

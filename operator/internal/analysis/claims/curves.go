@@ -258,9 +258,9 @@ func (r *estimator) trendRounds(points []results.PointResult, xs []float64, m me
 	return out
 }
 
-// deviations are by how much trials of each point deviate, relative to its mean: those of the model
-// of all points, else, from leastRounds rounds on, each point's own. None: too little is known, and
-// points are taken to deviate alike.
+// deviations are the standard deviations of each point's trials, as shares of its mean. They come
+// from the model of all points. Without a model they are each point's own, from leastRounds rounds
+// on. None: too little is known, and points are taken to deviate alike.
 func (r *estimator) deviations(points []results.PointResult, m metric, common []int32) map[int32]float64 {
 	found := map[int32]float64{}
 	model := r.model(m, common)

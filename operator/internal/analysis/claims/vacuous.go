@@ -169,8 +169,8 @@ func spanOf(name string, f function) span {
 	return span{0, math.Inf(1)}
 }
 
-// spanning is from the least to the greatest of what an operation gives of the ends of two spans. A
-// value that an operation does not define (0 times infinity, 0 by 0) is 0 or anything between the
+// spanning applies an operation to the ends of two spans, and returns the span from its least to
+// its greatest value. An undefined value (0 times infinity, 0 by 0) is 0 or anything between the
 // others.
 func spanning(low, high float64, b span, of func(x, y float64) float64) span {
 	out := span{math.Inf(1), math.Inf(-1)}

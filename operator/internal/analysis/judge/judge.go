@@ -93,8 +93,8 @@ func sealed(kept *results.Seal, spec v1alpha1.ExperimentSpec) (*results.Seal, er
 	return &out, err
 }
 
-// count says how often the run was judged anew, this time included. The same file again is not once
-// more.
+// count says how often the run was judged anew, this time included. The same file again does not
+// count twice.
 func count(j *results.Judged, ran Ran, spec v1alpha1.ExperimentSpec) {
 	claims := seal.Of(ran.Spec)
 	if s := ran.Results.Seal; s != nil {

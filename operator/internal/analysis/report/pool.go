@@ -55,7 +55,8 @@ type PooledEffect struct {
 }
 
 // Pool combines the effects of the claims of several runs (stats.Pool). The claims are those of the
-// first run; a run whose claim of the name has another expression is left out for it, and noted.
+// first run. If a run's claim of that name has another expression, the run is left out for this
+// claim, with a note.
 func Pool(runs []results.Experiment) (PooledEffects, error) {
 	var p PooledEffects
 	effects := make([][]claims.Effect, len(runs))

@@ -199,8 +199,8 @@ func judgedBefore(j results.Judged, spec []byte) (results.Judged, error) {
 	return j, nil
 }
 
-// named are the Systems of a bundle with the programs that today's say they hold, which older
-// Systems did not say. The bundle gets them, and keeps those of the run beside them.
+// named returns the Systems of a bundle with the programs of today's Systems, since older Systems
+// did not name their programs. The bundle gets them, and keeps the Systems of the run beside them.
 func named(kept bundle.Kept, today map[string]v1alpha1.SystemSpec) (map[string]v1alpha1.SystemSpec, error) {
 	all := map[string]v1alpha1.SystemSpec{}
 	for name, s := range today {

@@ -31,8 +31,8 @@ const (
 // disturbance: it lasts.
 const mostAlike = 4
 
-// passing are reasons of the environment's that say that machines, links or clocks were not as they
-// should be. That passes, however often it happens: the others say that something broke.
+// passing are the reasons for machines, links or clocks that were disturbed. Such a disturbance
+// passes, however often it happens. All other reasons of the environment say that something broke.
 var passing = map[string]bool{
 	v1alpha1.ReasonNetworkLate:        true,
 	v1alpha1.ReasonPacketsLost:        true,

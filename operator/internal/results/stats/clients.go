@@ -39,9 +39,9 @@ func ClientTime(t results.Trial) *float64 {
 const clientTimeTolerance = 0.03
 
 // ClientTimeFits reports whether the clients' time in a trial's numbers is all that there is. It
-// must be so to within 3% and what transactions at the edges of the window can make. Each client
-// has one at each edge, twice the 99th percentile by the window and the root of the number of
-// clients. True where it is not known.
+// allows 3%, and a share for the transactions at the two edges of the window. That is twice the
+// 99th percentile of latency, divided by the window and by the root of the number of clients. True
+// where it is not known.
 func ClientTimeFits(line results.TrialLine) bool {
 	if line.ClientTimeShare == nil {
 		return true

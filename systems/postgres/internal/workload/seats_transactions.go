@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// findFlights lists the flights of a day to an airport, or to those near it, with what is to know
-// of airline and airports.
+// findFlights lists the flights of a day to an airport, or to airports near it, with details of
+// airline and airports.
 func (t trip) findFlights(s steps) (int64, error) {
 	to := []int{t.to}
 	if t.nearby > 0 {

@@ -33,7 +33,7 @@ type run struct {
 	results results.Experiment
 	// encoded results, and the spec as JSON; nil: it is not there.
 	encoded, spec []byte
-	// stored is where they came from, in the cluster.
+	// stored is the ConfigMap in the cluster that holds the results.
 	stored  corev1.ConfigMap
 	details report.Details
 	trials  int

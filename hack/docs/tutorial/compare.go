@@ -12,7 +12,8 @@ var number = regexp.MustCompile(`[-+]?(\d+(\.\d+)?(h|ms|us|m|s))+\b|[-+]?\d+([.,
 // unit of a time or a share of it, which moves with the number.
 var unit = regexp.MustCompile(`^(us|ms|s|min|h)([.,;:)\]]*)$`)
 
-// given is what Assay makes names unique by: of a try, and of the trials of an experiment.
+// given matches the random part of a name that Assay makes: of a try, and of the trials of an
+// experiment.
 var given = regexp.MustCompile(`(-try)-[a-z0-9]{4}\b|()-[0-9a-f]{4}(?:-\d+\b)`)
 
 // words of a text without its numbers: each is a "#". Breaks between lines and the width of columns

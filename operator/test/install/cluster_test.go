@@ -397,8 +397,8 @@ func read(t *testing.T, file string, into any) {
 }
 
 // environment are the reasons for which a trial may be repeated: the kernel gave an agent no
-// processor for so long that too few samples are left. For everything else that a shared machine
-// does the experiments here have tolerances that only a defect exceeds.
+// processor for so long that too few samples are left. The experiments here tolerate all other
+// effects of a shared machine: only a defect goes beyond.
 var environment = []string{v1alpha1.ReasonResourcesNotMeasured}
 
 // complete waits for the end of an experiment and checks that it has so many valid trials, and that

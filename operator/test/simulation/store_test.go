@@ -43,7 +43,7 @@ type bucket struct {
 	loseAnswer int       // of one in so many calls the answer is lost; 0: of none
 	damages    time.Time // until then what it takes is damaged
 	listsLate  time.Time // until then it lists nothing that came of late
-	// lied are the folders of trials and experiments about which it said what is not so.
+	// lied are the folders of trials and experiments about which the store gave a false answer.
 	lied map[store.Folder]bool
 	told int // how many objects it has lied about
 }
@@ -405,8 +405,8 @@ func (w *world) storedNow(t *v1alpha1.Trial) {
 	}
 }
 
-// keptIsGone checks that what waits in the cluster for a store goes only when it is there, or with
-// its trial.
+// keptIsGone checks that the objects that wait for a store stay in the cluster until the store has
+// them, or their trial is deleted.
 func (w *world) keptIsGone(m *corev1.ConfigMap) {
 	t := w.trialNamed(types.NamespacedName{Namespace: m.Namespace, Name: m.Labels[v1alpha1.LabelTrial]})
 	if t == nil || t.DeletionTimestamp != nil || !metav1.IsControlledBy(m, t) {

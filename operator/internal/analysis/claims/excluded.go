@@ -222,9 +222,8 @@ var speeds = []speed{
 	{func(l *results.TrialLine) *float64 { return &l.P999Millis }, 1},
 }
 
-// bound keeps the attempts among first that do not count in lines from being worse than what counts
-// by more than beyondCounted allows. That is relative to the median of the first attempts of their
-// point.
+// bound limits the numbers of disturbed attempts among first. None may be worse than beyondCounted
+// times the worst trial in lines, relative to the median of the first attempts of its point.
 func (s speed) bound(first, lines []results.TrialLine, looked []int32) {
 	medians, worst := map[int32]float64{}, 0.0
 	for _, point := range looked {

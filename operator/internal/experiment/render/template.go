@@ -35,8 +35,8 @@ type Load struct {
 	Arrivals string
 	// Phases of the load in order of time; none where it does not change.
 	Phases []LoadPhase
-	// Trace of arrivals that is replayed in place of a rate; TraceBeginSeconds is its instant that
-	// is t = 0, and TraceSpeed 2 where it is replayed twice as fast. Empty: there is none.
+	// Trace of arrivals that is replayed in place of a rate; empty: there is none.
+	// TraceBeginSeconds is the instant in it at t = 0. A TraceSpeed of 2 replays it twice as fast.
 	Trace                         string
 	TraceBeginSeconds, TraceSpeed float64
 	// SessionRequests of each arrival of a semi-open loop, in the mean, and SessionLength, which is

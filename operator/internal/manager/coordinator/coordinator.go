@@ -39,7 +39,7 @@ type Pod struct {
 	Index int
 }
 
-// RejectedError says why what an agent sent is not stored, now or ever.
+// RejectedError says why the manager never stores a report of an agent.
 type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return "it is rejected: " + e.Reason }

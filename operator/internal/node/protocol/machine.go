@@ -27,8 +27,8 @@ type MachineConfig struct {
 	HostsFile string        `json:"hostsFile,omitempty"`
 	// Env of sessions and of the script, NAME=value.
 	Env []string `json:"env,omitempty"`
-	// OutDir is where the record is written, and RunDir where what belongs to one life of the pod
-	// is.
+	// OutDir is the folder of the record, and RunDir the folder of files that belong to one life of
+	// the pod.
 	OutDir string `json:"outDir"`
 	RunDir string `json:"runDir"`
 	// Boot is a command that runs when the machine comes up. Empty: none.

@@ -130,8 +130,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// decide asks the plan, until the next trial has a number of its own. When the last trial was
-// deleted, the trials that are left do not show that there was one.
+// decide asks the plan, until the next trial has a number of its own. The remaining trials do not
+// show the number of a deleted last trial.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 	s.plan.Open = report.OpenClaims(s.plan, trialLines(s.trials))
 	for first := int32(0); ; {

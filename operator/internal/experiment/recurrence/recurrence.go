@@ -14,6 +14,7 @@
 package recurrence
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -60,11 +61,11 @@ func New(path *field.Path, r *v1alpha1.Recurrence) (*Schedule, field.ErrorList) 
 
 func location(name string) (*time.Location, error) {
 	if name == "Local" { // it would be another zone on each machine
-		return nil, fmt.Errorf("must be a name of the IANA database, as Europe/Berlin or UTC")
+		return nil, errors.New("must be a name of the IANA database, as Europe/Berlin or UTC")
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("must be a name of the IANA database, as Europe/Berlin or UTC, in just these letters")
+		return nil, errors.New("must be a name of the IANA database, as Europe/Berlin or UTC, in just these letters")
 	}
 	return zone, nil
 }
@@ -85,7 +86,7 @@ func parse(text string, zone *time.Location) (*cron.SpecSchedule, error) {
 	}
 	due, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return nil, fmt.Errorf("%s", fields)
+		return nil, errors.New(fields)
 	}
 	const minutes = 1<<60 - 1
 	if n := bits.OnesCount64(due.Minute & minutes); n != 1 {
@@ -95,7 +96,7 @@ func parse(text string, zone *time.Location) (*cron.SpecSchedule, error) {
 		due.Location = time.UTC
 	}
 	if due.Next(time.Unix(0, 0)).IsZero() {
-		return nil, fmt.Errorf("no day is like that; a due time must come within five years")
+		return nil, errors.New("no day is like that; a due time must come within five years")
 	}
 	return due, nil
 }

@@ -1,7 +1,6 @@
 package recurrence
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -164,5 +163,5 @@ func TestAYearOfRuns(t *testing.T) {
 	if len(made) < 1000 || skipped["StillGoing"] == 0 || skipped["Missed"] == 0 {
 		t.Errorf("%d runs were made; skipped: %v", len(made), skipped)
 	}
-	t.Log(fmt.Sprintf("%d runs were made; skipped: %v", len(made), skipped))
+	t.Logf("%d runs were made; skipped: %v", len(made), skipped)
 }

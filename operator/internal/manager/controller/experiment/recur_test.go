@@ -122,7 +122,9 @@ func TestDueTimesAreSkipped(t *testing.T) {
 	}
 	s.over(first)
 
-	s.c.Delete(t.Context(), &v1alpha1.System{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "basil"}})
+	if err := s.c.Delete(t.Context(), &v1alpha1.System{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "basil"}}); err != nil {
+		t.Fatal(err)
+	}
 	exp = s.at(day(2))
 	s.expect(exp, accepted, "False SystemNotFound")
 	s.create(builders.System("basil").Obj())

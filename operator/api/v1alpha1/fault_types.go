@@ -5,12 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Fault is something that is broken at a planned time. Exactly one of nodeKill, pause, partition,
-// degrade, chaosMesh and clientBehavior is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.nodeKill), has(self.pause), has(self.partition), has(self.degrade), has(self.chaosMesh), has(self.clientBehavior)].filter(x, x).size() == 1",message="set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior",messageExpression=`(has(self.nodeKill) ? 'nodeKill ' : "") + (has(self.pause) ? 'pause ' : "") + (has(self.partition) ? 'partition ' : "") + (has(self.degrade) ? 'degrade ' : "") + (has(self.chaosMesh) ? 'chaosMesh ' : "") + (has(self.clientBehavior) ? 'clientBehavior ' : "") + 'is set; set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior'`
+// Fault is something that is broken, or done, at a planned time. Exactly one of nodeKill, pause,
+// partition, degrade, chaosMesh, clientBehavior and command is set.
+// +kubebuilder:validation:XValidation:rule="[has(self.nodeKill), has(self.pause), has(self.partition), has(self.degrade), has(self.chaosMesh), has(self.clientBehavior), has(self.command)].filter(x, x).size() == 1",message="set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior, command",messageExpression=`(has(self.nodeKill) ? 'nodeKill ' : "") + (has(self.pause) ? 'pause ' : "") + (has(self.partition) ? 'partition ' : "") + (has(self.degrade) ? 'degrade ' : "") + (has(self.chaosMesh) ? 'chaosMesh ' : "") + (has(self.clientBehavior) ? 'clientBehavior ' : "") + (has(self.command) ? 'command ' : "") + 'is set; set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior, command'`
 // +kubebuilder:validation:XValidation:rule="has(self.clientBehavior) != has(self.at)",fieldPath=".at",message="at says when the fault begins: it is needed, but for clientBehavior, which lasts the whole trial",messageExpression="has(self.at) ? 'must not be set: clients behave that way during the whole trial' : 'is needed: when the fault begins, relative to t = 0, such as -2s'"
 // +kubebuilder:validation:XValidation:rule="!has(self.clientBehavior) || !has(self.__for__)",fieldPath=".for",message="must not be set: clients behave that way during the whole trial"
-// +kubebuilder:validation:XValidation:rule="!has(self.repeat) || has(self.__for__)",fieldPath=".for",message="is needed with repeat: each time must end before the next begins"
+// +kubebuilder:validation:XValidation:rule="!has(self.repeat) || has(self.__for__) || has(self.command)",fieldPath=".for",message="is needed with repeat: each time must end before the next begins"
+// +kubebuilder:validation:XValidation:rule="!has(self.command) || !has(self.__for__)",fieldPath=".for",message="must not be set: a command ends by itself"
 type Fault struct {
 	// name of the fault.
 	// +kubebuilder:validation:MaxLength=40
@@ -63,6 +64,30 @@ type Fault struct {
 	// clientBehavior makes a share of the clients behave otherwise. They are not measured.
 	// +optional
 	ClientBehavior *ClientBehavior `json:"clientBehavior,omitempty"`
+
+	// command runs a command in pods: a reconfiguration, a new member, a flush, a compaction.
+	// +optional
+	RunCommand *Command `json:"command,omitempty"`
+}
+
+// Command is a command that runs in pods at an instant. It must be begun punctually, and is
+// confirmed when it has exited with 0. Reports draw it where it began.
+type Command struct {
+	// target says in which pods. The command runs beside the process of the pod's first container,
+	// in its environment.
+	Target Target `json:"target"`
+
+	// run is the command, with all arguments. Template, which sees what the System's steps see.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Run []string `json:"run"`
+
+	// timeout of the command. One that takes longer is ended, and the trial is invalid. From 1ms to
+	// 1h. Default: 60s.
+	// +optional
+	// +kubebuilder:default="60s"
+	Timeout Duration `json:"timeout,omitempty"`
 }
 
 // FaultMark is a mark that a fault counts from.
@@ -289,7 +314,7 @@ type Target struct {
 	Regions []string `json:"regions,omitempty"`
 
 	// role chooses the replica of each shard that has this role of the System when the fault
-	// begins, as the System's probe says. In nodeKill, pause and partition.isolate only.
+	// begins, as the System's probe says. In nodeKill, pause, command and partition.isolate only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Role string `json:"role,omitempty"`

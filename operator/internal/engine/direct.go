@@ -52,7 +52,7 @@ func (r *director) direct(s *scope, st stage) {
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
 				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Ended: runEnded(s),
-				Actions: validity.AgentActions(s.actions(), name), Later: validity.AgentActions(s.laterActions(), name),
+				Actions: pod.WithCommands(validity.AgentActions(s.actions(), name)), Later: pod.WithCommands(validity.AgentActions(s.laterActions(), name)),
 				Restarts: s.history.AgentRestartTimes(name), ByParts: windowsOfRows(s.system) || reportsWhole(s.system), Whole: reportsWhole(s.system),
 			}
 			switch {

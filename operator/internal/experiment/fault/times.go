@@ -61,6 +61,10 @@ func (e *checker) checkTimes(faults []v1alpha1.Fault) {
 			e.add(field.Forbidden(path.Child("for"), "a machine that is reset comes back by itself, once, when it has started again; leave for and repeat out"))
 			continue
 		}
+		if f.RunCommand != nil && f.For != nil {
+			e.add(field.Forbidden(path.Child("for"), "a command ends by itself; leave for out, and see command.timeout"))
+			continue
+		}
 		if length, ok := e.checkLength(path, f, at); ok {
 			e.checkRepeat(path, f, at, length)
 			e.checkFlap(path, f, length)
@@ -86,7 +90,7 @@ func (e *checker) checkRepeat(path *field.Path, f v1alpha1.Fault, at, length tim
 	if f.Repeat == nil {
 		return
 	}
-	if length == 0 {
+	if length == 0 && f.RunCommand == nil {
 		e.add(field.Required(path.Child("for"), "a fault that is repeated must end before it begins again: say how long it lasts"))
 		return
 	}

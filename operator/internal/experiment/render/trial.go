@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/model/network"
@@ -95,6 +96,19 @@ type Pod struct {
 	Steps map[string]protocol.Command
 	// Checks are the commands of the System's checks that run in this pod, by check.
 	Checks map[string]protocol.Command
+	// FaultCommands are those that faults run in this pod, by the fault's name.
+	FaultCommands map[string]protocol.Command
+}
+
+// WithCommands puts into actions of the pod what they run.
+func (p *Pod) WithCommands(actions []timeline.Action) []timeline.Action {
+	for i := range actions {
+		if a := &actions[i]; a.Kind == timeline.Execute {
+			c := p.FaultCommands[a.Fault]
+			a.Command, a.Timeout = c.Command, c.Timeout
+		}
+	}
+	return actions
 }
 
 // Server renders one replica, or one pod of a component.
@@ -116,6 +130,9 @@ func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 		return nil, err
 	}
 	pod.Directive.Volumes, pod.Directive.Collect = t.volumes(r), collect(rs.Collect)
+	if pod.FaultCommands, err = ctx.faultCommands(t.spec.Faults); err != nil {
+		return nil, err
+	}
 	first := r.Index == 0
 	here := func(on v1alpha1.StepTarget, component string) bool {
 		return r.Component == component && (on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
@@ -362,6 +379,17 @@ func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1al
 		p.Checks[c.Name] = protocol.Command{ID: "check/" + c.Name, Command: argv, Until: "AnyExit", Timeout: c.Timeout.OrZero()}
 	}
 	return nil
+}
+
+// faultCommands renders the commands of faults for a pod that they may run in.
+func (c *Context) faultCommands(faults []v1alpha1.Fault) (map[string]protocol.Command, error) {
+	out := map[string]protocol.Command{}
+	err := fault.Commands(faults, func(i int, name string, command *v1alpha1.Command) error {
+		argv, err := c.argv(fmt.Sprintf("fault %s: spec.faults[%d].command.run", name, i), command.Run)
+		out[name] = protocol.Command{Command: argv, Timeout: command.Timeout.OrZero()}
+		return err
+	})
+	return out, err
 }
 
 func (c *Context) steps(steps []v1alpha1.Step, here func(v1alpha1.StepTarget, string) bool) (map[string]protocol.Command, error) {

@@ -28,6 +28,8 @@ const (
 	Inject Kind = "Inject"
 	// Recover lets Chaos Mesh undo it.
 	Recover Kind = "Recover"
+	// Execute runs the action's Command in the pod. It ends by itself.
+	Execute Kind = "Execute"
 )
 
 // Actor is who carries an action out, and tells what became of it.
@@ -50,6 +52,8 @@ type traits struct {
 	by Actor
 	// dueWhenBegun: its beginning must be punctual, and not its confirmation, which takes its time.
 	dueWhenBegun bool
+	// takesTime: what is done takes effect from its beginning on, and is confirmed when it is over.
+	takesTime bool
 	// silences: the pod may not answer while it lasts.
 	silences bool
 	// onLinks: it touches the links to some peers, and nothing else of the pod.
@@ -71,6 +75,7 @@ var kinds = map[Kind]traits{
 	Reset:   {by: MachineAgent, silences: true, dueWhenBegun: true},
 	Inject:  {end: Recover, by: Manager, silences: true},
 	Recover: {by: Manager},
+	Execute: {dueWhenBegun: true, takesTime: true},
 }
 
 // End is the kind that ends actions of this one, if any does.
@@ -96,9 +101,9 @@ func (k Kind) By() Actor { return kinds[k].by }
 func (k Kind) ByChaosMesh() bool { return kinds[k].by == Manager }
 
 // ConfirmedLate reports whether such an action is confirmed long after it took effect. A machine
-// that is reset confirms it when it is back, and Chaos Mesh up to some seconds after. The effect
-// then counts from the beginning.
-func (k Kind) ConfirmedLate() bool { return kinds[k].by != PodAgent }
+// that is reset confirms it when it is back. Chaos Mesh does up to some seconds after, a command
+// when it has exited. The effect then counts from the beginning.
+func (k Kind) ConfirmedLate() bool { return kinds[k].by != PodAgent || kinds[k].takesTime }
 
 // DueWhenBegun reports whether the beginning of such an action must be punctual, and not its
 // confirmation. A revived replica needs its time to start, a link to be changed, a machine to come

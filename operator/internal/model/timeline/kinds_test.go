@@ -36,6 +36,7 @@ func TestTraits(t *testing.T) {
 		Reset:   {late: true, dueWhenBegun: true, silences: true},
 		Inject:  {late: true, silences: true},
 		Recover: {late: true, dueWhenBegun: true},
+		Execute: {late: true, dueWhenBegun: true},
 	} {
 		got := want
 		got.late, got.dueWhenBegun, got.silences, got.onLinks, got.filters = k.ConfirmedLate(), k.DueWhenBegun(), k.Silences(), k.OnLinks(), k.Filters()

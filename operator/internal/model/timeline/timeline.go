@@ -79,6 +79,10 @@ type Action struct {
 	Object string `json:"object,omitempty"`
 	// Peers are the pods at the other end (Inject).
 	Peers []string `json:"peers,omitempty"`
+	// Command to run, with its timeout (Execute). Only the agent of the pod is told: the templates
+	// of commands see addresses.
+	Command []string      `json:"command,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"`
 }
 
 // LinkedTo are the pods at the other ends of the links that the action touches, some of them twice.

@@ -141,6 +141,7 @@ var performers = map[timeline.Kind]performer{
 	timeline.Heal:    {(*faultScheduler).heal, afterBeginning},
 	timeline.Degrade: {(*faultScheduler).changeLinks, nil},
 	timeline.Restore: {(*faultScheduler).changeLinks, afterBeginning},
+	timeline.Execute: {(*faultScheduler).execute, nil},
 }
 
 // afterBeginning waits for what the action ends: a link is restored when its change is known.

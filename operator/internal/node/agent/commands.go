@@ -80,6 +80,12 @@ func (cr *commandRunner) runCommand(ctx context.Context, command protocol.Comman
 
 // runIn runs a command beside a container's process, in the same environment.
 func (l *launchers) runIn(ctx context.Context, container string, command protocol.Command) (protocol.CommandResult, error) {
+	r, err := l.askRun(ctx, container, command)
+	return protocol.CommandResult{ExitCode: r.ExitCode, Error: r.Error, Output: r.Output}, err
+}
+
+// askRun is runIn, with the instants of the command's process.
+func (l *launchers) askRun(ctx context.Context, container string, command protocol.Command) (launcher.RunResult, error) {
 	d := l.directive()
 	i := slices.IndexFunc(d.Containers, func(c protocol.Container) bool { return c.Name == container })
 	if i < 0 {
@@ -90,10 +96,10 @@ func (l *launchers) runIn(ctx context.Context, container string, command protoco
 		ID: command.ID, Command: command.Command, Env: c.Env, Dir: c.Dir, Timeout: command.Timeout,
 	}})
 	if err != nil {
-		return protocol.CommandResult{}, err
+		return launcher.RunResult{}, err
 	}
 	if response.Run == nil {
-		return protocol.CommandResult{}, errors.New("the launcher did not say how the command ended")
+		return launcher.RunResult{}, errors.New("the launcher did not say how the command ended")
 	}
-	return protocol.CommandResult{ExitCode: response.Run.ExitCode, Error: response.Run.Error, Output: response.Run.Output}, nil
+	return *response.Run, nil
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -365,6 +366,51 @@ func TestACommandIsRepeatedUntilItSucceedsOrItsTimeIsUp(t *testing.T) {
 	if got := report.Commands[2]; !strings.Contains(got.Error, "took longer than 100ms") {
 		t.Errorf("the command that takes too long: %+v", got)
 	}
+}
+
+// A command of a fault begins at its instant and is confirmed when it has exited with 0. One that
+// fails, or takes too long, is no success, and the record has what it printed.
+func TestACommandRunsAtItsInstant(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell("exec sleep 1000"), Env: []string{"WHO=me"}}}
+		d.Start = true
+	})
+	c.await("runs", func(r protocol.Report) bool {
+		return len(r.Containers) == 1 && r.Containers[0].State == protocol.StateRunning
+	})
+	run := runSoon(c, 300*time.Millisecond,
+		timeline.Action{ID: "grow/1/execute/replica", Kind: timeline.Execute, At: 200 * time.Millisecond, Command: shell("date +%s%N > $OUT/began; echo $WHO; sleep 0.3"), Timeout: patience},
+		timeline.Action{ID: "fail/1/execute/replica", Kind: timeline.Execute, At: 300 * time.Millisecond, Command: shell("echo no quorum; exit 3"), Timeout: patience},
+		timeline.Action{ID: "hang/1/execute/replica", Kind: timeline.Execute, At: 400 * time.Millisecond, Command: shell("sleep 1000"), Timeout: 100 * time.Millisecond},
+	)
+	report := c.await("has all records", func(r protocol.Report) bool { return len(r.Actions) == 3 })
+	byID := map[string]protocol.ActionRecord{}
+	for _, a := range report.Actions {
+		byID[a.ID] = a
+	}
+	grow := byID["grow/1/execute/replica"]
+	if grow.Error != "" || grow.Started < grow.Planned || grow.Confirmed-grow.Started < 300*time.Millisecond {
+		t.Errorf("the record is %+v; want it begun after its instant and confirmed 300 ms later", grow)
+	}
+	nanos, err := strconv.ParseInt(strings.TrimSpace(p.read("out/began")), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The shell starts date within its time.
+	if at := time.Duration(nanos - run.ZeroUnixNanos); at < grow.Started || at > grow.Confirmed {
+		t.Errorf("the command ran at %v, the record says from %v to %v", at, grow.Started, grow.Confirmed)
+	}
+	if got := byID["fail/1/execute/replica"].Error; !strings.Contains(got, "exited with 3") || !strings.Contains(got, "no quorum") {
+		t.Errorf("a command that fails: %q", got)
+	}
+	if got := byID["hang/1/execute/replica"].Error; !strings.Contains(got, "took longer than 100ms") {
+		t.Errorf("a command that hangs: %q", got)
+	}
+	t.Logf("begun %v after the instant", grow.Started-grow.Planned)
 }
 
 func TestAReplicaThatDiesByItselfIsReported(t *testing.T) {

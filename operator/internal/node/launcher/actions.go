@@ -173,6 +173,7 @@ func (l *Launcher) run(request Run) RunResult {
 			r.result = RunResult{ExitCode: 127, Error: err.Error()}
 			close(r.done)
 		} else {
+			r.result.StartedAt = Monotonic()
 			l.byPID[pid] = r
 			go r.watch(pid, request.Timeout)
 		}
@@ -235,6 +236,7 @@ func (r *auxiliary) watch(pid int, timeout time.Duration) {
 		_ = unix.Kill(-pid, unix.SIGKILL)
 		<-r.ended
 	}
+	r.result.EndedAt = Monotonic()
 	// A daemon that the command left behind may hold its output open for ever.
 	select {
 	case <-r.printed:

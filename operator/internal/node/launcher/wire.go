@@ -236,4 +236,8 @@ type RunResult struct {
 	ExitCode int    `json:"exitCode"`
 	Output   string `json:"output,omitempty"` // the tail
 	Error    string `json:"error,omitempty"`  // why it could not run or took too long
+	// StartedAt and EndedAt are when its process was there, and when it was reaped, on
+	// CLOCK_MONOTONIC; 0: it was not.
+	StartedAt int64 `json:"startedAt,omitempty"`
+	EndedAt   int64 `json:"endedAt,omitempty"`
 }

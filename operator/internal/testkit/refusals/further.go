@@ -53,6 +53,11 @@ var FurtherExperiments = map[string]Wrong{
 	"until decided, one point at a time": {[]Edit{claimC, set("order", "Sequential"), set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "needs rounds of all points"},
 	"until no claim is decided":          {[]Edit{set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "there is no claim to decide"},
 	"until a crossover is decided":       {[]Edit{set("sweep.-", "{axis: clients, values: [10, 20, 40]}"), set("claims", "[{name: c, statement: s, expr: \"crossover(axis='clients', throughput(variant='ideal'), throughput(variant='blink')) < 30\"}]"), set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "is about a crossover"},
+	// Commands at an instant.
+	"command that lasts":            {[]Edit{fault("at: 1s, for: 1s, command: {target: {replicas: [0]}, run: [/bin/a]}")}, "spec.faults[2].for", "", "a command ends by itself"},
+	"command that takes two hours":  {[]Edit{fault("at: 1s, command: {target: {replicas: [0]}, run: [/bin/a], timeout: 2h}")}, "spec.faults[2].command.timeout", `"2h"`, "from 1ms to 1h"},
+	"command in no replica":         {[]Edit{fault("at: 1s, command: {target: {replicas: [9]}, run: [/bin/a]}")}, "spec.faults[2].command.target.replicas[0]", ": 9:", "replicas in a shard"},
+	"command with a wrong template": {[]Edit{fault("at: 1s, command: {target: {replicas: [0]}, run: ['{{.Nothing}}']}")}, "spec.systems[0].name", `"kv"`, "fault x: spec.faults[2].command.run[0]"},
 	// A load that changes.
 	"phases longer than the run":         {[]Edit{set("clients.phases", "[{for: 20m, load: 10%}]")}, "spec.clients.phases", `"20m0s"`, "they last longer than window and cool-down"},
 	"phases of a moment":                 {[]Edit{set("clients.phases", "[{for: 1us, load: 10%}]")}, "spec.clients.phases[0].for", `"1us"`, "must be"},

@@ -2,6 +2,7 @@
 //
 //	etcd-driver run --members HOST:PORT,...     run clients for a load generator that speaks the driver protocol on stdin and stdout
 //	etcd-driver load --members HOST:PORT,...    give every key of the workload a value
+//	etcd-driver add-learner --member HOST:PORT --peer-url URL    add a member that has no vote
 //
 // `etcd-driver COMMAND --help` lists the flags with unit and default. Wrong usage exits with 2.
 package main
@@ -19,6 +20,7 @@ import (
 	protocol "assay.dev/assay/systems/driver"
 	"assay.dev/assay/systems/etcd/internal/client"
 	"assay.dev/assay/systems/etcd/internal/driver"
+	"assay.dev/assay/systems/etcd/internal/member"
 	"assay.dev/assay/systems/etcd/internal/workload"
 )
 
@@ -41,15 +43,17 @@ func main() {
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (int, error) {
 	if len(args) == 0 {
-		return exitUsage, errors.New("say what to do: run or load")
+		return exitUsage, errors.New("say what to do: run, load or add-learner")
 	}
 	switch args[0] {
 	case "run":
 		return drive(ctx, args[1:], in, out)
 	case "load":
 		return load(ctx, args[1:])
+	case "add-learner":
+		return addLearner(ctx, args[1:])
 	}
-	return exitUsage, fmt.Errorf("%q is neither run nor load", args[0])
+	return exitUsage, fmt.Errorf("%q is none of run, load, add-learner", args[0])
 }
 
 // cluster is what run and load have in common.
@@ -111,6 +115,31 @@ func load(ctx context.Context, args []string) (int, error) {
 	}
 	defer one.Close()
 	return exit(driver.Load(ctx, c.work, one))
+}
+
+// addLearner changes the membership of a cluster. A learner has no vote, so that the cluster goes
+// on while its process is not there yet.
+func addLearner(ctx context.Context, args []string) (int, error) {
+	flags := flag.NewFlagSet("etcd-driver add-learner", flag.ContinueOnError)
+	address := flags.String("member", "", "client address of the member that is asked, `HOST:PORT`")
+	peer := flags.String("peer-url", "", "`URL` at which the other members will reach the new one, such as http://host:2380")
+	timeout := flags.Duration("timeout", 10*time.Second, "how long it may take")
+	if code, err := parse(flags, args, func() error {
+		if *address == "" || *peer == "" {
+			return errors.New("--member and --peer-url are needed")
+		}
+		return nil
+	}); err != nil {
+		return code, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	m, err := member.Open(*address)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer m.Close()
+	return exit(m.AddLearner(ctx, *peer))
 }
 
 // parse reads flags, of which flag itself prints what is wrong.

@@ -168,14 +168,31 @@ func TestLeaderLost(t *testing.T) {
 	}
 }
 
+// A learner is a member without a vote: the cluster goes on though nothing answers at its address,
+// and refuses the same member a second time.
+func TestAddLearner(t *testing.T) {
+	cluster := testetcd.Start(t, 1)
+	leader(t, cluster.Addresses)
+	add := []string{"add-learner", "--member=" + cluster.Addresses[0], "--peer-url=http://127.0.0.1:1"}
+	if c, out := code(t, add...); c != 0 {
+		t.Fatalf("exit code %d: %s", c, out)
+	}
+	if c, out := code(t, add...); c != 1 || !strings.Contains(out, "Peer URLs already exists") {
+		t.Errorf("a second time: exit code %d: %s", c, out)
+	}
+	if c, out := code(t, "load", "--members="+cluster.Addresses[0], "--keys=10"); c != 0 {
+		t.Errorf("load afterwards: exit code %d: %s", c, out)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		code int
 		want string
 	}{
-		"nothing":           {nil, 2, "run or load"},
-		"unknown":           {[]string{"lead"}, 2, `"lead" is neither`},
+		"nothing":           {nil, 2, "run, load or add-learner"},
+		"unknown":           {[]string{"lead"}, 2, `"lead" is none of`},
 		"help":              {[]string{"run", "--help"}, 0, "-attempt-timeout"},
 		"no members":        {[]string{"run"}, 2, "--members is needed"},
 		"shards":            {[]string{"run", "--members=a:1", "--shards=2"}, 2, "one log for all keys"},

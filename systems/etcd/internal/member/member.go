@@ -86,3 +86,12 @@ func (m *Member) PutAll(ctx context.Context, pairs []Pair) error {
 	_, err := pb.NewKVClient(m.conn).Txn(ctx, &pb.TxnRequest{Success: puts})
 	return err
 }
+
+// AddLearner adds a member without a vote to the cluster. It returns when the cluster has agreed.
+func (m *Member) AddLearner(ctx context.Context, peerURL string) error {
+	_, err := pb.NewClusterClient(m.conn).MemberAdd(ctx, &pb.MemberAddRequest{PeerURLs: []string{peerURL}, IsLearner: true})
+	if err != nil {
+		return fmt.Errorf("add a learner by member %s: %w", m, err)
+	}
+	return nil
+}

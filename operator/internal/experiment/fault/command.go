@@ -44,11 +44,11 @@ func (k command) check(e *checker, path *field.Path, c targetCheck) map[placemen
 
 func (k command) role() bool { return k.c.Target.Role != "" }
 
-// Commands calls use for each fault that runs a command, with the fault's place among all.
-func Commands(faults []v1alpha1.Fault, use func(i int, name string, c *v1alpha1.Command) error) error {
+// Commands calls use for each fault that runs a command.
+func Commands(faults []v1alpha1.Fault, use func(name string, c *v1alpha1.Command) error) error {
 	for i := range faults {
 		if k, ok := of(&faults[i]).(command); ok {
-			if err := use(i, faults[i].Name, k.c); err != nil {
+			if err := use(faults[i].Name, k.c); err != nil {
 				return err
 			}
 		}

@@ -384,8 +384,8 @@ func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1al
 // faultCommands renders the commands of faults for a pod that they may run in.
 func (c *Context) faultCommands(faults []v1alpha1.Fault) (map[string]protocol.Command, error) {
 	out := map[string]protocol.Command{}
-	err := fault.Commands(faults, func(i int, name string, command *v1alpha1.Command) error {
-		argv, err := c.argv(fmt.Sprintf("fault %s: spec.faults[%d].command.run", name, i), command.Run)
+	err := fault.Commands(faults, func(name string, command *v1alpha1.Command) error {
+		argv, err := c.argv(fmt.Sprintf("fault %s: command.run", name), command.Run)
 		out[name] = protocol.Command{Command: argv, Timeout: command.Timeout.OrZero()}
 		return err
 	})

@@ -57,7 +57,7 @@ var FurtherExperiments = map[string]Wrong{
 	"command that lasts":            {[]Edit{fault("at: 1s, for: 1s, command: {target: {replicas: [0]}, run: [/bin/a]}")}, "spec.faults[2].for", "", "a command ends by itself"},
 	"command that takes two hours":  {[]Edit{fault("at: 1s, command: {target: {replicas: [0]}, run: [/bin/a], timeout: 2h}")}, "spec.faults[2].command.timeout", `"2h"`, "from 1ms to 1h"},
 	"command in no replica":         {[]Edit{fault("at: 1s, command: {target: {replicas: [9]}, run: [/bin/a]}")}, "spec.faults[2].command.target.replicas[0]", ": 9:", "replicas in a shard"},
-	"command with a wrong template": {[]Edit{fault("at: 1s, command: {target: {replicas: [0]}, run: ['{{.Nothing}}']}")}, "spec.systems[0].name", `"kv"`, "fault x: spec.faults[2].command.run[0]"},
+	"command with a wrong template": {[]Edit{fault("at: 1s, command: {target: {replicas: [0]}, run: ['{{.Nothing}}']}")}, "spec.systems[0].name", `"kv"`, "fault x: command.run[0]"},
 	// A load that changes.
 	"phases longer than the run":         {[]Edit{set("clients.phases", "[{for: 20m, load: 10%}]")}, "spec.clients.phases", `"20m0s"`, "they last longer than window and cool-down"},
 	"phases of a moment":                 {[]Edit{set("clients.phases", "[{for: 1us, load: 10%}]")}, "spec.clients.phases[0].for", `"1us"`, "must be"},

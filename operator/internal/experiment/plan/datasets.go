@@ -23,11 +23,11 @@ var (
 
 // datasets checks the recipes, the sizes, and where recipes and pods see the data.
 func (s *systemCheck) datasets(at *field.Path) {
-	replicas := s.directoriesOf("spec.replicas", s.spec.Replicas.Files, s.spec.Replicas.Volumes)
-	clients := s.directoriesOf("spec.clients", s.spec.Clients.Files, nil)
+	replicas := directoriesOf(s.spec.Prepare, "spec.replicas", s.spec.Replicas.Files, s.spec.Replicas.Volumes)
+	clients := directoriesOf(s.spec.Prepare, "spec.clients", s.spec.Clients.Files, nil)
 	components := map[string]map[string]string{}
 	for i, c := range s.spec.Components {
-		components[c.Name] = s.directoriesOf(fmt.Sprintf("spec.components[%d]", i), c.Files, c.Volumes)
+		components[c.Name] = directoriesOf(s.spec.Prepare, fmt.Sprintf("spec.components[%d]", i), c.Files, c.Volumes)
 	}
 	for i, d := range s.spec.Datasets {
 		set := at.Index(i)
@@ -72,11 +72,11 @@ func (s *systemCheck) datasets(at *field.Path) {
 	}
 }
 
-// directoriesOf a group's pods, by path: what the field is that has it. At is the group's path.
-func (s *systemCheck) directoriesOf(at string, files []v1alpha1.FileSet, volumes []v1alpha1.Volume) map[string]string {
+// directoriesOf returns the field of each directory of a group's pods. The group is at the path at.
+func directoriesOf(prepare *v1alpha1.PrepareStep, at string, files []v1alpha1.FileSet, volumes []v1alpha1.Volume) map[string]string {
 	taken := map[string]string{}
-	if s.spec.Prepare != nil {
-		taken[path.Clean(s.spec.Prepare.OutputPath)] = "spec.prepare.outputPath"
+	if prepare != nil {
+		taken[path.Clean(prepare.OutputPath)] = "spec.prepare.outputPath"
 	}
 	for _, v := range volumes {
 		taken[path.Clean(v.MountPath)] = at + ".volumes"

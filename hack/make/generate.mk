@@ -23,6 +23,12 @@ manifests: ## Write CRDs and RBAC rules from the markers in the Go types, and co
 	cp config/crd/bases/*.yaml charts/assay/files/crds/
 	cp config/rbac/role.yaml charts/assay/files/role.yaml
 
+# Not in generate, which needs no helm. The lane chart compares.
+.PHONY: manager-manifest
+manager-manifest: ## Write config/manager/manager.yaml, what the chart renders with its default values.
+	@eval "$$(hack/cluster/tools.sh helm)" && helm template assay charts/assay --namespace assay-system --no-hooks --set crds.install=false | \
+		go run ./hack/release -plain >.work/manager.yaml && mv .work/manager.yaml config/manager/manager.yaml
+
 .PHONY: tables
 tables: ## Write the tables of values, variables and outputs into the READMEs of chart and infra.
 	$(publish_tool) helm-docs --chart-search-root charts/assay --sort-values-order file --log-level warning

@@ -28,6 +28,17 @@ lint-scripts: ## Run shellcheck on all shell scripts.
 lint-workflows: ## Run actionlint on the workflows of .github.
 	go tool -modfile=hack/tools/go.mod actionlint
 
+# Licences that let Assay's programs be given away under its own, by their SPDX names. freetype is
+# under the FreeType License or the GPL, whichever one likes, which the program does not recognise.
+licences = Apache-2.0,BSD-2-Clause,BSD-3-Clause,CC-BY-4.0,ISC,MIT,MPL-2.0,Unlicense
+.PHONY: licences
+licences: ## Check that what is linked into the programs has a licence that permits to give them away.
+	@go tool -modfile=hack/tools/licences/go.mod go-licenses check --ignore assay.dev --ignore github.com/golang/freetype --allowed_licenses=$(licences) ./operator/cmd/... 2>.work/licences.log || { grep -v '^W\|_amd64.s$$' .work/licences.log; exit 1; }
+
+.PHONY: update
+update: ## Show which dependencies are behind, and which newer versions the module proxy refuses; APPLY=1 takes those that are served.
+	@hack/update.sh $(FOLDERS)
+
 $(golangci):
 	@echo "building golangci-lint $(golangci_version)"
 	@mkdir -p $(@D)

@@ -4,12 +4,15 @@
 #   kubectl-assay-OS-ARCH.tar.gz       the plugin, and .cdx.json, what is in it (CycloneDX)
 #   assay-IMAGE-ARCH.tar               the images, and .cdx.json
 #   assay-VERSION.tgz                  the chart, which names the images of this version
+#   install.yaml                       its objects with default values, for kubectl apply -f
 #   assay.yaml                         the plugin's manifest for krew
 #   checksums.txt                      SHA-256 of all of them
+#   checksums.txt.sig                  with SIGNING_KEY: its signature
 #
 # usage: build.sh VERSION
 # Inputs:  VERSION as v0.2.0; PLATFORMS of the plugin, ARCHES and IMAGES of the images; REGISTRY of
-#          the images in the chart; RELEASE_URL, where the files will be.
+#          the images in the chart; RELEASE_URL, where the files will be; SIGNING_KEY, a file with
+#          a private key (PEM, ECDSA P-256).
 # Changes: .work/release, .work/bin.
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
@@ -66,6 +69,7 @@ sed -i "/^images:/,/^[a-z]/ { s#^  tag: dev\$#  tag: $version#; s#^  registry: \
 grep -qx "  tag: $version" "$stage/chart/values.yaml" || die "values.yaml has no images.tag that a release could set"
 rm -rf "$stage/chart/testdata" "$stage/chart/"*_test.go
 SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH helm package "$stage/chart" --version "${version#v}" --app-version "$version" --destination "$out" >/dev/null
+helm template assay "$out/assay-${version#v}.tgz" --namespace assay-system --no-hooks | go run ./hack/release -plain -namespace >"$out/install.yaml"
 
-go run ./hack/release -dir "$out" -version "$version" -url "$RELEASE_URL" -krew .krew.yaml
+go run ./hack/release -dir "$out" -version "$version" -url "$RELEASE_URL" -krew .krew.yaml -key "${SIGNING_KEY:-}"
 say "$(find "$out" -type f | wc -l) files in $out"

@@ -7,6 +7,13 @@
 //
 //	checksums.txt    SHA-256 of every file, as sha256sum -c reads it
 //	assay.yaml       the manifest, with the address and checksum of each archive
+//	checksums.txt.sig  with -key FILE: their signature by that private key; -new-key FILE makes one
+//
+// It also makes the objects of the chart fit for kubectl apply -f and for kustomize:
+//
+//	helm template assay CHART --no-hooks | release -plain [-namespace]
+//
+// prints them without what names Helm; with -namespace, the namespace comes first.
 package main
 
 import (
@@ -34,11 +41,34 @@ func main() {
 	version := flag.String("version", "", "version, as v0.2.0")
 	url := flag.String("url", "", "address of the directory where the files will be")
 	krew := flag.String("krew", ".krew.yaml", "template of the manifest")
+	key := flag.String("key", "", "private key (PEM) to sign the checksums with; empty: they are not signed")
+	newKey := flag.String("new-key", "", "write a private key to this file, and the public one beside it with the ending .pub; do nothing else")
+	objects := flag.Bool("plain", false, "read what helm template prints, and print it without Helm's labels")
+	namespace := flag.Bool("namespace", false, "with -plain: print the namespace assay-system first")
 	flag.Parse()
-	if err := run(*dir, *version, *url, *krew); err != nil {
+	if err := do(*newKey, *objects, *namespace, func() error {
+		if err := run(*dir, *version, *url, *krew); err != nil || *key == "" {
+			return err
+		}
+		return sign(*dir, *key)
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
+}
+
+// do one of the three things that the program is for.
+func do(newKey string, objects, namespace bool, release func() error) error {
+	switch {
+	case newKey != "":
+		return makeKey(newKey)
+	case objects:
+		if namespace {
+			fmt.Print(namespaceObject)
+		}
+		return plain(os.Stdin, os.Stdout)
+	}
+	return release()
 }
 
 // archive is one of the plugin's.
@@ -106,7 +136,7 @@ func sumsOf(dir string) (map[string]string, error) {
 	}
 	sums := map[string]string{}
 	for _, e := range entries {
-		if e.IsDir() || e.Name() == checksums {
+		if e.IsDir() || e.Name() == checksums || e.Name() == signature {
 			continue
 		}
 		f, err := os.Open(filepath.Join(dir, e.Name())) // #nosec G304 -- a file of the directory

@@ -7,13 +7,19 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
 	"debug/buildinfo"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -144,6 +150,10 @@ func TestReleaseHasThePluginForEachPlatform(t *testing.T) {
 			if out := output(t, path, "version", "--client"); !strings.Contains(out, version) {
 				t.Errorf("the program says that it is %s", out)
 			}
+			bundle := filepath.Join("..", "..", "experiments", "pesto", "evidence", "failure-fp.tar.gz")
+			if out := output(t, path, "report", "--file", bundle); !strings.Contains(out, "6 claims: 1 Consistent, 1 Holds, 4 NotEvaluated.") {
+				t.Errorf("the program reports of %s:\n%s", bundle, out)
+			}
 		}
 	}
 }
@@ -240,5 +250,81 @@ func TestReleaseInARegistry(t *testing.T) {
 	}
 	if !strings.Contains(rendered, "--system-image-registry="+registry) || strings.Contains(rendered, ":dev") {
 		t.Errorf("the chart takes images from elsewhere:\n%s", rendered)
+	}
+}
+
+// kubectl apply -f install.yaml is the chart without Helm, with the images of the release.
+func TestReleaseInstallsWithoutHelm(t *testing.T) {
+	dir, version, registry := files(t)
+	text, err := os.ReadFile(filepath.Join(dir, "install.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, doc := range regexp.MustCompile(`(?m)^---\n`).Split(string(text), -1) {
+		var o struct{ Kind string }
+		if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		kinds[o.Kind]++
+	}
+	for kind, want := range map[string]int{"Namespace": 1, "CustomResourceDefinition": 4, "Deployment": 1, "ValidatingWebhookConfiguration": 1, "Pod": 0} {
+		if kinds[kind] != want {
+			t.Errorf("%d objects of kind %s, want %d", kinds[kind], kind, want)
+		}
+	}
+	for _, image := range []string{"assay/manager", "assay/agent"} {
+		if name := registry + "/" + image + ":" + version; !strings.Contains(string(text), name) {
+			t.Errorf("install.yaml does not name %s", name)
+		}
+	}
+	if at := bytes.Index(text, []byte("helm")); at >= 0 {
+		t.Errorf("install.yaml speaks of Helm: %s", text[at:min(at+80, len(text))])
+	}
+}
+
+// The checksums are signed by the key that the dry run made, and by no other.
+func TestReleaseIsSigned(t *testing.T) {
+	dir, _, _ := files(t)
+	public := func(file string) *ecdsa.PublicKey {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(text)
+		if block == nil {
+			t.Fatalf("%s is no PEM file", file)
+		}
+		key, err := x509.ParsePKIXPublicKey(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.(*ecdsa.PublicKey)
+	}
+	listed, err := os.ReadFile(filepath.Join(dir, checksums))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, signature))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := public(os.Getenv("ASSAY_RELEASE_KEY"))
+	if digest := sha256.Sum256(listed); !ecdsa.VerifyASN1(key, digest[:], signed) {
+		t.Error("the signature is not that of the checksums")
+	}
+	if digest := sha256.Sum256(append(listed, '\n')); ecdsa.VerifyASN1(key, digest[:], signed) {
+		t.Error("the signature is also that of other checksums")
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := makeKey(other); err != nil {
+		t.Fatal(err)
+	}
+	if digest := sha256.Sum256(listed); ecdsa.VerifyASN1(public(other+".pub"), digest[:], signed) {
+		t.Error("the signature is also that of another key")
 	}
 }

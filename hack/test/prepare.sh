@@ -55,7 +55,7 @@ images | node-image | fuzz | release) ;;
 cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-rootfs >&2 ;;
 policies) tools helm ;;
 chart)
-	tools helm
+	tools helm kubectl
 	run prometheus/fetch
 	;;
 api)

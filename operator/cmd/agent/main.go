@@ -21,8 +21,6 @@ import (
 	"syscall"
 	"time"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities, and a result store may be on the Internet
-
 	"assay.dev/assay/operator/internal/node/agent"
 	"assay.dev/assay/operator/internal/node/dataset"
 	"assay.dev/assay/operator/internal/node/protocol"

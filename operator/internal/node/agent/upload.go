@@ -321,6 +321,8 @@ func storeClient(ca string) (*http.Client, error) {
 		if !config.RootCAs.AppendCertsFromPEM([]byte(ca)) {
 			return nil, errors.New("the store's CA is no certificate")
 		}
+	} else {
+		trustInternet()
 	}
 	dialer := &net.Dialer{Timeout: 3 * time.Second, Control: markSocket, Resolver: &net.Resolver{PreferGo: true, Dial: dialMarked}}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {

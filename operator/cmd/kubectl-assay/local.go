@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -101,6 +102,7 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 		Dir: f.dir, Cache: filepath.Join(home, ".cache", "assay"), Images: f.images, AgentImage: f.agentImage, Runtime: f.runtime, Log: logger(f.verbose),
 	}
 	f.running.Store(true)
+	spareGarbageCollections()
 	running, err := o.Start(ctx, name)
 	if err != nil {
 		return session.Cluster{}, nil, err
@@ -111,6 +113,15 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 	}
 	cluster.Namespace, cluster.Host = folder.Namespace, f
 	return cluster, running.Stop, nil
+}
+
+// spareGarbageCollections lets the heap grow to five times of what lives, unless the user says
+// otherwise. The process lives for some minutes, its heap is small, and what it collects beside a
+// trial is taken from the System's processors.
+func spareGarbageCollections() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 // grace is how long a verb may take to end after Ctrl-C.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -65,15 +64,6 @@ const (
 	pendingReports = 4096
 )
 
-// spareGarbageCollections lets the heap grow to five times of what lives, unless the user says
-// otherwise. The process lives for some minutes, its heap is small, and what it collects beside a
-// trial is taken from the System's processors.
-func spareGarbageCollections() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-}
-
 // Describe adds what this machine is to objects that are only read: a plan says whether pods fit.
 func Describe(objects *folder.Store) error { return node.Register(objects) }
 
@@ -83,7 +73,6 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	spareGarbageCollections()
 	ctx = context.WithoutCancel(ctx)
 	machine, err := node.New(ctx, node.Options{
 		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: stateDir, Runtime: o.Runtime,

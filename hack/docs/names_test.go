@@ -33,7 +33,7 @@ func promises(t *testing.T) map[string]string {
 }
 
 var (
-	span = regexp.MustCompile("(?s)```.*?\n```|`+[^`]+`+")
+	span = regexp.MustCompile("(?s)```.*?\n *```|`+[^`]+`+")
 	// It matches code: what is in backticks, in fences, or indented.
 	codes   = regexp.MustCompile("(?ms)^ *```.*?\n *```$|`[^`\n]+`|^    .*?$")
 	command = regexp.MustCompile(`kubectl[ -]assay((?: +[^\s|;&()]+)+)`)

@@ -43,7 +43,7 @@ var (
 	// merged fields are lists that are merged with the spec's list of the same name.
 	merged = []string{"sweep", "faults", "claims"}
 	// ofClients are fields of the spec's clients.
-	ofClients = []string{"nodes", "thinkTime"}
+	ofClients = []string{"nodes", "thinkTime", "phases"}
 )
 
 // overrideProfile makes what was set win over the profile in use: the profile in the object that is

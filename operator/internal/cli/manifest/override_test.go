@@ -32,6 +32,7 @@ spec:
     placement: {replicas: small}
     nodes: 1
     thinkTime: 1ms
+    phases: [{for: 1s, load: 10%}]
     sweep: [{axis: clients, values: [1]}]
     schedule: {measure: 1s, warmUp: 1s}
     repetitions: {min: 1, max: 2}
@@ -56,6 +57,7 @@ func TestSetWinsOverProfile(t *testing.T) {
 		"disturbances.retryFor=9m":                          {"disturbances.retryFor", `"9m"`},
 		"clients.nodes=5":                                   {"clients.nodes", `5`},
 		"clients.thinkTime=5ms":                             {"clients.thinkTime", `"5ms"`},
+		"clients.phases=[{for: 5s, load: 50%}]":             {"clients.phases", `[{"for":"5s","load":"50%"}]`},
 		"clients={loop: Closed, nodes: 4}":                  {"clients.nodes", `4`},
 		"sweep=[{axis: f, values: [1]}]":                    {"sweep", `[{"axis":"f","values":[1]}]`},
 		"parameters.batch=5":                                {"parameters.batch", `5`},
@@ -122,7 +124,7 @@ func at(t *testing.T, spec v1alpha1.ExperimentSpec, path string) string {
 
 // Each field that a profile has is one that --set knows how to override.
 func TestEveryFieldOfAProfileCanBeOverridden(t *testing.T) {
-	known := "name doc sweep schedule repetitions topology network placement faults tolerances disturbances nodes thinkTime parameters claims"
+	known := "name doc sweep schedule repetitions topology network placement faults tolerances disturbances nodes thinkTime phases parameters claims"
 	kind := reflect.TypeFor[v1alpha1.Profile]()
 	for i := range kind.NumField() {
 		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")

@@ -177,7 +177,7 @@ func TestAddLearner(t *testing.T) {
 	if c, out := code(t, add...); c != 0 {
 		t.Fatalf("exit code %d: %s", c, out)
 	}
-	if c, out := code(t, add...); c != 1 || !strings.Contains(out, "Peer URLs already exists") {
+	if c, out := code(t, add...); c != 1 || !strings.Contains(out, "already exist") {
 		t.Errorf("a second time: exit code %d: %s", c, out)
 	}
 	if c, out := code(t, "load", "--members="+cluster.Addresses[0], "--keys=10"); c != 0 {

@@ -95,15 +95,9 @@ FIRST ?= 1
 FOR ?= 0
 sim_test = go test ./operator/test/simulation -timeout 0 -count=1 -v
 sim_all = $(sim_test) -run '^TestSeeds$$' -workers $$(nproc) -for $(FOR)
-# A commit's own seeds: from the number of its first eight digits on.
-sim_commit = $(shell git rev-parse --short=8 HEAD)
-
-.PHONY: sim sim-commit sim-night sim-known
+.PHONY: sim sim-night sim-known
 sim: ## Simulate SEEDS=500 histories of managers, agents, nodes and stores that fail, from seed FIRST=1 on, in virtual time.
 	@$(sim_all) -seeds $(SEEDS) -first $(FIRST)
-sim-commit: FOR = 2m
-sim-commit: ## Simulate for two minutes from a seed on that each commit has for its own.
-	@first=$$((0x$(sim_commit))); echo "commit $(sim_commit): from seed $$first on"; $(sim_all) -seeds 1000000 -first $$first
 # What is over is in the file, so that a batch that was ended goes on. A tree with changes is no
 # commit: it begins anew.
 sim-night: FROM ?= 1

@@ -10,7 +10,6 @@
 // may be slow or down, or lie (store_test.go).
 //
 //	make sim SEEDS=500            500 histories; a violation prints its seed
-//	make sim-commit               two minutes of histories that each commit has for its own
 //	make sim-night                10,000 histories, with their virtual hours; goes on where it was ended
 //	make sim-known                puts known defects back, one by one, and says which seed finds each
 //	make sim-known KNOWN=R2       only this one

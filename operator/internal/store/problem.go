@@ -40,3 +40,9 @@ func Explain(err error) (reason, message string) {
 func Corrupted(key string, cause error) error {
 	return &Problem{Reason: v1alpha1.ReasonStoreCorrupted, Text: fmt.Sprintf("object %s is not what was stored: its content does not have its checksum", key), Cause: cause}
 }
+
+// IsCorrupted reports whether an error is that of Corrupted.
+func IsCorrupted(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Reason == v1alpha1.ReasonStoreCorrupted
+}

@@ -166,11 +166,11 @@ func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location str
 	switch m, _, err := store.ReadManifest(ctx, s, folder); {
 	case err == nil && m.UID == string(trial.UID):
 		return location, kept.Clear(ctx) // a manager before this one ended between the manifest and the condition
-	case err != nil && !errors.Is(err, store.ErrNotFound):
+	case err != nil && !errors.Is(err, store.ErrNotFound) && !store.IsCorrupted(err):
 		return "", err
 	}
-	// There is no manifest, or only that of a deleted trial of this name. It says nothing about
-	// this trial's data in the cluster.
+	// There is no manifest, or one that the store damaged when it took it, or only that of a
+	// deleted trial of this name. It says nothing about this trial's data in the cluster.
 	written, pods, err := r.storeResults(ctx, s, kept, folder, trial)
 	if err != nil {
 		return "", err

@@ -171,7 +171,7 @@ func (e *env) command(t *testing.T) func(t *testing.T, code int, args ...string)
 	program, kubeconfig := plugin(t)
 	return func(t *testing.T, code int, args ...string) string {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), program, append(args, "--namespace", e.namespace, "--kubeconfig", kubeconfig)...)
+		c := exec.CommandContext(t.Context(), program, append([]string{"--namespace", e.namespace, "--kubeconfig", kubeconfig}, args...)...)
 		var out bytes.Buffer
 		c.Stdout, c.Stderr = &out, &out
 		if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != code {

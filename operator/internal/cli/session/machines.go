@@ -52,7 +52,7 @@ func podMachines(ctx context.Context, c client.Client, config *rest.Config, name
 		e := &podExec{config, namespace, p.Name}
 		run[p.Status.PodIP] = e
 		if len(hosts.Hosts) == 0 {
-			text, err := e.output(ctx, "/bin/sh", "-c", "cat "+v1alpha1.MachineConfigFile)
+			text, err := e.output(ctx, "/bin/sh", "-c", printFile+v1alpha1.MachineConfigFile)
 			if err == nil {
 				err = json.Unmarshal(text, &hosts)
 			}
@@ -70,6 +70,9 @@ func podMachines(ctx context.Context, c client.Client, config *rest.Config, name
 	}
 	return all, nil
 }
+
+// printFile prints a file by what a shell has itself: an image may have no cat.
+const printFile = `while IFS= read -r line || [ -n "$line" ]; do printf '%s\n' "$line"; done <`
 
 // isMachine reports whether a pod runs, and is a machine.
 func isMachine(p *corev1.Pod) bool {

@@ -45,7 +45,7 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 	struck := alarms.struck()
 	if struck != 0 {
 		result.KilledAt = struck
-		if !l.crowd.allIn(alarms.group) {
+		if !l.processes.allIn(alarms.group) {
 			struck = 0 // some get their signal only now
 		}
 	}
@@ -57,7 +57,7 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 	if l.state.Process != Held {
 		// Nothing ran when the kill came; it is down all the same and stays so.
 		l.state.Process, l.state.Asked = Held, true
-		l.audience.tell()
+		l.connections.tell()
 	}
 	l.mu.Unlock()
 	return result, empty(request.Empty)
@@ -146,7 +146,7 @@ func (l *Launcher) stop(request Stop) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Stopped = true
-	l.audience.tell()
+	l.connections.tell()
 	return nil
 }
 

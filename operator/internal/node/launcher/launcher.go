@@ -44,14 +44,14 @@ type Options struct {
 
 // Launcher is one container's first process.
 type Launcher struct {
-	options   Options
-	crowd     crowd
-	output    output
-	audience  audience
-	rehearsal rehearsal
-	permit    *permit
-	kills     plans[KillResult]
-	pauses    pauses
+	options     Options
+	processes   processes
+	output      output
+	connections connections
+	rehearsal   rehearsal
+	permit      *permit
+	kills       plans[KillResult]
+	pauses      pauses
 	// holding: a kill has begun and no revive has followed. Not under mu: see killAll.
 	holding atomic.Bool
 	// struckAt is the instant at which the kernel kills the processes, while an alarm is set for
@@ -89,7 +89,7 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	go l.audience.accept(listener, l.snapshot, l.handle)
+	go l.connections.accept(listener, l.snapshot, l.handle)
 	for {
 		select {
 		case <-reaped:
@@ -104,16 +104,16 @@ func Serve(ctx context.Context, options Options) error {
 
 func newLauncher(ctx context.Context, options Options) (*Launcher, error) {
 	l := &Launcher{
-		options: options,
-		crowd:   crowd{all: os.Getpid() == 1},
-		state:   State{Incarnation: fmt.Sprintf("%d-%d", os.Getpid(), Monotonic()), Process: Waiting},
-		revives: map[string]ReviveResult{},
-		pauses:  pauses{inForce: map[string]bool{}},
-		runs:    map[string]*auxiliary{},
-		byPID:   map[int]*auxiliary{},
+		options:   options,
+		processes: processes{all: os.Getpid() == 1},
+		state:     State{Incarnation: fmt.Sprintf("%d-%d", os.Getpid(), Monotonic()), Process: Waiting},
+		revives:   map[string]ReviveResult{},
+		pauses:    pauses{inForce: map[string]bool{}},
+		runs:      map[string]*auxiliary{},
+		byPID:     map[int]*auxiliary{},
 	}
 	l.planned, l.callOff = context.WithCancel(ctx)
-	if !l.crowd.all {
+	if !l.processes.all {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return nil, fmt.Errorf("become the reaper of orphans: %w", err)
 		}
@@ -209,7 +209,7 @@ func (l *Launcher) launch(variables ...string) {
 		close(l.exited)
 		close(l.flushed)
 	}
-	l.audience.tell()
+	l.connections.tell()
 }
 
 func (l *Launcher) launchProcess(variables []string) error {
@@ -261,7 +261,7 @@ func (l *Launcher) copy(from *os.File, to *keeper, m *mirror, flushed chan struc
 	if l.streams--; l.streams == 0 {
 		l.state.OutputComplete = true
 		close(flushed)
-		l.audience.tell()
+		l.connections.tell()
 	}
 }
 
@@ -291,7 +291,7 @@ func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
 	}
 	close(l.exited)
 	if l.streams == 0 {
-		l.audience.tell()
+		l.connections.tell()
 		return
 	}
 	// Its last words are still in the pipes, most likely; copy tells when they have arrived. A
@@ -299,7 +299,7 @@ func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
 	time.AfterFunc(lastWords, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.audience.tell()
+		l.connections.tell()
 	})
 }
 

@@ -60,7 +60,7 @@ func (l *Launcher) takeBack(set *alarms) {
 	l.pauses.signalling.Lock()
 	defer l.pauses.signalling.Unlock()
 	if set.struck() != 0 {
-		l.crowd.signal(unix.SIGCONT)
+		l.processes.signal(unix.SIGCONT)
 	}
 }
 
@@ -97,13 +97,13 @@ func (l *Launcher) carryOutPause(id string, set *alarms) (result PauseResult, er
 		return result, errCalledOff
 	}
 	result.SignalledAt = Monotonic()
-	l.crowd.signal(unix.SIGSTOP)
+	l.processes.signal(unix.SIGSTOP)
 	if struck := set.struck(); struck != 0 {
 		result.SignalledAt = struck
 	}
 	l.mu.Lock()
 	l.pauses.inForce[id] = true
-	l.audience.tell()
+	l.connections.tell()
 	l.mu.Unlock()
 	l.pauses.signalling.Unlock()
 	result.ConfirmedAt, err = l.awaitStates(true, func() { l.signalAgain(id) })
@@ -118,7 +118,7 @@ func (l *Launcher) signalAgain(id string) {
 	inForce := l.pauses.inForce[id]
 	l.mu.Unlock()
 	if inForce {
-		l.crowd.signal(unix.SIGSTOP)
+		l.processes.signal(unix.SIGSTOP)
 	}
 }
 
@@ -130,7 +130,7 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 	others := len(l.pauses.inForce)
 	l.mu.Unlock()
 	if others == 0 {
-		l.crowd.signal(unix.SIGCONT)
+		l.processes.signal(unix.SIGCONT)
 	}
 	l.pauses.signalling.Unlock()
 	if others > 0 {
@@ -139,7 +139,7 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 	}
 	result.ConfirmedAt, err = l.awaitStates(false, func() {})
 	l.mu.Lock()
-	l.audience.tell()
+	l.connections.tell()
 	l.mu.Unlock()
 	return result, err
 }
@@ -149,7 +149,7 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 func (l *Launcher) endPauses() {
 	if len(l.pauses.inForce) > 0 {
 		clear(l.pauses.inForce)
-		l.crowd.signal(unix.SIGCONT)
+		l.processes.signal(unix.SIGCONT)
 	}
 }
 
@@ -168,12 +168,12 @@ func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err
 	time.Sleep(often)
 	seen := map[int]bool{} // processes that were found as they should be
 	for {
-		if !stopped || !l.crowd.halted() {
+		if !stopped || !l.processes.halted() {
 			confirmed = 0
 		} else if confirmed == 0 {
 			confirmed = Monotonic()
 		}
-		pid, found := l.crowd.straggler(stopped, seen)
+		pid, found := l.processes.straggler(stopped, seen)
 		now := Monotonic()
 		waited := time.Duration(now - began)
 		switch {
@@ -193,7 +193,7 @@ func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err
 			again()
 		default:
 			time.Sleep(often)
-			if !l.crowd.all {
+			if !l.processes.all {
 				again()
 			}
 		}

@@ -265,7 +265,7 @@ func TestAProcessIsHaltedWhenAThreadOfItHasStopped(t *testing.T) {
 	b := newBox(t, boxOptions{})
 	b.start("exec sleep 1000")
 	pid := b.child()
-	l := crowd{} // one that looks at its descendants, which are the box and its process
+	l := processes{} // one that looks at its descendants, which are the box and its process
 	if l.halted() {
 		t.Error("halted while the process runs")
 	}

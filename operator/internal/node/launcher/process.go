@@ -116,9 +116,9 @@ func exitCode(status syscall.WaitStatus) int {
 
 // killAll ends every process but the launcher and returns when none is left. It holds no lock while
 // it signals: nothing may delay a kill. It looks often at first, and signals again now and then,
-// for those that were born meanwhile. The one system call that signals everybody (see crowd.signal)
-// has done so then, and no thread of them gets back to its program. SIGKILL can be neither caught
-// nor blocked. The kernel looks for it before it leaves for user mode, and a fork in progress
+// for those that were born meanwhile. The one system call that signals everybody (see
+// processes.signal) has done so then, and no thread of them gets back to its program. SIGKILL can
+// be neither caught nor blocked. The kernel looks for it before it leaves for user mode, and a fork in progress
 // fails. That is when they count as dead. The proof comes later: reaped, they have given back their
 // memory, too, which takes some 60 us for each MiB. The call has done so at its beginning plus the
 // processor time that it took, and not when it returns. It signals under the kernel's lock of all
@@ -135,9 +135,9 @@ func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped in
 		if now-signalled >= int64(again) {
 			signalled = now
 			took := threadTime()
-			l.crowd.signal(unix.SIGKILL)
+			l.processes.signal(unix.SIGKILL)
 			took = threadTime() - took
-			if dead == 0 && l.crowd.all {
+			if dead == 0 && l.processes.all {
 				dead = now + took
 			}
 		}

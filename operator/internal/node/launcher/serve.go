@@ -26,14 +26,14 @@ func (c *connection) write(response Response) {
 	_, _ = c.conn.Write(append(line, '\n'))
 }
 
-// audience is the agents that are connected.
-type audience struct {
+// connections are those of the agents.
+type connections struct {
 	mu    sync.Mutex
 	conns map[*connection]struct{}
 }
 
 // tell makes every connection send the state.
-func (a *audience) tell() {
+func (a *connections) tell() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for c := range a.conns {
@@ -44,7 +44,7 @@ func (a *audience) tell() {
 	}
 }
 
-func (a *audience) join(c *connection) {
+func (a *connections) join(c *connection) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.conns == nil {
@@ -53,7 +53,7 @@ func (a *audience) join(c *connection) {
 	a.conns[c] = struct{}{}
 }
 
-func (a *audience) leave(c *connection) {
+func (a *connections) leave(c *connection) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.conns, c)
@@ -61,7 +61,7 @@ func (a *audience) leave(c *connection) {
 
 // accept agents, until the listener is closed. Each hears the state whenever it changes, and its
 // requests are handled beside each other.
-func (a *audience) accept(listener net.Listener, state func() State, handle func(Request) (Response, error)) {
+func (a *connections) accept(listener net.Listener, state func() State, handle func(Request) (Response, error)) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -71,7 +71,7 @@ func (a *audience) accept(listener net.Listener, state func() State, handle func
 	}
 }
 
-func (a *audience) converse(conn net.Conn, state func() State, handle func(Request) (Response, error)) {
+func (a *connections) converse(conn net.Conn, state func() State, handle func(Request) (Response, error)) {
 	c := &connection{conn: conn, changed: make(chan struct{}, 1)}
 	gone := make(chan struct{})
 	a.join(c)

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// crowd is all processes of the container but the launcher. It is what /proc says at the moment:
+// processes are all of the container but the launcher. They are what /proc says at the moment:
 // nothing of it is remembered.
-type crowd struct {
+type processes struct {
 	// all: the launcher is process 1 of its PID namespace, so that every other process there
-	// belongs to the crowd. Otherwise its descendants do (tests, a pod that shares its PID
+	// is one of them. Otherwise its descendants do (tests, a pod that shares its PID
 	// namespace).
 	all bool
 }
 
 // straggler returns a process that is not as it should be. Once a process has been seen so it is
 // not looked at again.
-func (c crowd) straggler(stopped bool, seen map[int]bool) (pid int, found bool) {
-	for _, pid := range c.list() {
+func (p processes) straggler(stopped bool, seen map[int]bool) (pid int, found bool) {
+	for _, pid := range p.list() {
 		if seen[pid] {
 			continue
 		}
@@ -53,8 +53,8 @@ func (c crowd) straggler(stopped bool, seen map[int]bool) (pid int, found bool) 
 
 // halted reports whether no thread gets back to its program: one of each process has stopped, or
 // the process has ended.
-func (c crowd) halted() bool {
-	for _, pid := range c.list() {
+func (p processes) halted() bool {
+	for _, pid := range p.list() {
 		if childStopped(pid) {
 			continue
 		}
@@ -67,9 +67,9 @@ func (c crowd) halted() bool {
 	return true
 }
 
-// list are the crowd's processes.
-func (c crowd) list() []int {
-	if !c.all {
+// list returns their numbers.
+func (p processes) list() []int {
+	if !p.all {
 		return descendants(os.Getpid())
 	}
 	var found []int
@@ -83,8 +83,8 @@ func (c crowd) list() []int {
 
 // allIn reports whether every process of the container is in the group, as far as it lives: then
 // the alarm was for all.
-func (c crowd) allIn(group int) bool {
-	for _, pid := range c.list() {
+func (p processes) allIn(group int) bool {
+	for _, pid := range p.list() {
 		if of, err := unix.Getpgid(pid); err == nil && of != group {
 			return false
 		}
@@ -95,8 +95,8 @@ func (c crowd) allIn(group int) bool {
 // signal sends a signal to all other processes of the container. As process 1 that is one
 // system call, in which no process can fork away. Elsewhere (tests, a pod that shares its PID
 // namespace) it follows the tree down; who needs all repeats it until that is so.
-func (c crowd) signal(number unix.Signal) {
-	if c.all {
+func (p processes) signal(number unix.Signal) {
+	if p.all {
 		// ESRCH (no process is left) is no failure; the caller looks at what came of it.
 		_ = unix.Kill(-1, number)
 		return

@@ -41,7 +41,7 @@ update() {
 			printf '  %-55s %-22s %-22s %s\n' "$module" "$version" "$latest" "refused: $(why)"
 			refused=$((refused + 1))
 		fi
-	done < <(cd "$folder" && go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}} {{.Version}}{{end}}' all)
+	done < <(cd "$folder" && go list -m -f '{{if not (or .Main .Indirect .Replace)}}{{.Path}} {{.Version}}{{end}}' all)
 	[[ ${APPLY:-} = 1 && ${#take[@]} -gt 0 ]] || return 0
 	cp "$folder/go.mod" "$folder/go.sum" "$scratch/"
 	if (cd "$folder" && go get "${take[@]}" && go mod tidy && go build ./...) >"$scratch/log" 2>&1; then

@@ -111,7 +111,7 @@ sim-night: ## Simulate SEEDS=10000 histories from FROM=1 on; say how many virtua
 sim-known: ## Put each known defect back into an overlay of the tree: the simulation must find it within 500 seeds. KNOWN=R2: only this one.
 	@$(sim_test) -run '^TestKnownDefectsAreFound$$' -known -only '$(KNOWN)'
 
-# Each kill takes some 40 s. What is over is in the file: delete it to begin anew.
+# What is over is in the file: delete it to begin anew.
 KILLS ?= 50
 .PHONY: campaign
 campaign: ## On the cluster of make deploy, as root: KILLS=50 times one short trial, in the middle of which a manager, agent, launcher, API server, etcd, kubelet, node or store is killed. VICTIM=etcd: these alone. The same command goes on where it was ended.

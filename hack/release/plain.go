@@ -27,7 +27,7 @@ func plain(in io.Reader, out io.Writer) error {
 	}
 	var kept strings.Builder
 	for line := range strings.Lines(string(text)) {
-		if names(line) {
+		if namesHelm(line) {
 			continue
 		}
 		if strings.Contains(line, "helm.sh/") {
@@ -39,7 +39,8 @@ func plain(in io.Reader, out io.Writer) error {
 	return err
 }
 
-func names(line string) bool {
+// namesHelm reports whether a line says only what Helm needs.
+func namesHelm(line string) bool {
 	for _, of := range ofHelm {
 		if strings.HasPrefix(strings.TrimSpace(line), of) {
 			return true

@@ -78,7 +78,7 @@ long) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster
 	run s3/load prometheus/load chaos-mesh/load
-	"$hack/cluster/before.sh"
+	"$hack/cluster/version-before.sh"
 	;;
 race)
 	packages g++=g++ # with gcc and the C library's headers

@@ -103,8 +103,8 @@ func TestUpgradeAndRollback(t *testing.T) {
 	calls(t)
 }
 
-// versionBeforeVariable names the folder with the version before, which hack/cluster/before.sh
-// makes.
+// versionBeforeVariable names the folder with the version before. hack/cluster/version-before.sh
+// makes it.
 const versionBeforeVariable = "ASSAY_VERSION_BEFORE"
 
 // installVersionBefore removes the release with its kinds, installs the chart and the images of the
@@ -113,7 +113,7 @@ func (o *owner) installVersionBefore(t *testing.T) (image string) {
 	t.Helper()
 	before := os.Getenv(versionBeforeVariable)
 	if before == "" {
-		t.Skipf("there is no version to upgrade from: eval \"$(hack/cluster/before.sh)\", as make test-owner does (%s)", versionBeforeVariable)
+		t.Skipf("there is no version to upgrade from: eval \"$(hack/cluster/version-before.sh)\", as make test-owner does (%s)", versionBeforeVariable)
 	}
 	o.run(t, filepath.Join(root, "hack", "deploy.sh"), "remove")
 	tags := map[string]string{}

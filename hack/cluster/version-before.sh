@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Provides the version before this one, for tests of upgrades: its tree, and its manager and agent in every node of the kind cluster.
 #
-# usage: eval "$(hack/cluster/before.sh)"
+# usage: eval "$(hack/cluster/version-before.sh)"
 # Inputs:  BEFORE, a commit or a tag (the last tag v*; without one, the commit below); CLUSTER, ASSAY_CACHE; the repository's history.
 # Output:  export ASSAY_VERSION_BEFORE=FOLDER, which has tree/ and images/.
 # Changes: ASSAY_CACHE/before, images in the nodes' containerd. Other versions in that folder are deleted.

@@ -118,13 +118,13 @@ func exitCode(status syscall.WaitStatus) int {
 // it signals: nothing may delay a kill. It looks often at first, and signals again now and then,
 // for those that were born meanwhile. The one system call that signals everybody (see
 // processes.signal) has done so then, and no thread of them gets back to its program. SIGKILL can
-// be neither caught nor blocked. The kernel looks for it before it leaves for user mode, and a fork in progress
-// fails. That is when they count as dead. The proof comes later: reaped, they have given back their
-// memory, too, which takes some 60 us for each MiB. The call has done so at its beginning plus the
-// processor time that it took, and not when it returns. It signals under the kernel's lock of all
-// processes, which nothing preempts. When it gives that back the dying threads take the processor
-// first, for milliseconds. The caller is locked to its thread. struck is when an alarm had
-// signalled everybody already, or 0.
+// be neither caught nor blocked. The kernel looks for it before it leaves for user mode, and a fork
+// in progress fails. That is when they count as dead. The proof comes later: reaped, they have
+// given back their memory, too, which takes some 60 us for each MiB. The call has done so at its
+// beginning plus the processor time that it took, and not when it returns. It signals under the
+// kernel's lock of all processes, which nothing preempts. When it gives that back the dying threads
+// take the processor first, for milliseconds. The caller is locked to its thread. struck is when an
+// alarm had signalled everybody already, or 0.
 func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped int64, err error) {
 	const often, seldom, hurry, again = 200 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond, 5 * time.Millisecond
 	began := Monotonic()

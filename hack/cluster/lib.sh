@@ -85,6 +85,7 @@ packages() {
 	fi
 	say "installing Debian packages: ${missing[*]}"
 	local log=$ASSAY_CACHE/apt.log
+	mkdir -p "$ASSAY_CACHE"
 	{ apt_get update && DEBIAN_FRONTEND=noninteractive apt_get install -y --no-install-recommends "${missing[@]}"; } \
 		</dev/null >"$log" 2>&1 || die "apt-get failed, see $log"
 }

@@ -457,5 +457,17 @@ func boundText(y float64) string {
 // htmlBars are the plots of bars for a page. Their ids begin with id.
 func htmlBars(e results.Experiment, id string) (all []htmlPlot, note string) {
 	drawn, note := barPlots(e)
-	return htmlPlots(e, drawn, id), note
+	return htmlPlots(e, drawn, barPlot.svg, id), note
+}
+
+// htmlLines are the plots of curves for a page, with the note beside them.
+func htmlLines(e results.Experiment, id string) (all []htmlPlot, note string) {
+	drawn, note := plots(e)
+	return htmlPlots(e, drawn, plot.svg, id), note
+}
+
+// htmlSearches are the plots of searches for a page.
+func htmlSearches(e results.Experiment, id string) []htmlPlot {
+	drawn, _ := capacityPlots(e)
+	return htmlPlots(e, drawn, searchPlot.svg, id)
 }

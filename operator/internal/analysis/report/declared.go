@@ -134,11 +134,16 @@ func htmlDeclared(e results.Experiment, id string) (all []htmlFigure) {
 	for i, f := range declaredFigures(e) {
 		h := htmlFigure{Title: f.title, Legend: f.legend, Numbers: htmlTableOf(f.numbers), Notes: f.notes}
 		for k, p := range f.plots {
-			h.Plots = append(h.Plots, htmlPlot{Title: f.titleOf(p), Says: p.says(e), SVG: escaped(p.svg(fmt.Sprintf("%s%d-%d", id, i, k)))})
+			h.Plots = append(h.Plots, htmlOne(e, f, p, fmt.Sprintf("%s%d-%d", id, i, k)))
 		}
 		all = append(all, h)
 	}
 	return all
+}
+
+// htmlOne draws one plot of a declared figure for a page.
+func htmlOne(e results.Experiment, f declaredFigure, p declaredPlot, id string) htmlPlot {
+	return htmlPlot{Title: f.titleOf(p), Says: p.says(e), SVG: escaped(p.svg(id))}
 }
 
 // pointColumns are those of a table that has a row for each point.

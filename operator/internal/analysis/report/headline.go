@@ -18,15 +18,15 @@ import (
 func headline(e results.Experiment) (drawn []htmlPlot, says string) {
 	const id = "headline"
 	if c, ok := capacityPlots(e); ok {
-		return htmlPlots(e, c[:1], id), ""
+		return htmlPlots(e, c[:1], searchPlot.svg, id), ""
 	}
 	curves, _ := plots(e)
 	if i := bestOf(curves, plot.ofPaper, plot.key); i >= 0 {
-		return htmlPlots(e, sameKey(curves, i, plot.key), id), timesThePaper(e, curves[i].metrics...)
+		return htmlPlots(e, sameKey(curves, i, plot.key), plot.svg, id), timesThePaper(e, curves[i].metrics...)
 	}
 	bars, _ := barPlots(e)
 	if i := bestOf(bars, barPlot.ofPaper, barPlot.key); i >= 0 {
-		return htmlPlots(e, sameKey(bars, i, barPlot.key), id), timesThePaper(e, bars[i].metrics...)
+		return htmlPlots(e, sameKey(bars, i, barPlot.key), barPlot.svg, id), timesThePaper(e, bars[i].metrics...)
 	}
 	return mainFigure(e, curves, bars, id)
 }
@@ -47,11 +47,11 @@ func mainFigure(e results.Experiment, curves []plot, bars []barPlot, id string) 
 	}
 	switch {
 	case len(curves) > 2 && curves[2].key() == against3:
-		return htmlPlots(e, curves[2:3], id), ""
+		return htmlPlots(e, curves[2:3], plot.svg, id), ""
 	case len(curves) > 0:
-		return htmlPlots(e, curves[:1], id), ""
+		return htmlPlots(e, curves[:1], plot.svg, id), ""
 	case len(bars) > 0:
-		return htmlPlots(e, bars[:1], id), ""
+		return htmlPlots(e, bars[:1], barPlot.svg, id), ""
 	}
 	return nil, ""
 }
@@ -160,13 +160,12 @@ func captionOf(e results.Experiment) string {
 type anyPlot interface {
 	heading() string
 	says(results.Experiment) string
-	svg(id string) string
 }
 
-// htmlPlots are plots with their captions. Their ids begin with id.
-func htmlPlots[P anyPlot](e results.Experiment, drawn []P, id string) (all []htmlPlot) {
-	for i, p := range drawn {
-		all = append(all, htmlPlot{Title: p.heading(), Says: p.says(e), SVG: escaped(p.svg(fmt.Sprintf("%s%d", id, i)))})
+// htmlPlots are plots with their captions, drawn by svg. Their ids begin with id.
+func htmlPlots[P anyPlot](e results.Experiment, plots []P, svg func(p P, id string) string, id string) (all []htmlPlot) {
+	for i, p := range plots {
+		all = append(all, htmlPlot{Title: p.heading(), Says: p.says(e), SVG: escaped(svg(p, fmt.Sprintf("%s%d", id, i)))})
 	}
 	return all
 }

@@ -100,6 +100,11 @@ func (m HistoryMetric) title() string {
 	return text
 }
 
+// htmlHistory draws a metric of a history for a page.
+func htmlHistory(h History, m HistoryMetric, id string) htmlPlot {
+	return htmlPlot{Title: m.title(), SVG: escaped(newHistoryPlot(h, m).svg(id))}
+}
+
 // HistoryHTML writes a history as one page that needs nothing else.
 func HistoryHTML(w io.Writer, h History) error {
 	view := struct {
@@ -113,11 +118,11 @@ func HistoryHTML(w io.Writer, h History) error {
 			view.More = fmt.Sprintf("The first %d of %d metrics are drawn; -o csv has all.", i, len(h.Metrics))
 			break
 		}
-		plot := htmlPlot{Title: m.title(), SVG: escaped(newHistoryPlot(h, m).svg(fmt.Sprintf("history%d", i)))}
+		drawn := htmlHistory(h, m, fmt.Sprintf("history%d", i))
 		if len(m.Changes) > 0 {
-			view.Changed = append(view.Changed, plot)
+			view.Changed = append(view.Changed, drawn)
 		} else {
-			view.Steady = append(view.Steady, plot)
+			view.Steady = append(view.Steady, drawn)
 		}
 	}
 	if err := historyPage.Execute(w, view); err != nil {

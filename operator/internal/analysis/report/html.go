@@ -46,12 +46,8 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
 	view.Balance, view.BalanceLegend = htmlTableOf(p.balance), balanceLegend
 	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
-	curves, note := plots(e)
-	view.PlotsNote = note
-	view.Plots = htmlPlots(e, curves, "curve")
-	if searches, ok := capacityPlots(e); ok {
-		view.Searches = htmlPlots(e, searches, "search")
-	}
+	view.Plots, view.PlotsNote = htmlLines(e, "curve")
+	view.Searches = htmlSearches(e, "search")
 	view.Bars, view.BarsNote = htmlBars(e, "bar")
 	view.BarsLegend = barsLegend
 	view.Declared = htmlDeclared(e, "figure")

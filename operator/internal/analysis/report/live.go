@@ -25,13 +25,12 @@ type LivePlot struct {
 // CurvePlots are the report's plots of curves, or bars of named variants, and the figures that the
 // experiment declares, beside the paper's, of the trials that are done so far.
 func CurvePlots(e results.Experiment) []LivePlot {
-	drawn, _ := plots(e)
+	lines, _ := htmlLines(e, "live")
 	var all []LivePlot
-	for i, p := range drawn {
-		all = append(all, LivePlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("live%d", i)))})
+	for _, p := range lines {
+		all = append(all, LivePlot{p.Title, p.SVG})
 	}
-	searches, _ := capacityPlots(e)
-	for _, p := range htmlPlots(e, searches, "livesearch") {
+	for _, p := range htmlSearches(e, "livesearch") {
 		all = append(all, LivePlot{p.Title, p.SVG})
 	}
 	bars, _ := htmlBars(e, "livebar")

@@ -42,12 +42,11 @@ func (p Picture) Dark() ([]byte, error) {
 // Pictures are the plots of the page (HTML), in its order.
 func Pictures(e results.Experiment) ([]Picture, error) {
 	var named []namedPlot
-	curves, _ := plots(e)
-	for _, p := range htmlPlots(e, curves, "curve") {
+	lines, _ := htmlLines(e, "curve")
+	for _, p := range lines {
 		named = append(named, namedPlot{"curve", p})
 	}
-	searches, _ := capacityPlots(e)
-	for _, p := range htmlPlots(e, searches, "search") {
+	for _, p := range htmlSearches(e, "search") {
 		named = append(named, namedPlot{"search", p})
 	}
 	bars, _ := htmlBars(e, "bar")

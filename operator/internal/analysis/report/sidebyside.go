@@ -53,14 +53,14 @@ func SideBySide(e results.Experiment) (pairs []Pair, err error) {
 			own, theirs = p, curves[i+1]
 		}
 		if len(theirs.curves) > 0 && len(own.curves) > 0 {
-			add(p.title, captionOf(e), half{own.svg, own.form()}, half{theirs.svg, theirs.form()})
+			add(p.title, captionOf(e), half{func(id string) string { return own.svg(id) }, own.form()}, half{func(id string) string { return theirs.svg(id) }, theirs.form()})
 		}
 	}
 	bars, _ := barPlots(e)
 	for _, p := range bars {
 		if theirs := p.ofTheSource(e); len(theirs.bars) > 0 && !strings.Contains(p.title, inThePaper) {
 			own := p.ours()
-			add(p.title, captionOf(e), half{own.svg, own.form()}, half{theirs.svg, theirs.form()})
+			add(p.title, captionOf(e), half{func(id string) string { return own.svg(id) }, own.form()}, half{func(id string) string { return theirs.svg(id) }, theirs.form()})
 		}
 	}
 	return pairs, err

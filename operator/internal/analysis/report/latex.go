@@ -7,6 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/text/printable"
 )
 
 // LaTeX writes the verdicts, the points and what is derived from them as tables of LaTeX's package
@@ -69,7 +70,7 @@ func latexTable(b *strings.Builder, experiment, kind, caption string, t table) {
 	line := func(cells []string) {
 		escaped := make([]string, len(cells))
 		for i, c := range cells {
-			escaped[i] = EscapeTeX(c)
+			escaped[i] = printable.TeX(c)
 		}
 		fmt.Fprintf(b, "    %s \\\\\n", strings.Join(escaped, " & "))
 	}
@@ -90,7 +91,7 @@ func latexTable(b *strings.Builder, experiment, kind, caption string, t table) {
 			columns.WriteByte('l')
 		}
 	}
-	fmt.Fprintf(b, "\n\\begin{table}\n  \\caption{%s}\\label{tab:%s-%s}\n  \\centering\\small\n  \\begin{tabular}{%s}\n    \\toprule\n", EscapeTeX(caption), experiment, kind, columns.String())
+	fmt.Fprintf(b, "\n\\begin{table}\n  \\caption{%s}\\label{tab:%s-%s}\n  \\centering\\small\n  \\begin{tabular}{%s}\n    \\toprule\n", printable.TeX(caption), experiment, kind, columns.String())
 	line(names(t.columns))
 	b.WriteString("    \\midrule\n")
 	for _, row := range t.rows {
@@ -106,10 +107,3 @@ func longestCell(t table, column int) int {
 	}
 	return longest
 }
-
-var texEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`,
-	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `$<$`, `>`, `$>$`, `|`, `$|$`, `"`, `''`,
-	"≈", `$\approx$`, "≥", `$\geq$`, "≤", `$\leq$`, "±", `$\pm$`, "µ", `$\mu$`, "×", `$\times$`, "–", "--", "…", `\ldots{}`, "\n", " ", "\r", " ")
-
-// EscapeTeX writes text so that LaTeX prints it as it is.
-func EscapeTeX(s string) string { return texEscapes.Replace(s) }

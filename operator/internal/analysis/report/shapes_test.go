@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/text/printable"
 )
 
 func ptr(x float64) *float64 { return &x }
@@ -96,7 +97,7 @@ func TestAllFormsSayTheSame(t *testing.T) {
 	}
 	for _, c := range e.Claims {
 		said := strip.Sentence(c)
-		for form, want := range map[string]string{"text": said, "markdown": said, "html": html.EscapeString(said), "latex": report.EscapeTeX(said)} {
+		for form, want := range map[string]string{"text": said, "markdown": said, "html": html.EscapeString(said), "latex": printable.TeX(said)} {
 			if !strings.Contains(forms[form], want) {
 				t.Errorf("%s does not say of %s: %s", form, c.Name, want)
 			}

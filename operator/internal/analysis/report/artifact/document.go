@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/text/printable"
 )
 
 // A document is written twice, as LaTeX and as Markdown. Its text marks code by two characters that
@@ -147,7 +147,7 @@ func latexText(text string) string { return parts(text, latexPlain, latexCode) }
 var beyondLaTeX = regexp.MustCompile(`[^\x00-\x{17f}\x{2013}\x{2014}\x{2018}-\x{201d}\x{2022}\x{2026}\x{20ac}≈≥≤]`)
 
 func latexPlain(text string) string {
-	return report.EscapeTeX(beyondLaTeX.ReplaceAllStringFunc(text, func(character string) string {
+	return printable.TeX(beyondLaTeX.ReplaceAllStringFunc(text, func(character string) string {
 		r, _ := utf8.DecodeRuneInString(character)
 		return fmt.Sprintf("U+%04X", r)
 	}))

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"text/template"
 
-	"gonum.org/v1/plot"
+	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgpdf"
 
 	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/text/printable"
 )
 
 // barRow is a row of a figure of bars: a bar, or a line with the name of a group.
@@ -132,9 +133,9 @@ func pdfBars(f report.Figure, s Style) ([]byte, error) {
 	s.Height = barHeight(rows, legend.rows(), s)
 	p := newPlot(f, s)
 	p.Y.Tick.Length, p.Y.Tick.LineStyle.Width = vg.Length(s.FontSize)*0.3, 0
-	var names plot.ConstantTicks
+	var names gonum.ConstantTicks
 	for _, r := range rows {
-		names = append(names, plot.Tick{Value: -r.Middle(), Label: r.Label})
+		names = append(names, gonum.Tick{Value: -r.Middle(), Label: r.Label})
 	}
 	p.Y.Tick.Marker = names
 	for _, r := range rows {
@@ -161,7 +162,7 @@ func pdfBars(f report.Figure, s Style) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func addBar(p *plot.Plot, r barRow, f report.Figure, s Style) error {
+func addBar(p *gonum.Plot, r barRow, f report.Figure, s Style) error {
 	for _, b := range r.Boxes(f) {
 		area, err := plotter.NewPolygon(plotter.XYs{{X: b.From, Y: -b.Top}, {X: b.To, Y: -b.Top}, {X: b.To, Y: -b.Bottom}, {X: b.From, Y: -b.Bottom}})
 		if err != nil {
@@ -193,7 +194,7 @@ func addBar(p *plot.Plot, r barRow, f report.Figure, s Style) error {
 }
 
 // addDot marks a value in a row.
-func addDot(p *plot.Plot, value float64, r barRow, s Style, shape draw.GlyphDrawer) error {
+func addDot(p *gonum.Plot, value float64, r barRow, s Style, shape draw.GlyphDrawer) error {
 	dot, err := plotter.NewScatter(plotter.XYs{{X: value, Y: -r.Middle()}})
 	if err != nil {
 		return err
@@ -216,7 +217,7 @@ func boxStyle(b box) (fill color.Color, line draw.LineStyle) {
 	return rgb(b.Color), draw.LineStyle{Color: color.White, Width: lineWidth * 0.5}
 }
 
-func addLine(p *plot.Plot, style draw.LineStyle, points plotter.XYs) error {
+func addLine(p *gonum.Plot, style draw.LineStyle, points plotter.XYs) error {
 	line, err := plotter.NewLine(points)
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func barLegend(f report.Figure, s Style) *legend {
 	l := newLegend(f, s)
 	for _, e := range barEntries(f) {
 		l.entries = append(l.entries, entry{name: e.Name, curve: len(l.entries)})
-		var thumb plot.Thumbnailer = &plotter.Line{LineStyle: draw.LineStyle{Color: color.Gray{0x33}, Width: lineWidth, Dashes: dashes[1]}}
+		var thumb gonum.Thumbnailer = &plotter.Line{LineStyle: draw.LineStyle{Color: color.Gray{0x33}, Width: lineWidth, Dashes: dashes[1]}}
 		switch {
 		case e.Color != "":
 			area := &plotter.Polygon{}
@@ -242,7 +243,7 @@ func barLegend(f report.Figure, s Style) *legend {
 		case e.Paper:
 			thumb = &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: color.Gray{0x33}, Radius: vg.Length(s.FontSize) * 0.28, Shape: draw.RingGlyph{}}}
 		}
-		l.thumbs = append(l.thumbs, []plot.Thumbnailer{thumb})
+		l.thumbs = append(l.thumbs, []gonum.Thumbnailer{thumb})
 	}
 	l.fit(s)
 	return l
@@ -259,7 +260,7 @@ type texBars struct {
 }
 
 var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(template.FuncMap{
-	"tex": report.EscapeTeX, "number": number, "html": func(c string) string { return strings.ToUpper(c[1:]) }, "length": Length.tex, "comment": comment,
+	"tex": printable.TeX, "number": number, "html": func(c string) string { return strings.ToUpper(c[1:]) }, "length": Length.tex, "comment": comment,
 	"id": func(c string) string { return "assay" + strings.ToUpper(c[1:]) },
 	"colors": func(f report.Figure) (all []string) {
 		for _, p := range f.Parts {
@@ -289,7 +290,7 @@ var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(templ
 	"labels": func(rows []barRow) string {
 		var all []string
 		for _, r := range rows {
-			all = append(all, "{"+report.EscapeTeX(r.Label)+"}")
+			all = append(all, "{"+printable.TeX(r.Label)+"}")
 		}
 		return strings.Join(all, ",")
 	},

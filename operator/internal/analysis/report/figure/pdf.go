@@ -11,7 +11,7 @@ import (
 
 	"codeberg.org/go-pdf/fpdf"
 	"golang.org/x/text/encoding/charmap"
-	"gonum.org/v1/plot"
+	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -103,11 +103,11 @@ func (s Style) font() font.Font {
 	return f
 }
 
-func newPlot(f report.Figure, s Style) *plot.Plot {
-	p := plot.New()
+func newPlot(f report.Figure, s Style) *gonum.Plot {
+	p := gonum.New()
 	p.BackgroundColor = color.Transparent
 	for _, a := range []struct {
-		axis *plot.Axis
+		axis *gonum.Axis
 		of   report.FigureAxis
 	}{{&p.X, f.X}, {&p.Y, f.Y}} {
 		a.axis.Label.Text = a.of.Label
@@ -116,7 +116,7 @@ func newPlot(f report.Figure, s Style) *plot.Plot {
 		a.axis.Tick.Length = vg.Length(s.FontSize) * 0.4
 		a.axis.Tick.Marker = ticks(a.of)
 		if a.of.Log {
-			a.axis.Scale = plot.LogScale{}
+			a.axis.Scale = gonum.LogScale{}
 		}
 	}
 	grid := plotter.NewGrid()
@@ -128,10 +128,10 @@ func newPlot(f report.Figure, s Style) *plot.Plot {
 	return p
 }
 
-func ticks(a report.FigureAxis) plot.ConstantTicks {
-	var all plot.ConstantTicks
+func ticks(a report.FigureAxis) gonum.ConstantTicks {
+	var all gonum.ConstantTicks
 	for _, v := range a.Ticks {
-		all = append(all, plot.Tick{Value: v, Label: number(v)})
+		all = append(all, gonum.Tick{Value: v, Label: number(v)})
 	}
 	return all
 }
@@ -165,7 +165,7 @@ func rgb(hex string) color.Color {
 	return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}
 }
 
-func addCurve(p *plot.Plot, c report.FigureCurve, i int, s Style, legend *legend) error {
+func addCurve(p *gonum.Plot, c report.FigureCurve, i int, s Style, legend *legend) error {
 	xys := make(plotter.XYs, len(c.Points))
 	for k, pt := range c.Points {
 		xys[k] = plotter.XY{X: pt.X, Y: pt.Y}
@@ -182,7 +182,7 @@ func addCurve(p *plot.Plot, c report.FigureCurve, i int, s Style, legend *legend
 	} else if err := addBars(p, c, s); err != nil {
 		return err
 	}
-	var thumbs []plot.Thumbnailer
+	var thumbs []gonum.Thumbnailer
 	if !c.Dots {
 		p.Add(line)
 		thumbs = append(thumbs, line)
@@ -205,7 +205,7 @@ func addCurve(p *plot.Plot, c report.FigureCurve, i int, s Style, legend *legend
 }
 
 // addBand fills between the ends of the intervals.
-func addBand(p *plot.Plot, c report.FigureCurve) error {
+func addBand(p *gonum.Plot, c report.FigureCurve) error {
 	n := len(c.Points)
 	around := make(plotter.XYs, 2*n)
 	for i, pt := range c.Points {
@@ -237,7 +237,7 @@ type intervals struct {
 	plotter.YErrors
 }
 
-func addBars(p *plot.Plot, c report.FigureCurve, s Style) error {
+func addBars(p *gonum.Plot, c report.FigureCurve, s Style) error {
 	var all intervals
 	wide := false
 	for _, pt := range c.Points {
@@ -271,7 +271,7 @@ func addBars(p *plot.Plot, c report.FigureCurve, s Style) error {
 }
 
 // addMarks draws a line from bottom to top at each instant, dashed where a fault ended.
-func addMarks(p *plot.Plot, f report.Figure, legend *legend) error {
+func addMarks(p *gonum.Plot, f report.Figure, legend *legend) error {
 	for _, m := range f.Marks {
 		line, err := plotter.NewLine(plotter.XYs{{X: m.X, Y: f.Y.Min}, {X: m.X, Y: f.Y.Max}})
 		if err != nil {
@@ -288,7 +288,7 @@ func addMarks(p *plot.Plot, f report.Figure, legend *legend) error {
 }
 
 // addOne marks the baseline of ratios.
-func addOne(p *plot.Plot, f report.Figure, legend *legend) error {
+func addOne(p *gonum.Plot, f report.Figure, legend *legend) error {
 	line, err := plotter.NewLine(plotter.XYs{{X: f.X.Min, Y: 1}, {X: f.X.Max, Y: 1}})
 	if err != nil {
 		return fmt.Errorf("draw the baseline %s: %w", f.One, err)
@@ -305,7 +305,7 @@ const legendPadding = 0.25
 // legend is above the frame, in columns, so that it hides no curve.
 type legend struct {
 	entries []entry
-	thumbs  [][]plot.Thumbnailer
+	thumbs  [][]gonum.Thumbnailer
 	style   text.Style
 	columns int
 	// margin to the right, for half of the last tick's label.
@@ -315,14 +315,14 @@ type legend struct {
 func legendOf(f report.Figure, s Style) *legend {
 	l := newLegend(f, s)
 	l.entries = entriesOf(f)
-	l.thumbs = make([][]plot.Thumbnailer, len(l.entries))
+	l.thumbs = make([][]gonum.Thumbnailer, len(l.entries))
 	l.fit(s)
 	return l
 }
 
 // newLegend is one without entries.
 func newLegend(f report.Figure, s Style) *legend {
-	l := &legend{style: plot.NewLegend().TextStyle}
+	l := &legend{style: gonum.NewLegend().TextStyle}
 	l.style.Font = s.font()
 	if n := len(f.X.Ticks); n > 0 {
 		l.margin = l.style.Width(number(f.X.Ticks[n-1])) / 2
@@ -347,7 +347,7 @@ func (l *legend) rows() int {
 	return (len(l.entries) + l.columns - 1) / l.columns
 }
 
-func (l *legend) add(curve int, thumbs ...plot.Thumbnailer) {
+func (l *legend) add(curve int, thumbs ...gonum.Thumbnailer) {
 	for i, e := range l.entries {
 		if e.curve == curve {
 			l.thumbs[i] = thumbs
@@ -355,10 +355,10 @@ func (l *legend) add(curve int, thumbs ...plot.Thumbnailer) {
 	}
 }
 
-func (l *legend) addMark(name string, thumb plot.Thumbnailer) {
+func (l *legend) addMark(name string, thumb gonum.Thumbnailer) {
 	for i, e := range l.entries {
 		if e.curve < 0 && e.name == name {
-			l.thumbs[i] = []plot.Thumbnailer{thumb}
+			l.thumbs[i] = []gonum.Thumbnailer{thumb}
 		}
 	}
 }
@@ -372,7 +372,7 @@ func (l *legend) draw(page draw.Canvas) vg.Length {
 	rows := l.rows()
 	width := (page.Max.X - page.Min.X) / vg.Length(l.columns)
 	for column := range l.columns {
-		part := plot.NewLegend()
+		part := gonum.NewLegend()
 		part.Top, part.Left, part.TextStyle, part.ThumbnailWidth = true, true, l.style, 2.2*size
 		part.Padding = size * legendPadding
 		for i := column; i < len(l.entries); i += l.columns {

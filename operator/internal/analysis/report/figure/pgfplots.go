@@ -7,6 +7,7 @@ import (
 	"text/template"
 
 	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/text/printable"
 )
 
 // marks of pgfplots: filled of measured points, hollow of the paper's.
@@ -28,7 +29,7 @@ type texFigure struct {
 // pgfplotsText is a figure that \input takes. Rows of a table are on lines of their own, so that
 // diffs of two runs are legible.
 var pgfplotsText = template.Must(template.New("pgfplots").Delims("<<", ">>").Funcs(template.FuncMap{
-	"tex": report.EscapeTeX, "number": number, "color": func(c report.FigureCurve) string { return strings.ToUpper(c.Color[1:]) },
+	"tex": printable.TeX, "number": number, "color": func(c report.FigureCurve) string { return strings.ToUpper(c.Color[1:]) },
 	"ticks": func(a report.FigureAxis) string {
 		var all []string
 		for _, v := range a.Ticks {

@@ -16,7 +16,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "forged-bundles-pass", doc: "kubectl assay verify finds no difference", lane: "unit",
-		file: "operator/internal/analysis/report/verify.go",
+		file: "operator/internal/analysis/report/model/verify.go",
 		old:  "func (v *Verified) differs(format string, args ...any) {\n", new: "func (v *Verified) differs(format string, args ...any) {\n	if format != \"\" {\n		return\n	}\n",
 		pkg: "operator/internal/cli/verify", run: "TestVerify",
 	},

@@ -104,7 +104,7 @@ var places = []struct{ pattern, lanes string }{
 	{"operator/internal/node/agent/...", "kernel"}, {"operator/internal/node/netem/...", "kernel"},
 	{"operator/test/local", "local"}, {"charts/...", "chart"},
 	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
-	{"operator/internal/analysis/report", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
+	{"operator/internal/analysis/report/format", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
 }
 
 // servers are packages whose importers need programs that the lane api provides.

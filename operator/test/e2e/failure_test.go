@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/format"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -178,7 +178,7 @@ func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int,
 		t.Errorf("%d of %d claims have a verdict, among them %d of %v", len(exp.Status.Claims), len(exp.Spec.Claims), seen, want)
 	}
 	var page bytes.Buffer
-	if err := report.Markdown(&page, r); err != nil {
+	if err := format.Markdown(&page, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []string{"Pesto", "order-at-low-load", "failure-nofp"} {

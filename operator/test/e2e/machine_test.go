@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -74,11 +75,11 @@ func TestMachineReset(t *testing.T) {
 	e.eventually(t, time.Minute, "node "+node+" is Ready", func(ctx context.Context) (bool, error) { return e.ready(ctx, node) })
 
 	whole := e.experimentResult(t, exp)
-	var details report.Details
+	var details model.Details
 	details.Add(r)
 	details.Into(&whole)
 	var page bytes.Buffer
-	if err := report.Markdown(&page, whole); err != nil {
+	if err := format.Markdown(&page, whole); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(page.String()) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	shown "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 )
@@ -109,7 +109,7 @@ func stripOf(t *testing.T, bundle string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	picture, drawn, err := report.VerdictPicture(e)
+	picture, drawn, err := plot.VerdictPicture(e)
 	if err != nil || !drawn {
 		t.Fatalf("%s has no verdicts to draw (%v)", bundle, err)
 	}
@@ -123,7 +123,7 @@ func plotOf(name string) func(t *testing.T, bundle string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := report.Pictures(e)
+		all, err := plot.Pictures(e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strings"
 
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -37,7 +37,7 @@ func compared(experiments, page string) (text string, files map[string][]byte, e
 }
 
 // figure draws a figure of a bundle and of its source, with a table of how each is drawn.
-func figure(experiments, name, plot string, files map[string][]byte) (string, error) {
+func figure(experiments, name, drawn string, files map[string][]byte) (string, error) {
 	folder, of, _ := strings.Cut(name, "/")
 	data, err := os.ReadFile(filepath.Join(experiments, folder, "evidence", of+".tar.gz"))
 	if err != nil {
@@ -47,13 +47,13 @@ func figure(experiments, name, plot string, files map[string][]byte) (string, er
 	if err != nil {
 		return "", err
 	}
-	pairs, err := report.SideBySide(e)
+	pairs, err := plot.SideBySide(e)
 	if err != nil {
 		return "", err
 	}
 	var names []string
 	for _, p := range pairs {
-		if p.Ours.Name != plot+"-ours" {
+		if p.Ours.Name != drawn+"-ours" {
 			names = append(names, strings.TrimSuffix(p.Ours.Name, "-ours"))
 			continue
 		}

@@ -21,8 +21,9 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/document"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -175,7 +176,7 @@ func section(b *strings.Builder, e results.Experiment, name, file, out string) e
 	if title := e.Source["title"]; title != "" {
 		fmt.Fprintf(b, "Source: %s.\n\n", strings.TrimSuffix(cell(title+", "+e.Source["section"]), ", "))
 	}
-	for _, fact := range report.WhatRan(e) {
+	for _, fact := range document.WhatRan(e) {
 		b.WriteString(cell(fact) + "\n\n")
 	}
 	if file != "" {
@@ -191,7 +192,7 @@ func section(b *strings.Builder, e results.Experiment, name, file, out string) e
 			fmt.Fprintf(b, "| %s | %s | %s |\n", word, cell(c.Statement), cell(strip.Sentence(c)))
 		}
 	}
-	picture, drawn, err := report.VerdictPicture(e)
+	picture, drawn, err := plot.VerdictPicture(e)
 	if err != nil {
 		return err
 	}
@@ -200,8 +201,8 @@ func section(b *strings.Builder, e results.Experiment, name, file, out string) e
 			return err
 		}
 	}
-	beside(b, report.BesideThePaper(e))
-	plots, err := report.Pictures(e)
+	beside(b, document.BesideThePaper(e))
+	plots, err := plot.Pictures(e)
 	if err != nil {
 		return err
 	}
@@ -213,16 +214,16 @@ func section(b *strings.Builder, e results.Experiment, name, file, out string) e
 
 // best is the plot that shows most of an experiment: a curve of latency, else a figure that the
 // experiment declares, else bars, else the course of a fault.
-func best(plots []report.Picture) int {
+func best(plots []plot.Picture) int {
 	for _, kind := range []string{"curve-03", "curve-", "figure-", "time-01", "bars-01", "cdf-"} {
-		if i := slices.IndexFunc(plots, func(p report.Picture) bool { return strings.HasPrefix(p.Name, kind) }); i >= 0 {
+		if i := slices.IndexFunc(plots, func(p plot.Picture) bool { return strings.HasPrefix(p.Name, kind) }); i >= 0 {
 			return i
 		}
 	}
 	return -1
 }
 
-func keep(b *strings.Builder, of string, p report.Picture, out string) error {
+func keep(b *strings.Builder, of string, p plot.Picture, out string) error {
 	dark, err := p.Dark()
 	if err != nil {
 		return err
@@ -243,12 +244,12 @@ func keep(b *strings.Builder, of string, p report.Picture, out string) error {
 }
 
 // beside writes the source's numbers beside the measured ones.
-func beside(b *strings.Builder, rows []report.Beside) {
+func beside(b *strings.Builder, rows []document.Beside) {
 	if len(rows) == 0 {
 		b.WriteString("\nNo number of the source has a measurement beside it.\n")
 		return
 	}
-	line := func(r report.Beside) {
+	line := func(r document.Beside) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", cell(r.At), cell(r.What), cell(r.Paper), cell(r.Measured), r.Ratio)
 	}
 	b.WriteString("\n| at | what | source | measured | ratio |\n|---|---|---:|---:|---:|\n")

@@ -8,7 +8,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/claims"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/imported"
@@ -35,9 +35,9 @@ func Elsewhere(set *imported.Set, today Today, systems map[string]v1alpha1.Syste
 	}
 	lines := make([]results.TrialLine, len(trials))
 	for i, t := range trials {
-		lines[i] = report.LineOf(t)
+		lines[i] = model.LineOf(t)
 	}
-	e := report.Build(exp, systems, p.Axes, lines, now)
+	e := model.Build(exp, systems, p.Axes, lines, now)
 	done := now.UTC()
 	e.Planned, e.Completed = len(lines), &done // no author will add to them
 	e.LeftOut = slices.Concat(e.LeftOut, set.Skipped, notes)

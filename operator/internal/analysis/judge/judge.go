@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/results"
@@ -70,13 +70,13 @@ func Again(ran Ran, today Today, now time.Time) (results.Experiment, v1alpha1.Ex
 	}
 	spec := merge(ran.Spec, exp.Spec)
 	lines, notes := linesOf(ran, spec)
-	e := report.Build(object(ran.Results, spec), today.Systems, ran.Results.Axes, lines, now)
+	e := model.Build(object(ran.Results, spec), today.Systems, ran.Results.Axes, lines, now)
 	keep(&e, ran.Results)
 	if e.Seal, err = sealed(ran.Results.Seal, spec); err != nil {
 		return results.Experiment{}, v1alpha1.ExperimentSpec{}, err
 	}
 	e.Judged = &results.Judged{
-		At: now.UTC(), By: buildinfo.Version(), File: today.File, SpecSHA256: report.SpecSHA256(exp.Spec), ClaimsSHA256: seal.Of(spec), Differences: d.Said, Notes: notes,
+		At: now.UTC(), By: buildinfo.Version(), File: today.File, SpecSHA256: model.SpecSHA256(exp.Spec), ClaimsSHA256: seal.Of(spec), Differences: d.Said, Notes: notes,
 	}
 	count(e.Judged, ran, spec)
 	return e, spec, nil
@@ -131,7 +131,7 @@ func keep(e *results.Experiment, ran results.Experiment) {
 	e.SpecSHA256, e.Written, e.Planned = ran.SpecSHA256, ran.Written, ran.Planned
 	e.AdditionalRepetitions = ran.AdditionalRepetitions
 	for _, l := range ran.LeftOut {
-		if !slices.Contains(e.LeftOut, l) && !report.SaysOfLines(l) {
+		if !slices.Contains(e.LeftOut, l) && !model.SaysOfLines(l) {
 			e.LeftOut = append(e.LeftOut, l)
 		}
 	}
@@ -220,7 +220,7 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 		said[l.Name] = l
 	}
 	for _, t := range results.ByRow(ran.Trials) {
-		line := report.LineOf(t)
+		line := model.LineOf(t)
 		if l, ok := said[t.Name]; ok { // what only the run's lines have
 			line.ConfigMap, line.Checks, line.Datasets = l.ConfigMap, l.Checks, l.Datasets
 			delete(said, t.Name)

@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/csvfile"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
@@ -91,7 +93,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return err
 	}
-	c := report.Compare(a, b, between)
+	c := model.Compare(a, b, between)
 	var page bytes.Buffer
 	if err := write(&page, form, c, s.Width); err != nil {
 		return err
@@ -149,14 +151,14 @@ func (o Options) between(runs int) (float64, error) {
 	return percent / 100, nil
 }
 
-func write(w io.Writer, form string, c report.Comparison, width int) error {
+func write(w io.Writer, form string, c model.Comparison, width int) error {
 	switch form {
 	case "markdown":
-		return report.ComparisonMarkdown(w, c)
+		return format.ComparisonMarkdown(w, c)
 	case "csv":
-		return report.ComparisonCSV(w, c)
+		return csvfile.Comparison(w, c)
 	case "json", "yaml":
-		return session.Print(w, form, report.ComparisonData(c))
+		return session.Print(w, form, model.ComparisonData(c))
 	}
-	return report.ComparisonText(w, c, report.TextOptions{Width: width})
+	return format.ComparisonText(w, c, format.TextOptions{Width: width})
 }

@@ -15,7 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/analysis/report/stored"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -69,7 +70,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.StringVarP(&o.Output, "output", "o", "text", "text, html, markdown, github, junit, csv or json; or a file whose name ends in .txt, .html, .md, .xml, .csv or .json")
 	f.BoolVar(&o.InOrder, "in-order", false, "keep the order in which runs are named, in folders that of the files' names; else they are in the order in which they started")
 	f.StringVar(&o.Baseline, "baseline", "", "AXIS=VALUE: divide each number by that of the same run at this value, as system=kv-old")
-	_ = cmd.RegisterFlagCompletionFunc("output", session.CompleteForms(append(slices.Sorted(maps.Keys(report.HistoryForms)), "text")...))
+	_ = cmd.RegisterFlagCompletionFunc("output", session.CompleteForms(append(slices.Sorted(maps.Keys(format.HistoryForms)), "text")...))
 	return cmd
 }
 
@@ -79,18 +80,18 @@ var extensions = map[string]string{".txt": "text", ".html": "html", ".md": "mark
 // Run reads the runs, looks for changes, and prints. Its error carries the exit code.
 func Run(ctx context.Context, s *session.Session, o Options) error {
 	form, path := o.Output, ""
-	if _, known := report.HistoryForms[form]; !known && form != "text" {
+	if _, known := format.HistoryForms[form]; !known && form != "text" {
 		form, path = extensions[filepath.Ext(o.Output)], o.Output
 	}
 	if form == "" {
 		return session.Usage(fmt.Errorf("-o %s: choose text, %s, or a file whose name ends in %s", o.Output,
-			strings.Join(slices.Sorted(maps.Keys(report.HistoryForms)), ", "), strings.Join(slices.Sorted(maps.Keys(extensions)), ", ")))
+			strings.Join(slices.Sorted(maps.Keys(format.HistoryForms)), ", "), strings.Join(slices.Sorted(maps.Keys(extensions)), ", ")))
 	}
 	runs, err := load(ctx, s, o.Runs)
 	if err != nil {
 		return err
 	}
-	h, err := report.NewHistory(runs, report.HistoryOptions{AsGiven: o.InOrder, Baseline: o.Baseline})
+	h, err := model.NewHistory(runs, model.HistoryOptions{AsGiven: o.InOrder, Baseline: o.Baseline})
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-func names(metrics []report.HistoryMetric) string {
+func names(metrics []model.HistoryMetric) string {
 	var all []string
 	for _, m := range metrics {
 		name := strings.TrimSpace(m.Metric + " " + m.Point)
@@ -126,16 +127,16 @@ func names(metrics []report.HistoryMetric) string {
 	return strings.Join(all, "; ")
 }
 
-func write(w io.Writer, form string, h report.History, width int) error {
+func write(w io.Writer, form string, h model.History, width int) error {
 	if form == "text" {
-		return report.HistoryText(w, h, report.TextOptions{Width: width})
+		return format.HistoryText(w, h, format.TextOptions{Width: width})
 	}
-	return report.HistoryForms[form](w, h)
+	return format.HistoryForms[form](w, h)
 }
 
 // load reads the runs. A run counts once, however often it is found.
-func load(ctx context.Context, s *session.Session, names []string) ([]report.Historic, error) {
-	var runs []report.Historic
+func load(ctx context.Context, s *session.Session, names []string) ([]model.Historic, error) {
+	var runs []model.Historic
 	seen := map[string]string{}
 	add := func(name string) error {
 		e, err := from.Load(ctx, s, name)
@@ -158,13 +159,13 @@ func load(ctx context.Context, s *session.Session, names []string) ([]report.His
 	return runs, nil
 }
 
-func addRun(s *session.Session, runs *[]report.Historic, seen map[string]string, name string, e results.Experiment) error {
+func addRun(s *session.Session, runs *[]model.Historic, seen map[string]string, name string, e results.Experiment) error {
 	if other, twice := seen[e.UID]; twice && e.UID != "" {
 		fmt.Fprintf(s.Err, "%s is the run of %s, and counts once\n", name, other)
 		return nil
 	}
 	seen[e.UID] = name
-	*runs = append(*runs, report.Historic{From: filepath.Base(name), Results: e})
+	*runs = append(*runs, model.Historic{From: filepath.Base(name), Results: e})
 	return nil
 }
 

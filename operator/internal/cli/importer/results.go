@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/pequin"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -129,7 +129,7 @@ func (o *ResultsOptions) read(ctx context.Context, s *session.Session, name, fir
 	}
 	e := results.Experiment{Format: results.ExperimentFormat, Name: name, Written: s.Now().UTC(), Axes: axes, Claims: []results.ClaimResult{}, Planned: len(trials)}
 	for _, t := range trials {
-		e.Trials = append(e.Trials, report.LineOf(t))
+		e.Trials = append(e.Trials, model.LineOf(t))
 	}
 	e.Points, e.LeftOut = stats.Points(e.Trials), slices.Concat(set.Skipped, notes)
 	return e, nil

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
@@ -40,7 +40,7 @@ func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 		return err
 	}
 	n := int(planner.LeastRepetitions(p.Spec.Repetitions, len(p.Points)))
-	powers := report.Power(p.Spec, p.Axes, n, deviation, effect)
+	powers := model.Power(p.Spec, p.Axes, n, deviation, effect)
 	if len(powers) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func writeExpected(b *strings.Builder, p *planner.Plan, text string, deviation, 
 	if !planner.UntilDecided(p.Spec.Repetitions) {
 		return
 	}
-	mean, off, of := report.ExpectedRounds(p.Spec, p.Axes, deviation, effect)
+	mean, off, of := model.ExpectedRounds(p.Spec, p.Axes, deviation, effect)
 	if of == 0 {
 		return
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
@@ -62,20 +63,20 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return err
 	}
-	pooled, err := report.Pool(runs)
+	pooled, err := model.Pool(runs)
 	if err != nil {
 		return fmt.Errorf("pool: %w", err)
 	}
 	var page bytes.Buffer
 	switch form {
 	case "json":
-		err = report.PoolJSON(&page, pooled)
+		err = format.PoolJSON(&page, pooled)
 	case "yaml":
 		err = session.Print(&page, form, pooled)
 	case "html":
-		err = report.PoolHTML(&page, pooled)
+		err = format.PoolHTML(&page, pooled)
 	default:
-		err = report.PoolText(&page, pooled, report.TextOptions{Width: s.Width})
+		err = format.PoolText(&page, pooled, format.TextOptions{Width: s.Width})
 	}
 	if err != nil {
 		return err //nolint:wrapcheck // says what was written

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/cli/pool"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
@@ -58,7 +58,7 @@ func TestPool(t *testing.T) {
 			}
 		}
 		if form == "json" {
-			var p report.PooledEffects
+			var p model.PooledEffects
 			if err := json.Unmarshal(out.Bytes(), &p); err != nil || len(p.Effects) != 1 {
 				t.Fatalf("%v: %s", err, out.String())
 			}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	inCluster "assay.dev/assay/operator/internal/analysis/report/stored"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
@@ -34,7 +34,7 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 	if failed := failedScript(e.Trials, wanted); failed != "" {
 		wanted[failed] = true
 	}
-	lacking := report.LacksLines(*e)
+	lacking := model.LacksLines(*e)
 	expected, read := len(wanted), 0
 	if lacking {
 		expected = 0
@@ -42,7 +42,7 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 			expected += p.Valid
 		}
 	}
-	var details report.Details
+	var details model.Details
 	labels := client.MatchingLabels{v1alpha1.LabelResults: "trial", v1alpha1.LabelExperiment: e.Name}
 	for next := ""; lacking || read < expected; {
 		var list corev1.ConfigMapList
@@ -90,7 +90,7 @@ func failedScript(lines []results.TrialLine, wanted map[string]bool) string {
 }
 
 // addFiles lists the files of pods that are kept in the cluster for the trials of a run.
-func addFiles(ctx context.Context, cluster session.Cluster, stored, experiment string, details *report.Details) error {
+func addFiles(ctx context.Context, cluster session.Cluster, stored, experiment string, details *model.Details) error {
 	labels := client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsFiles, v1alpha1.LabelExperiment: experiment}
 	for next := ""; ; {
 		var list corev1.ConfigMapList

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/figure"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -39,7 +39,7 @@ func (f *FigureFlags) add(flags *pflag.FlagSet) {
 // drawing is what the flags come to. The zero value draws with the defaults.
 type drawing struct {
 	style   figure.Style
-	options report.FigureOptions
+	options plot.FigureOptions
 }
 
 func (f FigureFlags) drawing() (drawing, error) {
@@ -89,7 +89,7 @@ func (f FigureFlags) drawing() (drawing, error) {
 // figureForm is a form of figures for a paper.
 type figureForm struct {
 	ending string
-	write  func(report.Figure, figure.Style) ([]byte, error)
+	write  func(plot.Figure, figure.Style) ([]byte, error)
 }
 
 var figureForms = map[string]figureForm{
@@ -108,7 +108,7 @@ func (d drawing) files(e results.Experiment, form string) ([]File, error) {
 			return nil, err
 		}
 	}
-	figures, err := report.Figures(e, d.options)
+	figures, err := plot.Figures(e, d.options)
 	if err != nil {
 		return nil, err
 	}

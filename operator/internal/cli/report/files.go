@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/csvfile"
 	"assay.dev/assay/operator/internal/analysis/report/figure"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/model"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/analysis/report/raster"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
@@ -32,7 +35,7 @@ var pictureForms = []string{"svg", "png", "pdf", "pgfplots", "vega-lite", "matpl
 type input struct {
 	results.Experiment
 	drawing    drawing
-	histograms []report.TrialHistogram
+	histograms []model.TrialHistogram
 	unreadable error // of the first histogram that cannot be read
 	// drivers are the counters of each trial's clients.
 	drivers map[string]map[string]float64
@@ -44,7 +47,7 @@ func (in *input) take(t results.Trial) {
 		in.drivers = map[string]map[string]float64{}
 	}
 	in.drivers[t.Name] = results.OwnNumbers(t.Driver, t.Summary)
-	h, ok, err := report.HistogramOf(t)
+	h, ok, err := model.HistogramOf(t)
 	if err != nil && in.unreadable == nil {
 		in.unreadable = err
 	}
@@ -67,11 +70,11 @@ func (in input) haveHistograms() error {
 // fileForms are the other files, by form.
 var fileForms = withPlain(map[string]fileForm{
 	"text": {"report.txt", func(w io.Writer, in input) error {
-		return report.Text(w, in.Experiment, report.TextOptions{})
+		return format.Text(w, in.Experiment, format.TextOptions{})
 	}},
 	"json":           {"results.json", plain(writeJSON)},
 	"yaml":           {"results.yaml", plain(writeYAML)},
-	"histograms-csv": {"histograms.csv", histograms(report.HistogramCSV)},
+	"histograms-csv": {"histograms.csv", histograms(csvfile.Histograms)},
 	"parquet":        {"histograms.parquet", histograms(figure.HistogramParquet)},
 })
 
@@ -82,7 +85,7 @@ type fileForm struct {
 
 // withPlain adds the forms that are made from the experiment alone.
 func withPlain(forms map[string]fileForm) map[string]fileForm {
-	for name, f := range report.Forms {
+	for name, f := range format.Forms {
 		forms[name] = fileForm{f.File, plain(f.Write)}
 	}
 	return forms
@@ -95,7 +98,7 @@ func plain(write func(io.Writer, results.Experiment) error) func(io.Writer, inpu
 	return func(w io.Writer, in input) error { return write(w, in.Experiment) }
 }
 
-func histograms(write func(io.Writer, results.Experiment, []report.TrialHistogram) error) func(io.Writer, input) error {
+func histograms(write func(io.Writer, results.Experiment, []model.TrialHistogram) error) func(io.Writer, input) error {
 	return func(w io.Writer, in input) error {
 		if err := in.haveHistograms(); err != nil {
 			return err
@@ -142,7 +145,7 @@ func (in input) pictureFiles(form string) ([]File, error) {
 	if _, ofPaper := figureForms[form]; ofPaper {
 		return in.drawing.files(in.Experiment, form)
 	}
-	pictures, err := report.Pictures(in.Experiment)
+	pictures, err := plot.Pictures(in.Experiment)
 	if err != nil {
 		return nil, err
 	}

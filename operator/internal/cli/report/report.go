@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -123,7 +124,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		}
 	}
 	if figures != nil {
-		report.Redeclare(&in.Experiment, figures.Spec, in.drivers)
+		model.Redeclare(&in.Experiment, figures.Spec, in.drivers)
 	}
 	return in.show(s, o)
 }
@@ -139,7 +140,7 @@ func (o Options) check(s *session.Session) error {
 
 // show prints what Options say, or writes it to files.
 func (in input) show(s *session.Session, o Options) error {
-	report.SortHistograms(in.histograms)
+	model.SortHistograms(in.histograms)
 	if o.OutputDir != "" {
 		return writeFolder(s, in, o)
 	}
@@ -169,7 +170,7 @@ func Show(s *session.Session, e results.Experiment, trials []results.Trial, o Op
 		return session.Usage(err)
 	}
 	in := input{Experiment: e, drawing: drawing}
-	var details report.Details
+	var details model.Details
 	for _, t := range trials {
 		details.Add(t)
 		in.take(t)
@@ -196,7 +197,7 @@ func writer(s *session.Session, output string) (write func(io.Writer, input) err
 	}
 	if form == "text" {
 		return func(w io.Writer, in input) error {
-			return report.Text(w, in.Experiment, report.TextOptions{Width: s.Width, Color: s.Color && path == "", Pictures: s.Pictures && path == ""})
+			return format.Text(w, in.Experiment, format.TextOptions{Width: s.Width, Color: s.Color && path == "", Pictures: s.Pictures && path == ""})
 		}, path, nil
 	}
 	if f, ok := fileForms[form]; ok {

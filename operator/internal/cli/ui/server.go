@@ -16,7 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/cli/logs"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -67,7 +68,7 @@ func AddStatic(mux *http.ServeMux) {
 	mux.Handle("GET /ui.css", http.FileServerFS(static))
 	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write([]byte(report.Style())) // the browser is gone if it fails
+		_, _ = w.Write([]byte(plot.Style())) // the browser is gone if it fails
 	})
 }
 
@@ -115,7 +116,7 @@ func (s *Page) visible(next http.HandlerFunc) http.HandlerFunc {
 // one. Forms may be sent to formsTo only: 'none' or 'self'.
 func Protect(w http.ResponseWriter, formsTo string) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self' "+report.ScriptSource()+"; connect-src 'self'; img-src data:; base-uri 'none'; form-action "+formsTo+"; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self' "+format.ScriptSource()+"; connect-src 'self'; img-src data:; base-uri 'none'; form-action "+formsTo+"; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -217,7 +218,7 @@ func (s *Page) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = report.HTML(w, e) // the browser is gone if it fails
+	_ = format.HTML(w, e) // the browser is gone if it fails
 }
 
 func (s *Page) log(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	inCluster "assay.dev/assay/operator/internal/analysis/report/stored"
 	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/cli/list"
@@ -282,7 +282,7 @@ func (s *Page) running(trials []v1alpha1.Trial, now time.Time) []running {
 		r := running{Name: t.Name, Log: logPath(t)}
 		r.Phase, r.Detail = watch.Phase(t, now)
 		if series, ok := s.Copy.told.series(t); ok {
-			r.Plot = report.OverTimeSVG(series, "live-"+t.Name, watch.Point(t))
+			r.Plot = plot.OverTimeSVG(series, "live-"+t.Name, watch.Point(t))
 		} else {
 			r.NoPlot = "Throughput and latency over time appear here once the clients have reported twice. Clients that report nothing while they run are shown when the trial is over."
 		}
@@ -322,7 +322,7 @@ type curves struct {
 
 type drawn struct {
 	seen   string
-	plots  []report.LivePlot
+	plots  []plot.LivePlot
 	claims []results.ClaimResult
 }
 
@@ -353,7 +353,7 @@ func (c *curves) of(ctx context.Context, cluster session.Cluster, e *v1alpha1.Ex
 	if c.last == nil || len(c.last) >= mostDrawn {
 		c.last = map[string]drawn{}
 	}
-	kept = drawn{string(seen), report.CurvePlots(r), r.Claims}
+	kept = drawn{string(seen), plot.CurvePlots(r), r.Claims}
 	c.last[string(e.UID)] = kept
 	return kept
 }

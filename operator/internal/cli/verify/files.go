@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -52,7 +52,7 @@ func (f *folder) add(name, sum string, data []byte) {
 }
 
 // files compares the files beside the results with their description in the results.
-func (b *contents) files(v *report.Verified) {
+func (b *contents) files(v *model.Verified) {
 	differs := func(format string, args ...any) { v.Differences = append(v.Differences, fmt.Sprintf(format, args...)) }
 	for _, t := range b.trials {
 		f := b.folders[t.Name]
@@ -129,7 +129,7 @@ func (f *folder) compare(differs differ, t results.Trial) {
 }
 
 // compareVersions puts together again what the valid trials ran on.
-func (b *contents) compareVersions(v *report.Verified, differs differ) {
+func (b *contents) compareVersions(v *model.Verified, differs differ) {
 	if b.versions == nil {
 		v.Notes = append(v.Notes, "the bundle has no "+bundle.VersionsFile)
 		return
@@ -141,7 +141,7 @@ func (b *contents) compareVersions(v *report.Verified, differs differ) {
 		differs("%s cannot be read: %v", bundle.VersionsFile, err)
 		return
 	}
-	var details report.Details
+	var details model.Details
 	for _, t := range b.trials {
 		details.Add(t)
 	}
@@ -155,7 +155,7 @@ func (b *contents) compareVersions(v *report.Verified, differs differ) {
 }
 
 // compareSeed looks whether the spec, applied again, draws the same order.
-func (b *contents) compareSeed(v *report.Verified, differs differ) {
+func (b *contents) compareSeed(v *model.Verified, differs differ) {
 	switch {
 	case b.results.Seed == 0:
 	case b.spec.Seed == nil:
@@ -166,7 +166,7 @@ func (b *contents) compareSeed(v *report.Verified, differs differ) {
 }
 
 // compareCrate compares the metadata with the files that it describes.
-func (b *contents) compareCrate(v *report.Verified, differs differ) {
+func (b *contents) compareCrate(v *model.Verified, differs differ) {
 	if b.crate == nil {
 		v.Notes = append(v.Notes, "the bundle has no "+bundle.CrateFile)
 		return

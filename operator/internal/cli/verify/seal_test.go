@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/verify"
 	"assay.dev/assay/operator/internal/experiment/seal"
@@ -44,7 +44,7 @@ func sealedBundle(t *testing.T, change func(*v1alpha1.ExperimentSpec)) sealedFil
 	exp := &v1alpha1.Experiment{Spec: f.spec}
 	exp.Name, exp.Status.Seed = was.Name, was.Seed
 	systems := map[string]v1alpha1.SystemSpec{"ring": {Program: &v1alpha1.Program{Name: "Ring", Version: "2"}}}
-	f.results = report.Build(exp, systems, was.Axes, was.Trials, was.Written)
+	f.results = model.Build(exp, systems, was.Axes, was.Trials, was.Written)
 	f.results.Seal = kept
 	for _, n := range f.names {
 		if strings.HasSuffix(n, "/trial.json") {

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -91,12 +91,12 @@ func Differences(data []byte) ([]string, error) {
 	return v.Differences, err
 }
 
-func verified(data []byte) (report.Verified, error) {
+func verified(data []byte) (model.Verified, error) {
 	b, damage, err := read(data)
 	if err != nil {
-		return report.Verified{}, err
+		return model.Verified{}, err
 	}
-	v := report.Verify(b.results, b.trials, b.spec, b.systems)
+	v := model.Verify(b.results, b.trials, b.spec, b.systems)
 	b.files(&v)
 	if damage != nil {
 		v.Differences = append([]string{damage.Error()}, v.Differences...)
@@ -116,7 +116,7 @@ type found struct {
 	Notes       []string `json:"notes,omitempty"`
 }
 
-func show(s *session.Session, o Options, v report.Verified) error {
+func show(s *session.Session, o Options, v model.Verified) error {
 	if o.Output != "" {
 		return session.Print(s.Out, o.Output, found{Bundle: o.Bundle, Trials: v.Trials, Points: v.Points, Verdicts: v.Claims, Same: len(v.Differences) == 0, Differences: v.Differences, Notes: v.Notes})
 	}

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/verify"
 	"assay.dev/assay/operator/internal/model/timeline"
@@ -303,15 +303,15 @@ func experiment(t *testing.T) files {
 	rng := rand.New(rand.NewPCG(2026, 14))
 	var f files
 	var lines []results.TrialLine
-	var details report.Details
+	var details model.Details
 	for number := range int32(6) {
 		trial := addTrial(t, &f, rng, number)
 		details.Add(trial)
-		lines = append(lines, report.LineOf(trial))
+		lines = append(lines, model.LineOf(trial))
 	}
 	object := &v1alpha1.Experiment{Spec: spec}
 	object.Name, object.Status.Seed = "e", *spec.Seed
-	e := report.Build(object, systems, axes, lines, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	e := model.Build(object, systems, axes, lines, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	b, err := results.EncodeExperiment(e)
 	if err != nil {
 		t.Fatal(err)

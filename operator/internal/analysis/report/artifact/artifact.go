@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -164,7 +164,7 @@ func (a *facts) read() error {
 	if a.kept.Spec == nil {
 		return fmt.Errorf("bundle: it has no %s, so that nothing can be run again", bundle.ExperimentFile)
 	}
-	members, err := report.WithSeed(a.kept.Spec, a.results.Seed)
+	members, err := model.WithSeed(a.kept.Spec, a.results.Seed)
 	if err != nil {
 		return fmt.Errorf("bundle: %w", err)
 	}

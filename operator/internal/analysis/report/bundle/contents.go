@@ -17,8 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/format"
+	"assay.dev/assay/operator/internal/analysis/report/model"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	inCluster "assay.dev/assay/operator/internal/analysis/report/stored"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/text/buildinfo"
@@ -35,7 +37,7 @@ type run struct {
 	encoded, spec []byte
 	// stored is the ConfigMap in the cluster that holds the results.
 	stored  corev1.ConfigMap
-	details report.Details
+	details model.Details
 	trials  int
 	leftOut []string
 	// folders of the trials that are in the bundle, in their order.
@@ -50,7 +52,7 @@ func (r *run) writeSpec(bundle *archive.Writer) error {
 		r.leftOut = append(r.leftOut, "the spec, which is not with the results")
 		return nil
 	}
-	seeded, err := report.WithSeed(r.spec, r.results.Seed)
+	seeded, err := model.WithSeed(r.spec, r.results.Seed)
 	if err != nil {
 		return fmt.Errorf("bundle: %w", err)
 	}
@@ -130,7 +132,7 @@ func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 // and ConfigMap only.
 func (r *run) trialLines(ctx context.Context) (lines []results.TrialLine, done int, err error) {
 	lines = slices.Clone(r.results.Trials)
-	if report.LacksLines(r.results) {
+	if model.LacksLines(r.results) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 		labels := client.MatchingLabels{v1alpha1.LabelResults: "trial", v1alpha1.LabelExperiment: r.results.Name}
@@ -263,14 +265,14 @@ func (r *run) writeReports(bundle *archive.Writer) error {
 	r.details.Into(&shown)
 	files := []file{{ResultsFile, r.encoded}}
 	for _, name := range []string{"html", "markdown", "csv", "claims-csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv"} {
-		form := report.Forms[name]
+		form := format.Forms[name]
 		var b bytes.Buffer
 		if err := form.Write(&b, shown); err != nil {
 			return err
 		}
 		files = append(files, file{form.File, b.Bytes()})
 	}
-	pictures, err := report.Pictures(shown)
+	pictures, err := plot.Pictures(shown)
 	if err != nil {
 		return err
 	}
@@ -304,7 +306,7 @@ func (r *run) writeVersions(bundle *archive.Writer) error {
 func (r *run) writeReadme(bundle *archive.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, readme, r.results.Name, r.results.Name)
-	if r.results.Completed == nil && !report.Imported(r.results) {
+	if r.results.Completed == nil && !model.Imported(r.results) {
 		b.WriteString("\nThe experiment was not complete when this was made.\n")
 	}
 	if r.results.Judged != nil {

@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -15,7 +15,7 @@ import (
 // each.
 func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 	var e *results.Experiment
-	var details report.Details
+	var details model.Details
 	var spec []byte
 	wanted := func(name string) bool {
 		_, ofPod := podFileOf(name)

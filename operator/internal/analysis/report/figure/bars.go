@@ -15,19 +15,19 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgpdf"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/text/printable"
 )
 
 // barRow is a row of a figure of bars: a bar, or a line with the name of a group.
 type barRow struct {
-	report.FigureBar
+	plot.FigureBar
 	Label string
 	Group bool
 	Row   int // from 0, the top
 }
 
-func barRows(f report.Figure) (rows []barRow) {
+func barRows(f plot.Figure) (rows []barRow) {
 	group := ""
 	for _, b := range f.Bars {
 		if b.Group != group {
@@ -71,7 +71,7 @@ type barEntry struct {
 }
 
 // barEntries are parts in the order of the stack, the baseline of ratios, and the paper's values.
-func barEntries(f report.Figure) (entries []barEntry) {
+func barEntries(f plot.Figure) (entries []barEntry) {
 	for i, p := range f.Parts {
 		entries = append(entries, barEntry{Name: p.Name, Color: p.Color, Pale: i%2 == 1})
 	}
@@ -95,7 +95,7 @@ type box struct {
 }
 
 // Boxes of a row. None on a logarithmic axis, which has no 0 for a bar to begin at: a dot is there.
-func (r barRow) Boxes(f report.Figure) (boxes []box) {
+func (r barRow) Boxes(f plot.Figure) (boxes []box) {
 	top := float64(r.Row)
 	if f.X.Log {
 		return nil
@@ -127,7 +127,7 @@ func place(y float64) float64 { return math.Round(y*1000) / 1000 }
 func (r barRow) Dot() bool { return r.HasPaper && len(r.PaperParts) == 0 }
 
 // pdfBars draws a figure of bars. Rows go down: their coordinates on the Y axis are negative.
-func pdfBars(f report.Figure, s Style) ([]byte, error) {
+func pdfBars(f plot.Figure, s Style) ([]byte, error) {
 	rows := barRows(f)
 	legend := barLegend(f, s)
 	s.Height = barHeight(rows, legend.rows(), s)
@@ -162,7 +162,7 @@ func pdfBars(f report.Figure, s Style) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func addBar(p *gonum.Plot, r barRow, f report.Figure, s Style) error {
+func addBar(p *gonum.Plot, r barRow, f plot.Figure, s Style) error {
 	for _, b := range r.Boxes(f) {
 		area, err := plotter.NewPolygon(plotter.XYs{{X: b.From, Y: -b.Top}, {X: b.To, Y: -b.Top}, {X: b.To, Y: -b.Bottom}, {X: b.From, Y: -b.Bottom}})
 		if err != nil {
@@ -228,7 +228,7 @@ func addLine(p *gonum.Plot, style draw.LineStyle, points plotter.XYs) error {
 }
 
 // barLegend is the legend above the bars.
-func barLegend(f report.Figure, s Style) *legend {
+func barLegend(f plot.Figure, s Style) *legend {
 	l := newLegend(f, s)
 	for _, e := range barEntries(f) {
 		l.entries = append(l.entries, entry{name: e.Name, curve: len(l.entries)})
@@ -251,7 +251,7 @@ func barLegend(f report.Figure, s Style) *legend {
 
 // texBars is what the template of bars is filled with.
 type texBars struct {
-	report.Figure
+	plot.Figure
 	Style
 	Rows    []barRow
 	Columns int
@@ -262,7 +262,7 @@ type texBars struct {
 var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(template.FuncMap{
 	"tex": printable.TeX, "number": number, "html": func(c string) string { return strings.ToUpper(c[1:]) }, "length": Length.tex, "comment": comment,
 	"id": func(c string) string { return "assay" + strings.ToUpper(c[1:]) },
-	"colors": func(f report.Figure) (all []string) {
+	"colors": func(f plot.Figure) (all []string) {
 		for _, p := range f.Parts {
 			all = append(all, p.Color)
 		}
@@ -273,7 +273,7 @@ var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(templ
 		return slices.Compact(all)
 	},
 	"add": func(a, b float64) float64 { return place(a + b) }, "half": func() float64 { return capHalf },
-	"ticks": func(a report.FigureAxis) string {
+	"ticks": func(a plot.FigureAxis) string {
 		var all []string
 		for _, v := range a.Ticks {
 			all = append(all, number(v))
@@ -326,7 +326,7 @@ var barsText = template.Must(template.New("bars").Delims("<<", ">>").Funcs(templ
 `))
 
 // texOfBars writes a figure of bars for pgfplots.
-func texOfBars(f report.Figure, s Style) ([]byte, error) {
+func texOfBars(f plot.Figure, s Style) ([]byte, error) {
 	rows, entries := barRows(f), barEntries(f)
 	longest := Length(1)
 	for _, e := range entries {

@@ -17,66 +17,66 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/figure"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 // figures of every kind: curves beside the paper's, a line over time with faults, distributions.
-func figures() map[string]report.Figure {
-	measured := report.FigureCurve{Name: "ideal_case", Color: "#0072b2", Points: []report.FigurePoint{
+func figures() map[string]plot.Figure {
+	measured := plot.FigureCurve{Name: "ideal_case", Color: "#0072b2", Points: []plot.FigurePoint{
 		{X: 2000, Y: 2.5, XLow: 1900, XHigh: 2100, YLow: 2.25, YHigh: 2.75, Interval: true}, {X: 5000, Y: 4, XLow: 5000, XHigh: 5000, YLow: 4, YHigh: 4}}}
-	paper := report.FigureCurve{Name: "ideal_case (paper)", Color: "#0072b2", Paper: true, Points: []report.FigurePoint{{X: 3085, Y: 2.6}, {X: 7008, Y: 4.4}}}
-	seventh := report.FigureCurve{Name: "100% & more", Style: 6, Color: "#000000", Points: []report.FigurePoint{{X: 1000, Y: 9}, {X: 1500, Y: 10}}}
-	over := report.FigureCurve{Name: "mean of 2 trials", Color: "#0072b2", Line: true, Band: true, Points: []report.FigurePoint{
+	paper := plot.FigureCurve{Name: "ideal_case (paper)", Color: "#0072b2", Paper: true, Points: []plot.FigurePoint{{X: 3085, Y: 2.6}, {X: 7008, Y: 4.4}}}
+	seventh := plot.FigureCurve{Name: "100% & more", Style: 6, Color: "#000000", Points: []plot.FigurePoint{{X: 1000, Y: 9}, {X: 1500, Y: 10}}}
+	over := plot.FigureCurve{Name: "mean of 2 trials", Color: "#0072b2", Line: true, Band: true, Points: []plot.FigurePoint{
 		{X: -0.5, Y: 10, YLow: 5, YHigh: 15, Interval: true}, {X: 0.5, Y: 20, YLow: 10, YHigh: 30, Interval: true}, {X: 1.5, Y: 2, YLow: 0, YHigh: 4, Interval: true}}}
-	cdf := report.FigureCurve{Name: "ideal", Style: 1, Color: "#c34f00", Line: true, Points: []report.FigurePoint{{X: 1, Y: 0.01}, {X: 2.5, Y: 0.5}, {X: 9, Y: 0.99}}}
-	thousands := report.FigureAxis{Label: "throughput (tx/s)", Max: 1500, Ticks: []float64{0, 500, 1000, 1500}}
-	share := report.FigureAxis{Label: "share of transactions", Max: 1, Ticks: []float64{0, 0.5, 1}}
-	return map[string]report.Figure{
+	cdf := plot.FigureCurve{Name: "ideal", Style: 1, Color: "#c34f00", Line: true, Points: []plot.FigurePoint{{X: 1, Y: 0.01}, {X: 2.5, Y: 0.5}, {X: 9, Y: 0.99}}}
+	thousands := plot.FigureAxis{Label: "throughput (tx/s)", Max: 1500, Ticks: []float64{0, 500, 1000, 1500}}
+	share := plot.FigureAxis{Label: "share of transactions", Max: 1, Ticks: []float64{0, 0.5, 1}}
+	return map[string]plot.Figure{
 		"curves": {
 			Name: "curve-01-latency-against-throughput", Title: "Latency against throughput",
-			X:      report.FigureAxis{Label: "throughput (tx/s)", Max: 8000, Ticks: []float64{0, 2000, 4000, 6000, 8000}},
-			Y:      report.FigureAxis{Label: "mean latency (ms)", Max: 10, Ticks: []float64{0, 5, 10}},
-			Curves: []report.FigureCurve{measured, paper, seventh},
+			X:      plot.FigureAxis{Label: "throughput (tx/s)", Max: 8000, Ticks: []float64{0, 2000, 4000, 6000, 8000}},
+			Y:      plot.FigureAxis{Label: "mean latency (ms)", Max: 10, Ticks: []float64{0, 5, 10}},
+			Curves: []plot.FigureCurve{measured, paper, seventh},
 		},
 		"time": {
 			Name: "time-01-throughput", Title: "Over time",
-			X:      report.FigureAxis{Label: "time from the start of the window (s)", Min: -0.5, Max: 1.5, Ticks: []float64{0, 0.5, 1, 1.5}},
-			Y:      report.FigureAxis{Label: "throughput (tx/s)", Max: 40, Ticks: []float64{0, 20, 40}},
-			Curves: []report.FigureCurve{over},
-			Marks:  []report.FigureMark{{X: 0.1, Name: "replica-crash began"}, {X: 0.6, Name: "replica-crash ended", Ends: true}, {X: 1.1, Name: "replica-crash began"}},
+			X:      plot.FigureAxis{Label: "time from the start of the window (s)", Min: -0.5, Max: 1.5, Ticks: []float64{0, 0.5, 1, 1.5}},
+			Y:      plot.FigureAxis{Label: "throughput (tx/s)", Max: 40, Ticks: []float64{0, 20, 40}},
+			Curves: []plot.FigureCurve{over},
+			Marks:  []plot.FigureMark{{X: 0.1, Name: "replica-crash began"}, {X: 0.6, Name: "replica-crash ended", Ends: true}, {X: 1.1, Name: "replica-crash began"}},
 		},
 		"cdf": {
 			Name: "cdf-01-latency", Title: "Latency",
-			X:      report.FigureAxis{Label: "latency (ms)", Log: true, Min: 1, Max: 10, Ticks: []float64{1, 2, 5, 10}},
+			X:      plot.FigureAxis{Label: "latency (ms)", Log: true, Min: 1, Max: 10, Ticks: []float64{1, 2, 5, 10}},
 			Y:      share,
-			Curves: []report.FigureCurve{cdf},
+			Curves: []plot.FigureCurve{cdf},
 		},
 		"bars": {
-			Name: "bars-01-throughput", Title: "Throughput", X: thousands, Y: report.FigureAxis{Label: "variant"},
-			Bars: []report.FigureBar{
+			Name: "bars-01-throughput", Title: "Throughput", X: thousands, Y: plot.FigureAxis{Label: "variant"},
+			Bars: []plot.FigureBar{
 				{Group: "network=lan", Name: "ideal_case", Color: "#0072b2", Value: 990, Low: 900, High: 1080, Interval: true, Paper: 1100, HasPaper: true},
 				{Group: "network=lan", Name: "no fast path", Color: "#c34f00", Value: 792},
 				{Group: "network=wan", Name: "ideal_case", Color: "#0072b2", Value: 594, Low: 540, High: 648, Interval: true},
 			},
 		},
 		"stack": {
-			Name: "figure-01-steps", Title: "Steps", Y: report.FigureAxis{Label: "scheme"}, X: report.FigureAxis{Label: "total (us)", Max: 400, Ticks: []float64{0, 200, 400}},
-			Parts: []report.FigurePart{{Name: "log", Color: "#0072b2"}, {Name: "memory", Color: "#c34f00"}, {Name: "disk", Color: "#007a59"}},
-			Bars: []report.FigureBar{
+			Name: "figure-01-steps", Title: "Steps", Y: plot.FigureAxis{Label: "scheme"}, X: plot.FigureAxis{Label: "total (us)", Max: 400, Ticks: []float64{0, 200, 400}},
+			Parts: []plot.FigurePart{{Name: "log", Color: "#0072b2"}, {Name: "memory", Color: "#c34f00"}, {Name: "disk", Color: "#007a59"}},
+			Bars: []plot.FigureBar{
 				{Name: "hats", Value: 200, Low: 150, High: 250, Interval: true, Parts: []float64{20, 30, 150}, Paper: 210, HasPaper: true, PaperParts: []float64{20, 40, 150}, Color: "#0072b2"},
 				{Name: "mlsm", Value: 330, Low: 300, High: 360, Interval: true, Parts: []float64{30, 0, 300}, Color: "#c34f00"},
 			},
 		},
 		"speedup": {
-			Name: "figure-02-gain", Title: "Gain", X: report.FigureAxis{Label: "throughput / that of system=old", Max: 2, Ticks: []float64{0, 0.5, 1, 1.5, 2}}, One: "system=old",
-			Bars: []report.FigureBar{{Name: "new", Color: "#c34f00", Value: 1.4, Low: 1.3, High: 1.5, Interval: true, Paper: 1.5, HasPaper: true}},
+			Name: "figure-02-gain", Title: "Gain", X: plot.FigureAxis{Label: "throughput / that of system=old", Max: 2, Ticks: []float64{0, 0.5, 1, 1.5, 2}}, One: "system=old",
+			Bars: []plot.FigureBar{{Name: "new", Color: "#c34f00", Value: 1.4, Low: 1.3, High: 1.5, Interval: true, Paper: 1.5, HasPaper: true}},
 		},
 		"speedup-curves": {
-			Name: "figure-03-gain", Title: "Gain", X: report.FigureAxis{Label: "throughput (tx/s)", Max: 8000, Ticks: []float64{0, 4000, 8000}}, Y: report.FigureAxis{Label: "throughput / that of system=old", Max: 4, Ticks: []float64{0, 2, 4}}, One: "system=old",
-			Curves: []report.FigureCurve{measured},
+			Name: "figure-03-gain", Title: "Gain", X: plot.FigureAxis{Label: "throughput (tx/s)", Max: 8000, Ticks: []float64{0, 4000, 8000}}, Y: plot.FigureAxis{Label: "throughput / that of system=old", Max: 4, Ticks: []float64{0, 2, 4}}, One: "system=old",
+			Curves: []plot.FigureCurve{measured},
 		},
 	}
 }
@@ -240,7 +240,7 @@ func TestLaTeXCompilesADocument(t *testing.T) {
 		write(name+"-pgf.tex", tex, err)
 		body.WriteString("\\noindent\\includegraphics{" + name + ".pdf}\n\n\\noindent\\input{" + name + "-pgf.tex}\n\n")
 	}
-	tables, err := os.ReadFile(filepath.Join("..", "testdata", "report.tex"))
+	tables, err := os.ReadFile(filepath.Join("..", "format", "testdata", "report.tex"))
 	write("tables.tex", tables, err)
 	document := "\\documentclass[sigconf]{article}\\usepackage{graphicx,booktabs,pgfplots}\\pgfplotsset{compat=1.16}\\begin{document}\n" + body.String() + "\\input{tables.tex}\n\\end{document}\n"
 	write("paper.tex", []byte(document), nil)

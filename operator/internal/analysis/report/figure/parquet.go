@@ -6,15 +6,16 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/csvfile"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/results"
 )
 
 // HistogramParquet writes the rows of report.HistogramCSV as Parquet, compressed with Zstandard.
 // point and repetition are 32-bit integers, from_us, to_us and count 64-bit ones; the axes are
 // text.
-func HistogramParquet(w io.Writer, e results.Experiment, all []report.TrialHistogram) error {
-	columns := report.HistogramColumns(e)
+func HistogramParquet(w io.Writer, e results.Experiment, all []model.TrialHistogram) error {
+	columns := csvfile.HistogramColumns(e)
 	group := parquet.Group{}
 	for _, name := range columns {
 		group[name] = parquet.String()

@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgpdf"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
 // reproducible makes PDF of the same figure the same bytes. The library behind vgpdf takes dates
@@ -33,7 +33,7 @@ var reproducible = sync.OnceFunc(func() {
 // PDF draws a figure with embedded fonts, exactly as wide and high as the style says; one of bars
 // is higher where they need it. Text must be of the characters of Windows-1252, which the library
 // embeds.
-func PDF(f report.Figure, s Style) ([]byte, error) {
+func PDF(f plot.Figure, s Style) ([]byte, error) {
 	reproducible()
 	if err := writable(f); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func PDF(f report.Figure, s Style) ([]byte, error) {
 var ErrCharacters = errors.New("has a character that is not in Windows-1252, which PDF figures are limited to")
 
 // writable refuses text that the PDF's fonts would show as something else.
-func writable(f report.Figure) error {
+func writable(f plot.Figure) error {
 	texts := []string{f.X.Label, f.Y.Label}
 	for _, c := range f.Curves {
 		texts = append(texts, c.Name)
@@ -103,12 +103,12 @@ func (s Style) font() font.Font {
 	return f
 }
 
-func newPlot(f report.Figure, s Style) *gonum.Plot {
+func newPlot(f plot.Figure, s Style) *gonum.Plot {
 	p := gonum.New()
 	p.BackgroundColor = color.Transparent
 	for _, a := range []struct {
 		axis *gonum.Axis
-		of   report.FigureAxis
+		of   plot.FigureAxis
 	}{{&p.X, f.X}, {&p.Y, f.Y}} {
 		a.axis.Label.Text = a.of.Label
 		a.axis.Label.TextStyle.Font, a.axis.Tick.Label.Font = s.font(), s.font()
@@ -128,7 +128,7 @@ func newPlot(f report.Figure, s Style) *gonum.Plot {
 	return p
 }
 
-func ticks(a report.FigureAxis) gonum.ConstantTicks {
+func ticks(a plot.FigureAxis) gonum.ConstantTicks {
 	var all gonum.ConstantTicks
 	for _, v := range a.Ticks {
 		all = append(all, gonum.Tick{Value: v, Label: number(v)})
@@ -147,7 +147,7 @@ var dashes = [][]vg.Length{nil, {vg.Points(4), vg.Points(2)}, {vg.Points(1), vg.
 
 const lineWidth = 1.0 // points
 
-func lineStyle(c report.FigureCurve) draw.LineStyle {
+func lineStyle(c plot.FigureCurve) draw.LineStyle {
 	style := draw.LineStyle{Color: rgb(c.Color), Width: lineWidth}
 	switch {
 	case c.Paper:
@@ -165,7 +165,7 @@ func rgb(hex string) color.Color {
 	return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}
 }
 
-func addCurve(p *gonum.Plot, c report.FigureCurve, i int, s Style, legend *legend) error {
+func addCurve(p *gonum.Plot, c plot.FigureCurve, i int, s Style, legend *legend) error {
 	xys := make(plotter.XYs, len(c.Points))
 	for k, pt := range c.Points {
 		xys[k] = plotter.XY{X: pt.X, Y: pt.Y}
@@ -205,7 +205,7 @@ func addCurve(p *gonum.Plot, c report.FigureCurve, i int, s Style, legend *legen
 }
 
 // addBand fills between the ends of the intervals.
-func addBand(p *gonum.Plot, c report.FigureCurve) error {
+func addBand(p *gonum.Plot, c plot.FigureCurve) error {
 	n := len(c.Points)
 	around := make(plotter.XYs, 2*n)
 	for i, pt := range c.Points {
@@ -237,7 +237,7 @@ type intervals struct {
 	plotter.YErrors
 }
 
-func addBars(p *gonum.Plot, c report.FigureCurve, s Style) error {
+func addBars(p *gonum.Plot, c plot.FigureCurve, s Style) error {
 	var all intervals
 	wide := false
 	for _, pt := range c.Points {
@@ -271,7 +271,7 @@ func addBars(p *gonum.Plot, c report.FigureCurve, s Style) error {
 }
 
 // addMarks draws a line from bottom to top at each instant, dashed where a fault ended.
-func addMarks(p *gonum.Plot, f report.Figure, legend *legend) error {
+func addMarks(p *gonum.Plot, f plot.Figure, legend *legend) error {
 	for _, m := range f.Marks {
 		line, err := plotter.NewLine(plotter.XYs{{X: m.X, Y: f.Y.Min}, {X: m.X, Y: f.Y.Max}})
 		if err != nil {
@@ -288,7 +288,7 @@ func addMarks(p *gonum.Plot, f report.Figure, legend *legend) error {
 }
 
 // addOne marks the baseline of ratios.
-func addOne(p *gonum.Plot, f report.Figure, legend *legend) error {
+func addOne(p *gonum.Plot, f plot.Figure, legend *legend) error {
 	line, err := plotter.NewLine(plotter.XYs{{X: f.X.Min, Y: 1}, {X: f.X.Max, Y: 1}})
 	if err != nil {
 		return fmt.Errorf("draw the baseline %s: %w", f.One, err)
@@ -312,7 +312,7 @@ type legend struct {
 	margin vg.Length
 }
 
-func legendOf(f report.Figure, s Style) *legend {
+func legendOf(f plot.Figure, s Style) *legend {
 	l := newLegend(f, s)
 	l.entries = entriesOf(f)
 	l.thumbs = make([][]gonum.Thumbnailer, len(l.entries))
@@ -321,7 +321,7 @@ func legendOf(f report.Figure, s Style) *legend {
 }
 
 // newLegend is one without entries.
-func newLegend(f report.Figure, s Style) *legend {
+func newLegend(f plot.Figure, s Style) *legend {
 	l := &legend{style: gonum.NewLegend().TextStyle}
 	l.style.Font = s.font()
 	if n := len(f.X.Ticks); n > 0 {

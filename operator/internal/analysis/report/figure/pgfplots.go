@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/template"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/text/printable"
 )
 
@@ -19,7 +19,7 @@ var (
 
 // texFigure is what the template is filled with.
 type texFigure struct {
-	report.Figure
+	plot.Figure
 	Style
 	Columns int
 	Legend  bool
@@ -29,8 +29,8 @@ type texFigure struct {
 // pgfplotsText is a figure that \input takes. Rows of a table are on lines of their own, so that
 // diffs of two runs are legible.
 var pgfplotsText = template.Must(template.New("pgfplots").Delims("<<", ">>").Funcs(template.FuncMap{
-	"tex": printable.TeX, "number": number, "color": func(c report.FigureCurve) string { return strings.ToUpper(c.Color[1:]) },
-	"ticks": func(a report.FigureAxis) string {
+	"tex": printable.TeX, "number": number, "color": func(c plot.FigureCurve) string { return strings.ToUpper(c.Color[1:]) },
+	"ticks": func(a plot.FigureAxis) string {
 		var all []string
 		for _, v := range a.Ticks {
 			all = append(all, number(v))
@@ -84,7 +84,7 @@ func (e entry) Ends() bool { return e.ends }
 
 // PGFPlots writes a figure for LaTeX's pgfplots, from version 1.16. The width is that which
 // pgfplots plans for frame and labels; the legend above adds to the height.
-func PGFPlots(f report.Figure, s Style) ([]byte, error) {
+func PGFPlots(f plot.Figure, s Style) ([]byte, error) {
 	if len(f.Bars) > 0 {
 		return texOfBars(f, s)
 	}
@@ -106,7 +106,7 @@ func PGFPlots(f report.Figure, s Style) ([]byte, error) {
 }
 
 // texOptions of a curve.
-func texOptions(i int, c report.FigureCurve) string {
+func texOptions(i int, c plot.FigureCurve) string {
 	options := []string{fmt.Sprintf("assay%d", i), "thick"}
 	marks, dash := texFilled, "solid"
 	switch {
@@ -133,7 +133,7 @@ func texOptions(i int, c report.FigureCurve) string {
 }
 
 // bars reports whether a curve has a bar at some point.
-func bars(c report.FigureCurve) bool {
+func bars(c plot.FigureCurve) bool {
 	for _, p := range c.Points {
 		if p.Interval && !c.Band {
 			return true
@@ -142,8 +142,8 @@ func bars(c report.FigureCurve) bool {
 	return false
 }
 
-func reverse(points []report.FigurePoint) []report.FigurePoint {
-	out := make([]report.FigurePoint, len(points))
+func reverse(points []plot.FigurePoint) []plot.FigurePoint {
+	out := make([]plot.FigurePoint, len(points))
 	for i, p := range points {
 		out[len(points)-1-i] = p
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
 // A script draws a figure with its reader's own tools. It begins with the figure's data, and ends
@@ -21,7 +21,7 @@ var drawPython string
 var drawR string
 
 // Matplotlib writes a figure as a Python script that draws it as PDF: with matplotlib 3.7 or later.
-func Matplotlib(f report.Figure, s Style) ([]byte, error) {
+func Matplotlib(f plot.Figure, s Style) ([]byte, error) {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "# %s\n# Draws %s.pdf: python3 %s.py (matplotlib 3.7 or later)\n", comment(f.Describe()), f.Name, f.Name)
 	b.WriteString("import matplotlib\n\nmatplotlib.use(\"Agg\")\nimport matplotlib.pyplot as plt\n\n")
@@ -32,7 +32,7 @@ func Matplotlib(f report.Figure, s Style) ([]byte, error) {
 	}
 	fmt.Fprintf(b, "NAME = %s\nWIDTH, HEIGHT, FONT, FAMILY = %s, %s, %s, %s  # inches, inches, points\n",
 		quoted(f.Name), decimal(float64(s.Width)/72), decimal(float64(s.Height)/72), decimal(float64(s.FontSize)), quoted(family))
-	axis := func(a report.FigureAxis) string {
+	axis := func(a plot.FigureAxis) string {
 		return fmt.Sprintf("dict(label=%s, log=%s, min=%s, max=%s, ticks=[%s])", quoted(a.Label), pythonBool(a.Log), number(a.Min), number(a.Max), numbers(a.Ticks))
 	}
 	fmt.Fprintf(b, "X = %s\nY = %s\nONE = %s\n", axis(f.X), axis(f.Y), quoted(f.One))
@@ -75,7 +75,7 @@ func Matplotlib(f report.Figure, s Style) ([]byte, error) {
 }
 
 // scriptHeight is the height that a script draws a figure with.
-func scriptHeight(f report.Figure, s Style) Length {
+func scriptHeight(f plot.Figure, s Style) Length {
 	if len(f.Bars) > 0 {
 		return barHeight(barRows(f), len(barEntries(f)), s)
 	}
@@ -88,7 +88,7 @@ func scriptHeight(f report.Figure, s Style) Length {
 }
 
 // GGPlot writes a figure as an R script that draws it as PDF: with ggplot2 3.4 or later.
-func GGPlot(f report.Figure, s Style) ([]byte, error) {
+func GGPlot(f plot.Figure, s Style) ([]byte, error) {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "# %s\n# Draws %s.pdf: Rscript %s.R (ggplot2 3.4 or later)\nlibrary(ggplot2)\n\n", comment(f.Describe()), f.Name, f.Name)
 	s.Height = scriptHeight(f, s)
@@ -98,7 +98,7 @@ func GGPlot(f report.Figure, s Style) ([]byte, error) {
 	}
 	fmt.Fprintf(b, "name <- %s\nwidth <- %s # inches\nheight <- %s\nfont <- %s # points\nfamily <- %s\n",
 		quoted(f.Name), decimal(float64(s.Width)/72), decimal(float64(s.Height)/72), decimal(float64(s.FontSize)), quoted(family))
-	axis := func(a report.FigureAxis) string {
+	axis := func(a plot.FigureAxis) string {
 		return fmt.Sprintf("list(label = %s, log = %s, min = %s, max = %s, ticks = c(%s))", quoted(a.Label), rBool(a.Log), number(a.Min), number(a.Max), numbers(a.Ticks))
 	}
 	fmt.Fprintf(b, "x <- %s\ny <- %s\none <- %s\nparts <- %s\n", axis(f.X), axis(f.Y), quoted(f.One), rBool(len(f.Parts) > 0))
@@ -128,7 +128,7 @@ func GGPlot(f report.Figure, s Style) ([]byte, error) {
 }
 
 // rBars are the rows of a figure of bars, the rectangles in them, and the values of whole bars.
-func rBars(f report.Figure, named *frame) (rows, boxes, totals *frame) {
+func rBars(f plot.Figure, named *frame) (rows, boxes, totals *frame) {
 	rows, boxes = newFrame("row:n", "label:s"), newFrame("name:s", "from:n", "to:n", "top:n", "bottom:n", "hollow:b")
 	totals = newFrame("name:s", "row:n", "value:n", "low:n", "high:n", "paper:n")
 	for _, p := range f.Parts {

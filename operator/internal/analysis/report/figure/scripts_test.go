@@ -13,14 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/analysis/report/figure"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
 // exports are the forms that hand a figure to its reader's own tools.
 var exports = map[string]struct {
 	ending string
-	write  func(report.Figure, figure.Style) ([]byte, error)
+	write  func(plot.Figure, figure.Style) ([]byte, error)
 }{"vega-lite": {".vl.json", figure.VegaLite}, "matplotlib": {".py", figure.Matplotlib}, "ggplot": {".R", figure.GGPlot}}
 
 // The data of a figure are in a form's golden file; the drawing part of a script is the file that
@@ -120,7 +120,7 @@ func TestGGPlotDraws(t *testing.T) {
 	draw(t, figure.GGPlot, r, ".R")
 }
 
-func draw(t *testing.T, write func(report.Figure, figure.Style) ([]byte, error), program, ending string) {
+func draw(t *testing.T, write func(plot.Figure, figure.Style) ([]byte, error), program, ending string) {
 	t.Helper()
 	dir := t.TempDir()
 	if keep := os.Getenv("ASSAY_SCREENSHOTS"); keep != "" {

@@ -1,6 +1,6 @@
 // Package figure draws the figures of a report for a paper: as PDF, and as TeX for pgfplots. Widths
 // and font sizes are those on the paper. So an author includes a figure as it is and never scales
-// it. Axes, ticks and numbers come from package report; gonum/plot lays out PDF and pgfplots lays
+// it. Axes, ticks and numbers come from package plot; gonum/plot lays out PDF and pgfplots lays
 // out TeX.
 package figure
 
@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
 // Length is a length in points of PDF: 72 to the inch. TeX calls this unit bp; its pt is 1/72.27
@@ -103,7 +103,7 @@ type entry struct {
 }
 
 // entriesOf the legend. A single curve without marks needs none.
-func entriesOf(f report.Figure) []entry {
+func entriesOf(f plot.Figure) []entry {
 	var entries []entry
 	for i, c := range f.Curves {
 		entries = append(entries, entry{name: c.Name, curve: i})

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
 // vegaSchema is the version of Vega-Lite that the figures are written for.
@@ -19,7 +19,7 @@ type object = map[string]any
 
 // VegaLite writes a figure as a Vega-Lite specification with its data: for the Vega editor,
 // Observable and Altair. Sizes are those of the style, in pixels of 1/96 inch.
-func VegaLite(f report.Figure, s Style) ([]byte, error) {
+func VegaLite(f plot.Figure, s Style) ([]byte, error) {
 	spec := object{
 		"$schema":     vegaSchema,
 		"description": f.Describe(),
@@ -58,7 +58,7 @@ func vegaConfig(s Style) object {
 }
 
 // vegaAxis is a quantitative channel.
-func vegaAxis(field string, a report.FigureAxis) object {
+func vegaAxis(field string, a plot.FigureAxis) object {
 	scale := object{"domain": []float64{a.Min, a.Max}, "nice": false}
 	if a.Log {
 		scale["type"] = "log"
@@ -72,7 +72,7 @@ func vegaAxis(field string, a report.FigureAxis) object {
 var vegaShapes = []string{"circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left"}
 
 // vegaCurves has a layer for each kind of mark, all of which choose their rows of the same data.
-func vegaCurves(spec object, f report.Figure) {
+func vegaCurves(spec object, f plot.Figure) {
 	var rows []object
 	var names, colors, shapes []string
 	for _, c := range f.Curves {
@@ -133,7 +133,7 @@ func vegaLegend(names []string) any {
 }
 
 // barLabel names a bar among all of a figure.
-func barLabel(b report.FigureBar) string {
+func barLabel(b plot.FigureBar) string {
 	if b.Group == "" {
 		return b.Name
 	}
@@ -141,7 +141,7 @@ func barLabel(b report.FigureBar) string {
 }
 
 // vegaBars has a row for each bar, or for each part of each.
-func vegaBars(spec object, f report.Figure, s Style) {
+func vegaBars(spec object, f plot.Figure, s Style) {
 	if s.FreeHeight {
 		spec["height"] = pixels(barHeight(barRows(f), 0, s))
 	}

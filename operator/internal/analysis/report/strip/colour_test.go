@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
 var palette = regexp.MustCompile(`--(paper|good|bad|open|soft|c[0-7]): (#[0-9a-f]{3,6});`)
@@ -74,7 +74,7 @@ func TestColoursCanBeToldApart(t *testing.T) {
 		leastContrast = 4.5 // WCAG 2.1, level AA
 		leastDistance = 20
 	)
-	schemes := strings.Split(report.Style(), ":root")[1:]
+	schemes := strings.Split(plot.Style(), ":root")[1:]
 	for i, name := range []string{"light", "dark", "print"} {
 		colours := map[string]linear{}
 		for _, m := range palette.FindAllStringSubmatch(schemes[i], -1) {
@@ -152,7 +152,7 @@ func TestCurvesCanBeToldApart(t *testing.T) {
 	const least = 10
 	for i, name := range []string{"light", "dark", "print"} {
 		colours := map[string]linear{}
-		for _, m := range palette.FindAllStringSubmatch(strings.Split(report.Style(), ":root")[1:][i], -1) {
+		for _, m := range palette.FindAllStringSubmatch(strings.Split(plot.Style(), ":root")[1:][i], -1) {
 			colours[m[1]] = parse(t, m[2])
 		}
 		for who, matrix := range seenBy {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/engine/conditions"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/plan"
@@ -133,7 +133,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 // decide asks the plan, until the next trial has a number of its own. The remaining trials do not
 // show the number of a deleted last trial.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
-	s.plan.Open = report.OpenClaims(s.plan, trialLines(s.trials))
+	s.plan.Open = model.OpenClaims(s.plan, trialLines(s.trials))
 	for first := int32(0); ; {
 		s.step = plan.NextFrom(s.plan, s.exp.Status.Seed, s.trials, first)
 		if s.step.Create == nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testkit/builders"
@@ -94,12 +94,12 @@ func TestSearchForACapacity(t *testing.T) {
 	if tried != int(c.Trials) || len(e.Axes[0].Values) != len(e.Points) || len(e.Capacities) != 1 || len(e.Trials) != tried {
 		t.Errorf("results of %d trials at %d points, %d values on the axis, %d capacities", tried, len(e.Points), len(e.Axes[0].Values), len(e.Capacities))
 	}
-	if v := report.Verify(*e, nil, exp.Spec, nil); len(v.Differences) > 0 {
+	if v := model.Verify(*e, nil, exp.Spec, nil); len(v.Differences) > 0 {
 		t.Errorf("computed again: %v", v.Differences)
 	}
 	*e.Capacities[0].Capacity *= 1.01
 	e.Trials = append([]results.TrialLine(nil), e.Trials...)
-	if v := report.Verify(*e, nil, exp.Spec, nil); len(v.Differences) != 1 {
+	if v := model.Verify(*e, nil, exp.Spec, nil); len(v.Differences) != 1 {
 		t.Errorf("a capacity that was changed by 1%%: %v", v.Differences)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/csvfile"
+	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/conditions"
 	"assay.dev/assay/operator/internal/experiment/plan"
@@ -47,7 +48,7 @@ var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 // what is stored. The ConfigMap has no owner: results outlive their experiment.
 func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	lines := trialLines(s.trials)
-	built := report.Build(s.exp, s.systems, s.plan.Axes, lines, time.Time{})
+	built := model.Build(s.exp, s.systems, s.plan.Axes, lines, time.Time{})
 	built.Planned = int(s.step.Counts.Planned) * s.plan.ResultsOfATrial() // repetitions may have no fixed number
 	for i := range built.Capacities {
 		if c := &built.Capacities[i]; s.step.Done && c.Outcome == string(v1alpha1.CapacitySearching) {
@@ -135,7 +136,7 @@ func encode(s *scope) (data map[string]string, packed map[string][]byte, leftOut
 	built := *s.built
 	built.Written = s.now.UTC()
 	var table bytes.Buffer
-	if err := report.CSV(&table, built); err != nil {
+	if err := csvfile.Points(&table, built); err != nil {
 		return nil, nil, nil, err
 	}
 	room := maxStored - len(spec)
@@ -161,7 +162,7 @@ func encode(s *scope) (data map[string]string, packed map[string][]byte, leftOut
 // pack gives the binaryData of results that are too large to be plain.
 func pack(built results.Experiment, room int) (packed map[string][]byte, leftOut []string, err error) {
 	var smallest []byte
-	fitted, err := report.Fit(built, func(encoded []byte) bool {
+	fitted, err := model.Fit(built, func(encoded []byte) bool {
 		smallest, err = results.Pack(encoded)
 		return err == nil && len(smallest) <= room
 	})

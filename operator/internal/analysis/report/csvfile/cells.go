@@ -1,0 +1,33 @@
+package csvfile
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// csvWriter writes CSV whose cells no spreadsheet takes for formulas: a cell that begins like one
+// and is no number gets an apostrophe before it.
+type csvWriter struct{ *csv.Writer }
+
+func newCSV(w io.Writer) csvWriter { return csvWriter{csv.NewWriter(w)} }
+
+// Write changes cells of the record in place.
+func (w csvWriter) Write(record []string) error {
+	for i, cell := range record {
+		if isFormula(cell) {
+			record[i] = "'" + cell
+		}
+	}
+	return w.Writer.Write(record)
+}
+
+// isFormula reports whether a spreadsheet would compute a cell.
+func isFormula(cell string) bool {
+	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return false
+	}
+	_, err := strconv.ParseFloat(cell, 64)
+	return err != nil
+}

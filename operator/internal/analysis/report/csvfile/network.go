@@ -1,0 +1,39 @@
+package csvfile
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/analysis/report/model"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Network writes a line for each pair of regions of which the same was asked: what was asked,
+// expected and measured. Numbers are not rounded. An experiment without networks gives the header
+// alone.
+func Network(w io.Writer, e results.Experiment) error {
+	out := newCSV(w)
+	_ = out.Write([]string{ // kept: out.Error below
+		"from", "to", "backend", "trials", "pairs", "delay_out_ms", "jitter_out_ms", "loss_out", "rate_out_bit_s", "delay_in_ms", "jitter_in_ms", "loss_in", "rate_in_bit_s",
+		"expected_rtt_min_ms", "expected_rtt_max_ms", "measured_rtt_min_ms", "measured_rtt_max_ms", "worst_error_ms", "worst_pair", "worst_trial",
+		"canary_sent", "canary_lost", "canary_min_ms", "canary_median_ms", "canary_max_ms", "undirected_pairs", "at",
+	})
+	number := func(x float64) string { return exact(x, true) }
+	for _, n := range e.Networks {
+		measured, answered := n.WorstPair != "", n.CanarySent > n.CanaryLost
+		_ = out.Write([]string{
+			n.From, n.To, n.Backend, strconv.Itoa(n.Trials), strconv.Itoa(n.Pairs),
+			number(n.Out.DelayMillis), number(n.Out.JitterMillis), number(n.Out.Loss), strconv.FormatUint(n.Out.RateBits, 10),
+			number(n.In.DelayMillis), number(n.In.JitterMillis), number(n.In.Loss), strconv.FormatUint(n.In.RateBits, 10),
+			exact(n.ExpectedMinMillis, measured), exact(n.ExpectedMaxMillis, measured), exact(n.MeasuredMinMillis, measured), exact(n.MeasuredMaxMillis, measured),
+			exact(n.WorstErrorMillis, measured), n.WorstPair, n.WorstTrial,
+			strconv.Itoa(n.CanarySent), strconv.Itoa(n.CanaryLost), exact(n.CanaryMinMillis, answered), exact(n.CanaryMedianMillis, answered), exact(n.CanaryMaxMillis, answered), strconv.Itoa(n.Undirected), model.PlaceOf(e, n.Points),
+		})
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the networks as CSV: %w", err)
+	}
+	return nil
+}

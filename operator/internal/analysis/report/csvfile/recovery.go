@@ -1,0 +1,44 @@
+package csvfile
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// Recovery writes a line for each time of each fault in each valid trial. Numbers are not
+// rounded; missing values are empty. Where recovered is false, recovered_ms is a lower bound: the
+// end of the data. The confirmed_ms of a reset is when it began, and of what Chaos Mesh does when
+// that was asked for. An experiment without such faults gives the header alone.
+func Recovery(w io.Writer, e results.Experiment) error {
+	out := newCSV(w)
+	header := []string{"point"}
+	for _, a := range e.Axes {
+		header = append(header, a.Name)
+	}
+	_ = out.Write(append(header, "trial", "repetition", "fault", "time", "kind", "confirmed_ms", "before_tx_s", "dipped", "detected_ms", "depth_ratio", // kept: out.Error below
+		"recovered", "recovered_ms", "lost_tx", "cautions", "error"))
+	for _, l := range e.Trials {
+		if l.Outcome != stats.Succeeded {
+			continue
+		}
+		for _, r := range l.Recovery {
+			row := []string{strconv.Itoa(int(l.PointIndex))}
+			for _, a := range e.Axes {
+				row = append(row, l.Coordinates[a.Name])
+			}
+			_ = out.Write(append(row, l.Name, strconv.Itoa(int(l.Repetition)), r.Fault, strconv.Itoa(r.Time), r.Kind, exact(r.ConfirmedMillis, r.Kind != ""),
+				exact(r.ThroughputBefore, r.ThroughputBefore > 0), strconv.FormatBool(r.Dipped), exact(r.DetectMillis, r.Dipped), exact(r.Depth, r.Dipped),
+				strconv.FormatBool(r.Recovered), exact(r.RecoverMillis, r.Dipped), exact(r.LostTransactions, r.Dipped), strings.Join(r.Cautions, " "), r.Error))
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the recoveries as CSV: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package model
+
+import (
+	"slices"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// intoLines gives each trial's line what its own results say of it. A line has those recoveries
+// that fit into the trial's status: those of the first times, without kind, instant, throughput
+// before and cautions.
+func (d *Details) intoLines(e *results.Experiment) {
+	e.Trials = slices.Clone(e.Trials)
+	for i, l := range e.Trials {
+		e.Trials[i].Window = d.lines[l.Name].Window
+		if p95, read := d.p95[l.Name]; read {
+			e.Trials[i].P95Millis = p95
+		}
+		e.Trials[i].Remarks = d.lines[l.Name].Remarks
+		if own := d.lines[l.Name]; len(own.Recovery) > 0 {
+			e.Trials[i].Recovery = own.Recovery
+		}
+	}
+}

@@ -35,6 +35,7 @@ func run() error {
 	flag.StringVar(&options.RunDir, "run-dir", "/assay/run", "directory of the sockets")
 	flag.StringVar(&options.OutDir, "out-dir", "/assay/out", "directory of the kept output")
 	flag.Int64Var(&options.OutputLimit, "output-limit", 64<<20, "most bytes kept of each of stdout and stderr")
+	flag.BoolVar(&options.NoControlGroup, "no-control-group", false, "the container has no control group: add up over its processes what it uses")
 	version := flag.Bool("version", false, "print the version and exit")
 	flag.Parse()
 	if *version {

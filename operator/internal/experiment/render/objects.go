@@ -52,6 +52,9 @@ type Environment struct {
 	// WithoutSysNice: no agent asks for the capability SYS_NICE. NFQueue's threads then wait for a
 	// processor like all others.
 	WithoutSysNice bool
+	// WithoutControlGroups: containers have none, so that launchers add up over processes what
+	// their containers use.
+	WithoutControlGroups bool
 	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests
 	// of the clock correction only.
 	SimulatedClockOffsets string
@@ -333,7 +336,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 		}
 		pod.Containers = append(pod.Containers, corev1.Container{
 			Name: c.Name, Image: imageref.Parse(image).In(b.env.ImageRegistry).String(), ImagePullPolicy: c.ImagePullPolicy,
-			Command:                  []string{protocol.BinDir + launcherBinary, "--name", c.Name},
+			Command:                  launcherCommand(c.Name, b.env),
 			Resources:                c.Resources,
 			VolumeMounts:             shared,
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -341,6 +344,15 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 		})
 	}
 	return pod, nil
+}
+
+// launcherCommand is the first process of a container.
+func launcherCommand(container string, env Environment) []string {
+	command := []string{protocol.BinDir + launcherBinary, "--name", container}
+	if env.WithoutControlGroups {
+		command = append(command, "--no-control-group")
+	}
+	return command
 }
 
 // share adds a volume that agent and system both write to.

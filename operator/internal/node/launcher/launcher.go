@@ -38,6 +38,8 @@ type Options struct {
 	RunDir, OutDir string
 	// OutputLimit of each of the two files, in bytes.
 	OutputLimit int64
+	// NoControlGroup: the container has none of its own, and its use is added up over processes.
+	NoControlGroup bool
 	// Stdout and Stderr get a copy of what the process prints.
 	Stdout, Stderr io.Writer
 }

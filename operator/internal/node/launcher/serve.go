@@ -137,7 +137,7 @@ func (l *Launcher) handle(request Request) (response Response, err error) {
 		err = share(*request.Share)
 	case request.Measure != nil:
 		var usage Usage
-		if usage, err = measure(); err == nil {
+		if usage, err = l.options.measure(); err == nil {
 			response.Usage = &usage
 		}
 	default:

@@ -53,6 +53,18 @@ type Usage struct {
 // ownGroup is looked for once: a container stays in its control group.
 var ownGroup = sync.OnceValues(func() (group, error) { return findGroup("/") })
 
+// measure reads the container's control group, or adds up over its processes where there is none.
+func (o Options) measure() (Usage, error) {
+	if !o.NoControlGroup {
+		return measure()
+	}
+	u, err := ownTally.read("/proc")
+	if err == nil {
+		u.see("")
+	}
+	return u, err
+}
+
 // measure reads the container's control group.
 func measure() (Usage, error) {
 	g, err := ownGroup()
@@ -63,11 +75,17 @@ func measure() (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
+	u.see(g.cpu)
+	return u, nil
+}
+
+// see how the processors were shared, by the processes of a control group; empty: by all.
+func (u *Usage) see(group string) {
+	var err error
 	u.Wakes, u.LateWakes = ownCanary.count()
-	if u.WaitedNanos, err = ownWaits.read("/proc", g.cpu); err != nil {
+	if u.WaitedNanos, err = ownWaits.read("/proc", group); err != nil {
 		u.WaitsUnknown = err.Error()
 	}
-	return u, nil
 }
 
 // group is where the kernel keeps account of a control group. There are three directories in

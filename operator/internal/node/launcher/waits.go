@@ -27,19 +27,20 @@ var ownWaits waits
 var errNoWaits = errors.New("the kernel does not tell how long threads wait for a processor (/proc/PID/schedstat)")
 
 // read adds what threads of the control group have waited since the last reading. proc is /proc,
-// and group the directory of the control group. It takes some 5 us for each thread.
+// and group the directory of the control group. An empty group has all processes in proc. It takes
+// some 5 us for each thread.
 func (w *waits) read(proc, group string) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ran, _, err := schedstat(filepath.Join(proc, "self/schedstat")); err != nil || ran == 0 {
 		return 0, errNoWaits // this process runs: a kernel that counts does not say 0
 	}
-	members, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	pids, err := members(proc, group)
 	if err != nil {
 		return 0, fmt.Errorf("find the container's processes: %w", err)
 	}
 	threads := map[string]int64{}
-	for _, pid := range strings.Fields(string(members)) {
+	for _, pid := range pids {
 		tasks, err := os.ReadDir(filepath.Join(proc, pid, "task"))
 		if err != nil {
 			continue // it has ended meanwhile, or is of another PID namespace (0)
@@ -59,6 +60,18 @@ func (w *waits) read(proc, group string) (int64, error) {
 	}
 	w.threads = threads
 	return w.total, nil
+}
+
+// members of a control group; of none: all processes.
+func members(proc, group string) (pids []string, err error) {
+	if group != "" {
+		text, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+		return strings.Fields(string(text)), err
+	}
+	for _, pid := range numbers(proc) {
+		pids = append(pids, strconv.Itoa(pid))
+	}
+	return pids, nil
 }
 
 // schedstat reads two of the three numbers of the file: nanoseconds on a processor, and runnable

@@ -12,6 +12,7 @@ func TestWaits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		readings []map[string]string // files at each reading, besides those of the reading before
 		gone     []string            // removed before the last reading
+		all      bool                // of /proc, without a control group
 		want     int64
 		err      error
 	}{
@@ -43,7 +44,10 @@ func TestWaits(t *testing.T) {
 		},
 		"a kernel that does not count": {readings: []map[string]string{{self: "0 0 0\n", "group/cgroup.procs": "1\n"}}, err: errNoWaits},
 		"a sandbox without the file":   {readings: []map[string]string{{}}, gone: []string{self}, err: errNoWaits},
-		"no control group":             {readings: []map[string]string{{}}, err: os.ErrNotExist},
+		"no control group, but processes": {
+			readings: []map[string]string{{"proc/1/task/1/schedstat": "90 100 1\n", "proc/7/task/7/schedstat": "9 20 1\n"}}, all: true, want: 120,
+		},
+		"no control group": {readings: []map[string]string{{}}, err: os.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := lay(t, map[string]string{self: "5 5 5\n"})
@@ -61,7 +65,11 @@ func TestWaits(t *testing.T) {
 						}
 					}
 				}
-				got, err = w.read(root+"/proc", root+"/group")
+				group := root + "/group"
+				if tc.all {
+					group = ""
+				}
+				got, err = w.read(root+"/proc", group)
 			}
 			if got != tc.want || !errors.Is(err, tc.err) {
 				t.Errorf("waited %d, %v; want %d, %v", got, err, tc.want, tc.err)

@@ -31,7 +31,12 @@ func openSocket() (*os.File, error) {
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, errors.Join(fmt.Errorf("bind a netfilter socket: %w", err), file.Close())
 	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer); err != nil {
+	err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
+	if errors.Is(err, unix.EPERM) {
+		// Root of a user namespace gets what net.core.rmem_max of the machine allows.
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
+	}
+	if err != nil {
 		return nil, errors.Join(usable(fmt.Errorf("a receive buffer of %d bytes: %w", receiveBuffer, err)), file.Close())
 	}
 	// The kernel counts packets that do not fit (user_dropped); an error to the reader would tell

@@ -151,16 +151,24 @@ func (p *deploy) configure(ctx context.Context, s *scope) Result {
 	return Done(v1alpha1.ReasonReady, "Every pod runs and has its files.", &s.trial.Status.Times.Deployed)
 }
 
-// unreported lists the pods that do not exist, have no address or whose agents have not reported.
+// unreported lists the pods that do not exist, have no address, lack an image, or whose agents have
+// not reported. Pods with the cluster's explanation come first: a message names only some.
 func (p *deploy) unreported(s *scope) []string {
-	var missing []string
-	for _, name := range s.everyName() {
+	var explained, others []string
+	prepare := s.layout.PrepareJob()
+	for _, name := range append(s.everyName(), prepare) {
 		p := s.pods[name]
-		if p == nil || p.Status.PodIP == "" || s.report(name) == nil {
-			missing = append(missing, name+validity.PodWaiting(p))
+		ready := p != nil && p.Status.PodIP != "" && s.report(name) != nil || name == prepare // which may be over, or not be
+		if ready && !validity.LacksImage(p) {
+			continue
+		}
+		if why := validity.PodWaiting(p); why != "" {
+			explained = append(explained, name+why)
+		} else {
+			others = append(others, name)
 		}
 	}
-	return missing
+	return append(explained, others...)
 }
 
 // prepare runs the prepare step and returns true when its output is stored. Unless it must know, it

@@ -59,6 +59,16 @@ func PodsEnding(pods map[string]*corev1.Pod) bool {
 	return ending
 }
 
+// lacking are the reasons for which a container waits that has no image.
+var lacking = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"}
+
+// LacksImage reports whether a container of a pod waits for an image that it cannot have for now.
+func LacksImage(p *corev1.Pod) bool {
+	return p != nil && slices.ContainsFunc(append(slices.Clone(p.Status.InitContainerStatuses), p.Status.ContainerStatuses...), func(c corev1.ContainerStatus) bool {
+		return c.State.Waiting != nil && slices.Contains(lacking, c.State.Waiting.Reason)
+	})
+}
+
 // PodWaiting tells what the cluster says about a pod that does not come up.
 func PodWaiting(p *corev1.Pod) string {
 	if p == nil {

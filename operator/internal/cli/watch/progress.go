@@ -53,6 +53,9 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 		phase, detail := phaseOf(t, now)
 		p.trial = fmt.Sprintf("trial %s: %s, repetition %d%s: %s", t.Name, point(t), t.Spec.Repetition, attempt(t), phase)
 		p.live = detail
+		if why := waitsFor(t); why != "" {
+			p.trial += ", " + why
+		}
 	}
 	if p.state == "running" && p.counts.Succeeded < p.counts.Planned {
 		p.left = remaining(p.counts, trials, now)
@@ -114,6 +117,23 @@ var phases = []struct{ condition, doing string }{
 	{v1alpha1.TrialCollected, "collecting"},
 	{v1alpha1.TrialValid, "judging"},
 	{v1alpha1.TrialCleanedUp, "cleaning up"},
+}
+
+// longest that a line says of what a pod waits for.
+const longest = 400
+
+// waitsFor are the cluster's words for pods that do not come up, such as a missing image; empty:
+// there are none.
+func waitsFor(t *v1alpha1.Trial) string {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialDeployed)
+	if c == nil || c.Status == metav1.ConditionTrue || c.Reason != v1alpha1.ReasonPodsPending || !strings.Contains(c.Message, " (") {
+		return ""
+	}
+	text := strings.ToLower(c.Message[:1]) + c.Message[1:]
+	if runes := []rune(text); len(runes) > longest {
+		text = string(runes[:longest]) + "..."
+	}
+	return text
 }
 
 // phaseOf says what a trial does, and what changes while it does it.

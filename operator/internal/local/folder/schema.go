@@ -7,8 +7,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/manager/admit"
 )
 
@@ -67,8 +70,40 @@ func (k *Kind) finish(was, is *unstructured.Unstructured, status bool) error {
 	schema.Prepare(is.Object)
 	set(is.Object, "status", was.Object["status"])
 	is.SetGeneration(was.GetGeneration())
-	if text(was.Object["spec"]) != text(is.Object["spec"]) {
-		is.SetGeneration(was.GetGeneration() + 1)
+	if text(was.Object["spec"]) == text(is.Object["spec"]) {
+		return nil
+	}
+	is.SetGeneration(was.GetGeneration() + 1)
+	if errs := k.refusedChange(schema, was.Object, is.Object); len(errs) > 0 {
+		return apierrors.NewInvalid(k.GroupVersionKind().GroupKind(), is.GetName(), errs)
+	}
+	return nil
+}
+
+// refusedChange are the reasons for which a cluster refuses to change one object into another. The
+// API server checks the new one, and rules about immutable fields. Assay's own webhook checks that
+// the Experiment of planned trials stays as it is.
+func (k *Kind) refusedChange(schema *admit.Schema, was, is map[string]any) field.ErrorList {
+	ctx := context.Background() //nolint:forbidigo // rules in CEL take no time to cancel
+	if k != Trials {            // our own controller makes them
+		if errs := schema.Refusals(ctx, is); len(errs) > 0 {
+			return errs
+		}
+	}
+	if errs := schema.Changes(ctx, was, is); len(errs) > 0 || k != Experiments {
+		return errs
+	}
+	before, after := &v1alpha1.Experiment{}, &v1alpha1.Experiment{}
+	for to, from := range map[*v1alpha1.Experiment]map[string]any{before: was, after: is} {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from, to); err != nil {
+			return field.ErrorList{field.InternalError(nil, err)}
+		}
+	}
+	switch _, wrong, err := plan.CheckChange(before, after); {
+	case err != nil:
+		return field.ErrorList{field.InternalError(nil, err)}
+	case wrong != nil:
+		return field.ErrorList{wrong}
 	}
 	return nil
 }

@@ -6,8 +6,9 @@
 // It keeps what Assay's controllers and verbs rely on. An object changes only under the version
 // that was read, and watches see every change in order. An object with finalizers stays until they
 // are gone, and what an object owns goes with it. A status has an endpoint of its own. Assay's own
-// kinds have the defaults and bounds of their schemas (package admit). It has no users, no rights,
-// no webhooks and no managed fields: who applies an object replaces what it says as a whole.
+// kinds have the defaults, bounds and immutable fields of their schemas (package admit). It has no
+// users, no rights, no webhooks and no managed fields: who applies an object replaces what it says
+// as a whole.
 //
 // A file is replaced by renaming, so that a process that is killed leaves the old or the new one.
 // Nothing is forced onto the disk: a machine that loses its power may lose the last seconds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,5 +181,82 @@ func TestAWatchSeesEveryChangeInOrder(t *testing.T) {
 		t.Errorf("a watch that names no version begins with %v", e.Type)
 	}
 	for range limited.ResultChan() { // ends when its time is over
+	}
+}
+
+// A change of a field that never changes, or one out of its bounds, was taken as any other.
+func TestChangesAreRefusedAsByAnAPIServer(t *testing.T) {
+	s, _, _ := open(t, t.TempDir())
+	datasets := kindOf(Trials.Group, Trials.Version, "datasets")
+	create := func(k *Kind, spec map[string]any) {
+		t.Helper()
+		if _, err := s.Create(k, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": spec}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(Trials, map[string]any{"experiment": "e"})
+	create(datasets, map[string]any{
+		"recipe": map[string]any{"system": "kv", "name": "rows", "image": "lab/kv:1", "command": []any{"fill"}, "runAsUser": int64(1), "outputPath": "/data"}, "size": "1Gi", "timeout": "10m",
+	})
+	for name, tc := range map[string]struct {
+		kind  *Kind
+		value any
+		at    []string
+		want  string
+	}{
+		"a trial's spec":         {Trials, "other", []string{"spec", "experiment"}, "spec is immutable"},
+		"a trial's label":        {Trials, "b", []string{"metadata", "labels", "a"}, ""},
+		"the recipe of a set":    {datasets, "lab/kv:2", []string{"spec", "recipe", "image"}, "recipe is immutable"},
+		"a set's size":           {datasets, "2Gi", []string{"spec", "size"}, ""},
+		"a set's wrong timeout":  {datasets, "soon", []string{"spec", "timeout"}, "spec.timeout"},
+		"a set's missing recipe": {datasets, nil, []string{"spec", "recipe"}, "spec.recipe"},
+	} {
+		before, err := s.Get(tc.kind, Namespace, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Change(tc.kind, Namespace, "x", "", false, func(o *unstructured.Unstructured) error {
+			return unstructured.SetNestedField(o.Object, tc.value, tc.at...)
+		})
+		if tc.want == "" && err != nil || tc.want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v; want %q", name, err, tc.want)
+		}
+		if after, err := s.Get(tc.kind, Namespace, "x"); err != nil || tc.want != "" && !same(before, after) {
+			t.Errorf("%s: it was refused and is changed, or is gone: %v", name, err)
+		}
+	}
+}
+
+// An Experiment whose trials are planned took another spec on one machine, and its trials were of
+// both. A cluster refuses that by a webhook.
+func TestAPlannedExperimentStaysAsItIs(t *testing.T) {
+	s, _, _ := open(t, t.TempDir())
+	experiment := map[string]any{
+		"systems": []any{map[string]any{"name": "kv"}}, "topology": map[string]any{"f": int64(1)}, "workload": map[string]any{"name": "rw"},
+		"clients": map[string]any{"loop": "Closed"}, "schedule": map[string]any{"measure": "10s"},
+	}
+	if _, err := s.Create(Experiments, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": experiment}}); err != nil {
+		t.Fatal(err)
+	}
+	change := func(status bool, value any, at ...string) error {
+		_, err := s.Change(Experiments, Namespace, "x", "", status, func(o *unstructured.Unstructured) error {
+			return unstructured.SetNestedField(o.Object, value, at...)
+		})
+		return err
+	}
+	if err := change(false, "11s", "spec", "schedule", "measure"); err != nil {
+		t.Errorf("before there is a plan: %v", err)
+	}
+	if err := change(true, int64(7), "status", "seed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := change(false, "12s", "spec", "schedule", "measure"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "its trials are planned") {
+		t.Errorf("when there is one: %v", err)
+	}
+	if err := change(false, true, "spec", "suspend"); err != nil {
+		t.Errorf("a suspension: %v", err)
+	}
+	if err := change(false, "soon", "spec", "schedule", "measure"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.schedule.measure") {
+		t.Errorf("a value that no experiment may have: %v", err)
 	}
 }

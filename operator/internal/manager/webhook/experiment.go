@@ -1,13 +1,10 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -36,30 +33,16 @@ func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	same, err := sameSpec(before.Spec, after.Spec)
-	if err != nil || same {
+	anew, wrong, err := plan.CheckChange(before, after)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if recurs := before.Spec.Recurrence != nil; recurs != (after.Spec.Recurrence != nil) {
-		return nil, invalid("Experiment", after.Name, field.ErrorList{field.Forbidden(field.NewPath("spec", "recurrence"), fmt.Sprintf(
-			"Experiment %q recurs all its life or never; apply the change under another name", after.Name))})
-	} else if recurs || !started(before) { // what recurs has no trials, and each run has a plan of its own
+	case wrong != nil:
+		return nil, invalid("Experiment", after.Name, field.ErrorList{wrong})
+	case anew:
 		return v.validate(ctx, after)
 	}
-	fixed := before.Spec.DeepCopy()
-	fixed.Suspend, fixed.Priority, fixed.Debug = after.Spec.Suspend, after.Spec.Priority, after.Spec.Debug
-	if before.Spec.AdditionalRepetitions <= after.Spec.AdditionalRepetitions {
-		fixed.AdditionalRepetitions = after.Spec.AdditionalRepetitions
-	}
-	if same, err := sameSpec(*fixed, after.Spec); err != nil || same {
-		if wrong := plan.CheckAdditional(plan.ApplyProfile(after.Spec), int(before.Status.Points)); err == nil && wrong != nil {
-			return nil, invalid("Experiment", after.Name, field.ErrorList{wrong})
-		}
-		return nil, err
-	}
-	return nil, invalid("Experiment", after.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-		"Experiment %q has been accepted and its trials are planned: only spec.suspend, spec.priority and spec.debug may change, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
-		after.Name))})
+	return nil, nil
 }
 
 // ValidateDelete allows every deletion.
@@ -117,25 +100,6 @@ func missingSystems(errs field.ErrorList) (admission.Warnings, field.ErrorList) 
 		warnings = append(warnings, fmt.Sprintf("%s: there is no System %q in the namespace; no trial runs until it is applied", err.Field, err.BadValue))
 	}
 	return warnings, left
-}
-
-// started reports whether the plan of the experiment is fixed.
-func started(exp *v1alpha1.Experiment) bool {
-	return exp.Status.Seed != 0 || meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
-}
-
-// sameSpec compares as the API server stores: what is written differently and read the same is the
-// same.
-func sameSpec(a, b v1alpha1.ExperimentSpec) (bool, error) {
-	x, err := json.Marshal(a)
-	if err != nil {
-		return false, fmt.Errorf("encode spec: %w", err)
-	}
-	y, err := json.Marshal(b)
-	if err != nil {
-		return false, fmt.Errorf("encode spec: %w", err)
-	}
-	return bytes.Equal(x, y), nil
 }
 
 func invalid(kind, name string, errs field.ErrorList) error {

@@ -68,7 +68,7 @@ vm) run vm/kernel ;;
 terraform) with_terraform ;;
 machines) with_terraform && make images >&2 ;;
 libvirt) run infra/terraform ;;
-local) packages runc=runc && make local-programs >&2 && printf 'export ASSAY_LOCAL_PROGRAM=%q ASSAY_LOCAL_IMAGES=%q\n' "$work/bin/kubectl-assay" "$work/images" ;;
+local) packages runc=runc newuidmap=uidmap useradd=passwd && make local-programs >&2 && printf 'export ASSAY_LOCAL_PROGRAM=%q ASSAY_LOCAL_IMAGES=%q\n' "$work/bin/kubectl-assay" "$work/images" ;;
 kind)
 	packages ssh=openssh-client
 	on_cluster

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/local/folder"
+	"assay.dev/assay/operator/internal/local/rootless"
 )
 
 // localFlags have this machine take the place of a cluster.
@@ -26,6 +29,10 @@ type localFlags struct {
 	images                   []string
 	verbose                  bool
 	running                  atomic.Bool
+	// entered: another process of this command runs the verb, in a user namespace. ended is its
+	// exit code when it has ended.
+	entered atomic.Bool
+	ended   atomic.Pointer[int]
 }
 
 // builtImages is where make images puts archives.
@@ -43,8 +50,34 @@ func (f *localFlags) bind(flags *pflag.FlagSet) {
 	}
 }
 
+// rootless reports whether pods are made without root: in a user namespace, which this process has
+// entered or is to enter.
+func (f *localFlags) rootless() bool {
+	return os.Getenv(rootless.Variable) == rootless.Entered || os.Geteuid() != 0 && local.MakesPods() != nil
+}
+
+// enters reports whether a verb makes pods on this machine, for which an ordinary user enters a
+// user namespace.
+func (f *localFlags) enters(verb string) bool {
+	return f.dir != "" && (verb == "run" || verb == "try") && os.Getenv(rootless.Variable) == "" && f.rootless()
+}
+
+// enter the namespace, and have the verb run there.
+func (f *localFlags) enter(ctx context.Context) error {
+	f.running.Store(true)
+	f.entered.Store(true)
+	code, err := rootless.Run(ctx, os.Args, os.Environ())
+	if err == nil {
+		f.ended.Store(&code)
+	}
+	return err
+}
+
 // localGrace is how long a run on this machine may take to end its pods.
 const localGrace = 30 * time.Second
+
+// enteredGrace is for the process in a user namespace to end after its verb has.
+const enteredGrace = 5 * time.Second
 
 // connect to the folder of results. Only run and try change anything there: see session.Host.
 func (f *localFlags) connect() (session.Cluster, error) {
@@ -66,6 +99,9 @@ func (f *localFlags) connect() (session.Cluster, error) {
 
 // machines of a trial that runs on this machine, in whatever process.
 func (f *localFlags) machines(ctx context.Context, _, trial string) ([]session.Machine, error) {
+	if f.rootless() {
+		return nil, errors.New("ssh to a machine here needs root: without root, machines are in a namespace that ends with the command which runs them")
+	}
 	found, err := local.Machines(ctx, f.runtime, trial)
 	if err != nil {
 		return nil, err
@@ -81,7 +117,19 @@ func (f *localFlags) machines(ctx context.Context, _, trial string) ([]session.M
 
 // Refusals is session.Host's.
 func (f *localFlags) Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
-	return local.Refusals(spec, systems)
+	refused := local.Refusals(spec, systems)
+	if f.rootless() {
+		refused = append(refused, local.WithoutRoot(spec, systems)...)
+	}
+	return refused
+}
+
+// Notes is session.Host's.
+func (f *localFlags) Notes() []string {
+	if f.rootless() {
+		return local.NotesWithoutRoot()
+	}
+	return nil
 }
 
 // Where is session.Host's.
@@ -100,6 +148,11 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 	}
 	o := local.Options{
 		Dir: f.dir, Cache: filepath.Join(home, ".cache", "assay"), Images: f.images, AgentImage: f.agentImage, Runtime: f.runtime, Log: logger(f.verbose),
+	}
+	if f.rootless() {
+		o.Rootless = true
+		o.Cache = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "assay")
+		o.State = filepath.Join(cmp.Or(os.Getenv("XDG_STATE_HOME"), filepath.Join(home, ".local", "state")), "assay", "local")
 	}
 	f.running.Store(true)
 	spareGarbageCollections()
@@ -126,7 +179,10 @@ func spareGarbageCollections() {
 
 // grace is how long a verb may take to end after Ctrl-C.
 func (f *localFlags) grace() time.Duration {
-	if f.running.Load() {
+	switch {
+	case f.entered.Load():
+		return localGrace + enteredGrace
+	case f.running.Load():
 		return localGrace
 	}
 	return interruptGrace

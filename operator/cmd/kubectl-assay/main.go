@@ -46,10 +46,17 @@ import (
 	"assay.dev/assay/operator/internal/cli/version"
 	"assay.dev/assay/operator/internal/cli/wait"
 	"assay.dev/assay/operator/internal/cli/watch"
+	"assay.dev/assay/operator/internal/local/rootless"
 	"assay.dev/assay/operator/internal/text/printable"
 )
 
 func main() {
+	if step := os.Getenv(rootless.Variable); step != "" {
+		if err := rootless.Continue(step, os.Args, os.Environ(), os.Exit); err != nil {
+			fmt.Fprintln(os.Stderr, "kubectl assay:", err)
+			os.Exit(session.ExitError)
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	s := &session.Session{Console: &session.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, Out: os.Stdout, Err: os.Stderr, Now: time.Now, Sleep: session.Sleep, ErrTerminal: term.IsTerminal(int(os.Stderr.Fd()))}
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
@@ -88,6 +95,9 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 		run := verb.RunE
 		verb.RunE = func(cmd *cobra.Command, args []string) error {
 			started = true
+			if here.enters(verb.Name()) {
+				return here.enter(cmd.Context())
+			}
 			return run(cmd, args)
 		}
 	})
@@ -96,6 +106,9 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 	root.SetErr(s.Err)
 	root.SetArgs(args)
 	verb, err := untilInterrupted(ctx, root, here.grace)
+	if code := here.ended.Load(); code != nil {
+		return *code // the other process has said why
+	}
 	if err != nil && !started {
 		err = session.Usage(err) // cobra's own: a flag, an argument or a verb that there is not
 	}

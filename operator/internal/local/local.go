@@ -22,6 +22,10 @@ type Options struct {
 	Dir string
 	// Cache holds what outlives experiments: unpacked images, and data sets.
 	Cache string
+	// State is where everything is that must not outlive a run; empty: StateDir.
+	State string
+	// Rootless: this process is root of a user namespace only (package rootless).
+	Rootless bool
 	// Images are folders with archives or OCI layouts, or one of these, in which images are looked
 	// for before docker and registries are asked.
 	Images []string
@@ -31,6 +35,9 @@ type Options struct {
 	Runtime string
 	Log     logr.Logger
 }
+
+// StateDir is where everything is of root's runs that must not outlive them.
+const StateDir = "/var/lib/assay/local"
 
 // Running is what carries an experiment out.
 type Running struct {

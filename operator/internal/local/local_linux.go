@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,18 +55,21 @@ import (
 const (
 	// managerNamespace is where what is the manager's own is.
 	managerNamespace = "assay-system"
-	// stateDir is where everything is that must not outlive a run.
-	stateDir = "/var/lib/assay/local"
 	// certificateTimeout is how long it may take to make a certificate.
 	certificateTimeout = 10 * time.Second
 	// noCluster stands in results and bundles where the version of Kubernetes stands else.
 	noCluster = "none: one machine, no cluster"
+	// noRoot stands there too, without root.
+	noRoot = ", without root: limits of memory and weights of processors are not enforced; processor time and memory are added up over processes"
 	// pendingReports is how many changes of agents' reports may wait for the trial controller.
 	pendingReports = 4096
 )
 
 // Describe adds what this machine is to objects that are only read: a plan says whether pods fit.
 func Describe(objects *folder.Store) error { return node.Register(objects) }
+
+// MakesPods says why this process cannot make pods as it is; nil: it can.
+func MakesPods() error { return node.Refusal(StateDir) }
 
 // Start carries out the experiment of a name from its folder, until it is stopped.
 func (o Options) Start(ctx context.Context, name string) (*Running, error) {
@@ -74,10 +78,11 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
+	o.State = cmp.Or(o.State, StateDir)
 	machine, err := node.New(ctx, node.Options{
-		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: stateDir, Runtime: o.Runtime,
+		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: o.State, Runtime: o.Runtime, Rootless: o.Rootless,
 		Images: &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images, Clock: clock.RealClock{}}, Domain: placement.DefaultClusterDomain,
-		Claims: map[string]string{render.DatasetClaim: o.datasetBytes(), v1alpha1.SharedClaim: filepath.Join(stateDir, "shared")},
+		Claims: map[string]string{render.DatasetClaim: o.datasetBytes(), v1alpha1.SharedClaim: filepath.Join(o.State, "shared")},
 	})
 	if err != nil {
 		return nil, err
@@ -235,7 +240,7 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 	trials := &trial.Reconciler{
 		Client: c, Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: o.environment(), Trusted: keeper.Trusted,
 		Software: func(context.Context) *results.Software {
-			return &results.Software{Manager: buildinfo.Version(), Kubernetes: noCluster}
+			return &results.Software{Manager: buildinfo.Version(), Kubernetes: o.place()}
 		},
 		MessageSpacing: time.Second, Near: true,
 	}
@@ -247,7 +252,7 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 
 // Machines are those of a trial that answer SSH and run on this machine.
 func Machines(_ context.Context, program, trial string) ([]Machine, error) {
-	entries, err := node.Entries(stateDir, program, trial+"-", v1alpha1.MachineContainer)
+	entries, err := node.Entries(StateDir, program, trial+"-", v1alpha1.MachineContainer)
 	if err != nil {
 		return nil, err
 	}
@@ -262,9 +267,19 @@ func Machines(_ context.Context, program, trial string) ([]Machine, error) {
 	return all, nil
 }
 
-// environment of the pods.
+// place says in results and bundles where the trials ran.
+func (o Options) place() string {
+	if o.Rootless {
+		return noCluster + noRoot
+	}
+	return noCluster
+}
+
+// environment of the pods. Root of a user namespace has neither of the two capabilities where it
+// matters: eBPF and real-time priority are the whole machine's.
 func (o Options) environment() render.Environment {
 	return render.Environment{
+		WithoutBPF: o.Rootless, WithoutSysNice: o.Rootless, WithoutControlGroups: o.Rootless,
 		AgentImage: o.AgentImage, AgentPullPolicy: corev1.PullIfNotPresent, AgentResources: render.DefaultAgentResources(),
 		CoordinatorAddress: fmt.Sprintf("%s:%d", node.CoordinatorName, node.CoordinatorPort), Namespace: managerNamespace,
 	}

@@ -15,6 +15,9 @@ func Describe(*folder.Store) error { return nil }
 // Machines needs Linux.
 func Machines(context.Context, string, string) ([]Machine, error) { return nil, errNeedsLinux }
 
+// MakesPods needs Linux.
+func MakesPods() error { return errNeedsLinux }
+
 // Start needs Linux.
 func (o Options) Start(context.Context, string) (*Running, error) {
 	return nil, errNeedsLinux

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/local/rootless"
 )
 
 // Refusals name what an experiment asks for, with its profile, that one machine cannot do. Each is
@@ -53,6 +57,81 @@ func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSp
 	}
 	slices.Sort(refused)
 	return refused
+}
+
+// WithoutRoot names what else of an experiment, with its profile, one machine cannot do for an
+// ordinary user. Root there is root of a user namespace, and there are no control groups.
+func WithoutRoot(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
+	var refused []string
+	refuse := func(field, format string, args ...any) {
+		refused = append(refused, field+": "+fmt.Sprintf(format, args...))
+	}
+	if spec.Network.Backend == v1alpha1.ShapingEDT {
+		refuse("spec.network.backend", "EDT loads eBPF, which needs root; without root, Netem, NFQueue and Auto shape links")
+	}
+	for _, name := range slices.Sorted(maps.Keys(systems)) {
+		system := systems[name]
+		for field, c := range containersOf(&system) {
+			at := fmt.Sprintf("System %s: %s", name, field)
+			if c.Resources.Limits.Cpu().Sign() > 0 {
+				refuse(at+".resources.limits.cpu", "a limit of processors needs a control group, which needs root; leave it out, or set processors to bind the command")
+			}
+			for what := range c.Resources.Limits {
+				if strings.HasPrefix(string(what), corev1.ResourceHugePagesPrefix) {
+					refuse(fmt.Sprintf("%s.resources.limits.%s", at, what), "huge pages need root")
+				}
+			}
+			if len(c.Capabilities) > 0 {
+				refuse(at+".capabilities", "%s: root of a user namespace has none that reaches beyond it; run the command as root", strings.Join(c.Capabilities, ", "))
+			}
+			if c.RunAsUser != nil && *c.RunAsUser >= rootless.Users {
+				refuse(at+".runAsUser", "without root there are the users 0 to %d only", rootless.Users-1)
+			}
+		}
+		for field, volumes := range volumesOf(&system) {
+			for i, v := range volumes {
+				if v.Medium == v1alpha1.VolumeHugePages {
+					refuse(fmt.Sprintf("System %s: %s.volumes[%d] (%s)", name, field, i, v.Name), "huge pages need root; the media Memory and Disk do not")
+				}
+			}
+		}
+	}
+	slices.Sort(refused)
+	return refused
+}
+
+// NotesWithoutRoot say what of every experiment one machine leaves undone for an ordinary user.
+// Results and bundles say it, too.
+func NotesWithoutRoot() []string {
+	return []string{
+		"without root, limits of memory are not enforced and requests of processors are no weights. What containers use is added up over their processes. The report and the bundle say so.",
+	}
+}
+
+// containersOf a System, by field.
+func containersOf(s *v1alpha1.SystemSpec) map[string]v1alpha1.Container {
+	all := map[string]v1alpha1.Container{}
+	add := func(field string, containers []v1alpha1.Container) {
+		for i := range containers {
+			all[fmt.Sprintf("%s.containers[%d] (%s)", field, i, containers[i].Name)] = containers[i]
+		}
+	}
+	add("spec.replicas", s.Replicas.Containers)
+	add("spec.clients", s.Clients.Containers)
+	for i := range s.Components {
+		add(fmt.Sprintf("spec.components[%d]", i), s.Components[i].Containers)
+	}
+	if s.Prepare != nil {
+		all["spec.prepare.container"] = s.Prepare.Container
+	}
+	for i := range s.Datasets {
+		all[fmt.Sprintf("spec.datasets[%d].container", i)] = s.Datasets[i].Container
+	}
+	for i := range s.Machines {
+		g := &s.Machines[i]
+		all[fmt.Sprintf("spec.machines[%d] (%s)", i, g.Name)] = v1alpha1.Container{Resources: g.Resources, RunAsUser: g.RunAsUser}
+	}
+	return all
 }
 
 // pools that a placement names, by field.

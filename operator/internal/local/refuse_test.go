@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
@@ -37,6 +40,70 @@ func TestWhatOneMachineCannotDoIsRefusedByName(t *testing.T) {
 		got := strings.Join(Refusals(*spec, map[string]v1alpha1.SystemSpec{"kv": system}), "\n")
 		if tc.want == "" && got != "" || !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: refused %q; want one that begins with %q", name, got, tc.want)
+		}
+	}
+}
+
+// Each of what an ordinary user's machine cannot do is refused at its field, and root's is not.
+func TestWhatNeedsRootIsRefusedByName(t *testing.T) {
+	user := int64(65536)
+	limits := func(what corev1.ResourceName, most string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Limits: corev1.ResourceList{what: resource.MustParse(most)}}
+	}
+	kv := func(c v1alpha1.Container) []v1alpha1.Container {
+		c.Name = "kv"
+		return []v1alpha1.Container{{Name: "other"}, c}
+	}
+	cpu := v1alpha1.Container{Resources: limits(corev1.ResourceCPU, "500m")}
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.ExperimentSpec, *v1alpha1.SystemSpec)
+		want   string
+	}{
+		"nothing": {func(*v1alpha1.ExperimentSpec, *v1alpha1.SystemSpec) {}, ""},
+		"a limit of memory, which is noted": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Replicas.Containers = kv(v1alpha1.Container{Resources: limits(corev1.ResourceMemory, "1Gi")})
+		}, ""},
+		"links by Netem": {func(e *v1alpha1.ExperimentSpec, _ *v1alpha1.SystemSpec) { e.Network.Backend = v1alpha1.ShapingNetem }, ""},
+		"links by EDT":   {func(e *v1alpha1.ExperimentSpec, _ *v1alpha1.SystemSpec) { e.Network.Backend = v1alpha1.ShapingEDT }, "spec.network.backend: EDT"},
+		"a replica's limit": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) { s.Replicas.Containers = kv(cpu) },
+			"System kv: spec.replicas.containers[1] (kv).resources.limits.cpu"},
+		"a client's limit": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) { s.Clients.Containers = kv(cpu) },
+			"System kv: spec.clients.containers[1] (kv).resources.limits.cpu"},
+		"a component's limit": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Components = []v1alpha1.Component{{ReplicasSpec: v1alpha1.ReplicasSpec{Containers: kv(cpu)}}}
+		}, "System kv: spec.components[0].containers[1] (kv).resources.limits.cpu"},
+		"the prepare step's limit": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Prepare = &v1alpha1.PrepareStep{Container: cpu}
+		},
+			"System kv: spec.prepare.container.resources.limits.cpu"},
+		"a recipe's limit": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Datasets = []v1alpha1.DatasetSource{{Container: cpu}}
+		}, "System kv: spec.datasets[0].container.resources.limits.cpu"},
+		"a machine's limit": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Machines = []v1alpha1.MachineGroup{{Name: "node", Resources: cpu.Resources}}
+		}, "System kv: spec.machines[0] (node).resources.limits.cpu"},
+		"pages of a container": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Replicas.Containers = kv(v1alpha1.Container{Resources: limits("hugepages-2Mi", "64Mi")})
+		}, "System kv: spec.replicas.containers[1] (kv).resources.limits.hugepages-2Mi"},
+		"pages of a volume": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Replicas.Volumes = []v1alpha1.Volume{{Name: "ring", Medium: v1alpha1.VolumeHugePages}}
+		}, "System kv: spec.replicas.volumes[0] (ring)"},
+		"a capability": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Replicas.Containers = kv(v1alpha1.Container{Capabilities: []string{"IPC_LOCK"}})
+		}, "System kv: spec.replicas.containers[1] (kv).capabilities: IPC_LOCK"},
+		"a user": {func(_ *v1alpha1.ExperimentSpec, s *v1alpha1.SystemSpec) {
+			s.Replicas.Containers = kv(v1alpha1.Container{RunAsUser: &user})
+		}, "System kv: spec.replicas.containers[1] (kv).runAsUser"},
+	} {
+		spec, system := v1alpha1.ExperimentSpec{}, v1alpha1.SystemSpec{}
+		tc.change(&spec, &system)
+		systems := map[string]v1alpha1.SystemSpec{"kv": system}
+		got := strings.Join(WithoutRoot(spec, systems), "\n")
+		if tc.want == "" && got != "" || !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: refused %q; want one that begins with %q", name, got, tc.want)
+		}
+		if root := Refusals(spec, systems); len(root) > 0 {
+			t.Errorf("%s: root is refused %q", name, root)
 		}
 	}
 }

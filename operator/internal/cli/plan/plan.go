@@ -96,6 +96,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err := s.CheckHere(p.Spec, set.Systems); err != nil {
 		return err
 	}
+	s.NoteHere()
 	if o.Output != "" {
 		return o.print(s, set, p)
 	}

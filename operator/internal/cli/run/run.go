@@ -169,6 +169,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if _, err := Check(ctx, set, cluster); err != nil {
 		return err
 	}
+	s.NoteHere()
 	return Begun(ctx, cluster, set.Experiment.Name, func(cluster session.Cluster) error {
 		if err := makeRoom(ctx, s, cluster, set.Experiment.Name, o); err != nil {
 			return err

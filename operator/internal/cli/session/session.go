@@ -57,6 +57,21 @@ func (s *Session) CheckHere(spec v1alpha1.ExperimentSpec, systems map[string]v1a
 	return checkHost(host, spec, systems)
 }
 
+// NoteHere says on stderr what this one machine leaves undone, whatever the experiment is, when the
+// machine takes the place of a cluster.
+func (s *Session) NoteHere() {
+	if s.Here == nil {
+		return
+	}
+	host := s.Here()
+	if host == nil {
+		return
+	}
+	for _, note := range host.Notes() {
+		fmt.Fprintf(s.Err, "Note: %s\n", note)
+	}
+}
+
 func checkHost(host Host, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) error {
 	if refused := host.Refusals(spec, systems); len(refused) > 0 {
 		return fmt.Errorf("one machine cannot do this:\n  %s", strings.Join(refused, "\n  "))
@@ -68,6 +83,8 @@ func checkHost(host Host, spec v1alpha1.ExperimentSpec, systems map[string]v1alp
 type Host interface {
 	// Refusals name what an experiment, with its profile, asks for that it cannot do.
 	Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string
+	// Notes say what it leaves undone, whatever the experiment is.
+	Notes() []string
 	// Where the results of an experiment are, for people; of none: those of all.
 	Where(experiment string) string
 	// Start carries out the experiment of a name, until stop is called, which returns when nothing

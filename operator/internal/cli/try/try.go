@@ -120,6 +120,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if _, err := run.Check(ctx, set, cluster); err != nil {
 		return err
 	}
+	s.NoteHere()
 	return run.Begun(ctx, cluster, name, func(cluster session.Cluster) error {
 		if err := run.Apply(ctx, s, cluster, set, o.Force); err != nil {
 			return err

@@ -23,14 +23,14 @@ var neededCapabilities = []struct{ name, why string }{
 // allowed says what pods need that the kernel does not let this process do; nil: nothing. Whether
 // the process is root does not decide: it may be root in a user namespace, or have the capabilities
 // without.
-func allowed(own map[string]bool, folder string, writable func(dir string) bool) error {
+func allowed(own map[string]bool, cgroups []string, folder string, writable func(dir string) bool) error {
 	var lacks []string
 	for _, c := range neededCapabilities {
 		if !own[c.name] {
 			lacks = append(lacks, fmt.Sprintf("the capability CAP_%s, %s", c.name, c.why))
 		}
 	}
-	for _, dir := range cgroupRoots() {
+	for _, dir := range cgroups {
 		if !writable(dir) {
 			lacks = append(lacks, fmt.Sprintf("a writable %s, for a control group of each container", dir))
 		}
@@ -42,6 +42,23 @@ func allowed(own map[string]bool, folder string, writable func(dir string) bool)
 		return nil
 	}
 	return errors.New("the kernel does not let this user make pods here. Run the command as root. What is missing:\n  " + strings.Join(lacks, "\n  "))
+}
+
+// Refusal says why this process cannot make pods as it is; nil: it can.
+func Refusal(folder string) error {
+	own, err := ownCapabilities()
+	if err != nil {
+		return err
+	}
+	return allowed(own, cgroupRoots(), folder, mayWrite)
+}
+
+// cgroupRoots are where the machine makes control groups.
+func (m *Machine) cgroupRoots() []string {
+	if m.Rootless {
+		return nil
+	}
+	return cgroupRoots()
 }
 
 // cgroupRoots are where control groups are made: one place with cgroup v2, one for each controller

@@ -31,7 +31,7 @@ func TestWhatTheKernelDoesNotAllowIsListed(t *testing.T) {
 		"root in a user namespace": {all, nowhere, []string{"a writable /sys/fs/cgroup", "Run the command as root"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := allowed(tc.own, "/no/such/folder", tc.writable)
+			err := allowed(tc.own, []string{"/sys/fs/cgroup"}, "/no/such/folder", tc.writable)
 			if (err == nil) != (tc.want == nil) {
 				t.Fatalf("refused: %v; want %q", err, tc.want)
 			}

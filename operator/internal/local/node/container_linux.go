@@ -30,6 +30,8 @@ type runtimeOCI struct {
 	state string
 	// granted capabilities: those that this process has itself.
 	granted map[string]bool
+	// rootless: there are no control groups.
+	rootless bool
 }
 
 // container is one that runs or has run.
@@ -185,7 +187,10 @@ func (c *container) signal(sig unix.Signal) error {
 // delete what is kept of a container that has ended: the runtime's record, and its control groups.
 // The runtime would do the same in a process of its own for each container.
 func (r *runtimeOCI) delete(ctx context.Context, id string) error {
-	err := removeGroups(id)
+	var err error
+	if !r.rootless {
+		err = removeGroups(id)
+	}
 	if err == nil {
 		err = os.RemoveAll(filepath.Join(r.state, id))
 	}
@@ -204,16 +209,19 @@ func (r *runtimeOCI) command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // mounts that every container has, as in a cluster.
-func standardMounts() []specs.Mount {
-	return []specs.Mount{
+func standardMounts(cgroups bool) []specs.Mount {
+	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
 		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"}},
 		{Destination: "/dev/mqueue", Type: "mqueue", Source: "mqueue", Options: []string{"nosuid", "noexec", "nodev"}},
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
-		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "noexec", "nodev", "relatime", "ro"}},
 	}
+	if cgroups {
+		mounts = append(mounts, specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "noexec", "nodev", "relatime", "ro"}})
+	}
+	return mounts
 }
 
 // maskedPaths and readOnlyPaths are those of containerd.
@@ -249,17 +257,20 @@ func (r *runtimeOCI) spec(c *corev1.Container, img *image, p *pod, id string, mo
 			Capabilities:    &specs.LinuxCapabilities{Bounding: granted, Effective: granted, Permitted: granted},
 			NoNewPrivileges: security != nil && security.AllowPrivilegeEscalation != nil && !*security.AllowPrivilegeEscalation,
 		},
-		Mounts: append(standardMounts(), mounts...),
+		Mounts: append(standardMounts(!r.rootless), mounts...),
 		Linux: &specs.Linux{
-			CgroupsPath: "/" + cgroupParent + "/" + id, Resources: resources(c), MaskedPaths: maskedPaths, ReadonlyPaths: readOnlyPaths,
+			MaskedPaths: maskedPaths, ReadonlyPaths: readOnlyPaths,
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
 				{Type: specs.NetworkNamespace, Path: p.network},
 			},
 		},
 	}
-	if unified() { // as runtimes of a cluster do with cgroup v2, and not with v1
-		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
+	if !r.rootless {
+		s.Linux.CgroupsPath, s.Linux.Resources = "/"+cgroupParent+"/"+id, resources(c)
+		if unified() { // as runtimes of a cluster do with cgroup v2, and not with v1
+			s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
+		}
 	}
 	if pod := p.spec.Spec.SecurityContext; pod != nil && len(pod.Sysctls) > 0 {
 		s.Linux.Sysctl = map[string]string{}
@@ -347,7 +358,7 @@ func resources(c *corev1.Container) *specs.LinuxResources {
 
 // bundle makes the folder that the runtime starts a container from: a root file system over the
 // image's, and what it is told.
-func bundle(dir string, img *image, spec *specs.Spec) error {
+func (r *runtimeOCI) bundle(dir string, img *image, spec *specs.Spec) error {
 	upper, work, root := filepath.Join(dir, "upper"), filepath.Join(dir, "work"), filepath.Join(dir, "rootfs")
 	for _, d := range []string{upper, work, root} {
 		if err := os.MkdirAll(d, 0o755); err != nil { // #nosec G301 -- containers have users of their own
@@ -355,6 +366,9 @@ func bundle(dir string, img *image, spec *specs.Spec) error {
 		}
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", img.root, upper, work)
+	if r.rootless {
+		options += ",userxattr" // where the kernel keeps what it must remember of removed directories
+	}
 	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
 		// A kernel or a file system without overlays: every container has a copy.
 		if err := os.CopyFS(root, os.DirFS(img.root)); err != nil && !errors.Is(err, fs.ErrExist) {

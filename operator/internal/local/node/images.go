@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -397,7 +398,9 @@ func unpackOne(root *os.Root, at string, h *tar.Header, content io.Reader) error
 	default:
 		return nil // devices are the runtime's
 	}
-	if err := root.Chown(at, h.Uid, h.Gid); err != nil {
+	if err := root.Chown(at, h.Uid, h.Gid); errors.Is(err, syscall.EINVAL) {
+		return fmt.Errorf("it belongs to user %d and group %d, which this user namespace does not have: %w", h.Uid, h.Gid, err)
+	} else if err != nil {
 		return err
 	}
 	return root.Chmod(at, mode|specialBits(h.Mode))

@@ -25,6 +25,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,6 +70,9 @@ type Options struct {
 	// Claims are the folders of this machine that pods have as PersistentVolumeClaims, by the names
 	// of the claims.
 	Claims map[string]string
+	// Rootless: the process is root of a user namespace only (package rootless). There are no
+	// control groups, and nothing of an earlier process is left but files.
+	Rootless bool
 }
 
 // Machine runs the pods of a store.
@@ -93,13 +97,13 @@ var ErrBusy = errors.New("another kubectl assay --local runs on this machine, an
 // New takes the machine, removes what was left on it, and makes the pods' network.
 func New(ctx context.Context, o Options) (m *Machine, err error) {
 	m = &Machine{Options: o, names: newNames(), identities: &identities{}, pods: map[types.UID]*pod{}, next: 2}
-	program, err := exec.LookPath(o.Runtime)
+	program, err := find(o.Runtime)
 	if err != nil {
 		return nil, fmt.Errorf("find a runtime for containers: %w; install the package runc", err)
 	}
 	own, err := ownCapabilities()
 	if err == nil {
-		err = allowed(own, o.Dir, mayWrite)
+		err = allowed(own, m.cgroupRoots(), o.Dir, mayWrite)
 	}
 	if err != nil {
 		return nil, err
@@ -112,10 +116,10 @@ func New(ctx context.Context, o Options) (m *Machine, err error) {
 			_ = m.lock.Close() // which lets the machine go
 		}
 	}()
-	if err := sweep(ctx, program, o.Dir); err != nil {
+	if err := m.sweep(ctx, program); err != nil {
 		return nil, err
 	}
-	m.runtime = &runtimeOCI{program: program, state: filepath.Join(o.Dir, "runtime"), granted: own}
+	m.runtime = &runtimeOCI{program: program, state: filepath.Join(o.Dir, "runtime"), granted: own, rootless: o.Rootless}
 	// Containers stay when the runtime that started them ends, and their ends are told to this
 	// process.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -126,6 +130,20 @@ func New(ctx context.Context, o Options) (m *Machine, err error) {
 	}
 	m.names.add(gateway, CoordinatorName)
 	return m, Register(o.Store)
+}
+
+// find a program. Those of administrators are not on the path of every user.
+func find(program string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err == nil || strings.Contains(program, "/") {
+		return path, err
+	}
+	for _, dir := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return path, nil
+		}
+	}
+	return "", err
 }
 
 // take the machine, as long as the process lives.
@@ -200,7 +218,7 @@ func (m *Machine) Run(ctx context.Context) error {
 	m.mu.Unlock()
 	m.running.Wait()
 	after := context.WithoutCancel(ctx)
-	return errors.Join(conn.Close(), m.network.close(), sweep(after, m.runtime.program, m.Dir), m.lock.Close())
+	return errors.Join(conn.Close(), m.network.close(), m.sweep(after, m.runtime.program), m.lock.Close())
 }
 
 // look makes the missing pods, starts the new ones, and ends the deleted ones.

@@ -45,7 +45,7 @@ func newNetwork(dir string) (*network, error) {
 	if n.hub, err = n.newNamespace("hub"); err != nil {
 		return nil, err
 	}
-	if n.handle, err = netlink.NewHandleAt(n.hub, unix.NETLINK_ROUTE); err != nil {
+	if n.handle, err = handleAt(n.hub); err != nil {
 		return nil, fmt.Errorf("make the pods' network: %w", err)
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -108,7 +108,7 @@ func (n *network) attach(pod string, index int, ip netip.Addr) (path string, err
 	if err := up(n.handle, attrs.Name); err != nil {
 		return "", err
 	}
-	inside, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
+	inside, err := handleAt(ns)
 	if err != nil {
 		return "", fmt.Errorf("connect pod %s: %w", pod, err)
 	}
@@ -173,12 +173,13 @@ func address(h *netlink.Handle, link netlink.Link, ip netip.Addr) error {
 	return nil
 }
 
-// within calls a function on a thread in the hub. Sockets that it opens stay there.
-func (n *network) within(do func() error) error {
+// within calls a function on a thread in a namespace. Sockets that it opens stay there. The thread
+// does not go back: root of a user namespace may not enter the machine's own network.
+func within(ns netns.NsHandle, do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // see newNamespace
-		if err := netns.Set(n.hub); err != nil {
+		if err := netns.Set(ns); err != nil {
 			done <- fmt.Errorf("enter the pods' network: %w", err)
 			return
 		}
@@ -187,9 +188,18 @@ func (n *network) within(do func() error) error {
 	return <-done
 }
 
+// handleAt is netlink's NewHandleAt, which goes back.
+func handleAt(ns netns.NsHandle) (h *netlink.Handle, err error) {
+	err = within(ns, func() (err error) {
+		h, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	})
+	return h, err
+}
+
 // listen for the pods at the gateway's address.
 func (n *network) listen(ctx context.Context, port int) (l net.Listener, err error) {
-	err = n.within(func() (err error) {
+	err = within(n.hub, func() (err error) {
 		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", netip.AddrPortFrom(gateway, uint16(port)).String())
 		return err
 	})
@@ -197,7 +207,7 @@ func (n *network) listen(ctx context.Context, port int) (l net.Listener, err err
 }
 
 func (n *network) listenPacket(ctx context.Context, port int) (c net.PacketConn, err error) {
-	err = n.within(func() (err error) {
+	err = within(n.hub, func() (err error) {
 		c, err = (&net.ListenConfig{}).ListenPacket(ctx, "udp", netip.AddrPortFrom(gateway, uint16(port)).String())
 		return err
 	})

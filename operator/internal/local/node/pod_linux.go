@@ -456,7 +456,7 @@ func (p *pod) start(ctx context.Context, c *corev1.Container) (*container, error
 	if err != nil {
 		return nil, err
 	}
-	if err := bundle(started.bundle, img, spec); err != nil {
+	if err := p.m.runtime.bundle(started.bundle, img, spec); err != nil {
 		return nil, err
 	}
 	if err := p.m.runtime.start(ctx, started); err != nil {

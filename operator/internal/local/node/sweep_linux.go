@@ -18,9 +18,33 @@ import (
 // sweepTimeout is how long processes may take to end that were killed.
 const sweepTimeout = 10 * time.Second
 
-// sweep removes all that a process has left which was killed: containers, control groups, network
-// namespaces, mounts and files. Everything of ours is under one folder, or under one control group
-// in each hierarchy. The caller holds the lock of the machine.
+// sweep removes all that a process has left which was killed. The caller holds the lock of the
+// machine.
+func (m *Machine) sweep(ctx context.Context, program string) error {
+	if m.Rootless {
+		return sweepFiles(ctx, m.Dir)
+	}
+	return sweep(ctx, program, m.Dir)
+}
+
+// sweepFiles removes the mounts of this process and the files of all. Processes of an earlier run
+// end with it. They may still write for a moment, and their mounts end with them.
+func sweepFiles(ctx context.Context, dir string) error {
+	if err := unmountBelow(dir); err != nil {
+		return err
+	}
+	err := os.RemoveAll(dir)
+	for waited := time.Duration(0); err != nil && waited < sweepTimeout && pause(ctx, 10*time.Millisecond); waited += 10 * time.Millisecond {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("remove what was left: %w", err)
+	}
+	return nil
+}
+
+// sweep removes containers, control groups, network namespaces, mounts and files. Everything of
+// ours is under one folder, or under one control group in each hierarchy.
 func sweep(ctx context.Context, program, dir string) error {
 	if err := killGroups(ctx); err != nil {
 		return err

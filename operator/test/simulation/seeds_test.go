@@ -272,6 +272,8 @@ var keptSeeds = map[string]struct {
 	"a trial that waited closed its store to others": {16, nil},
 	"results were stored again by a stale cache":     {54, nil},
 	"a manifest that was damaged was never replaced": {1053, nil},
+	"the store was away at the end":                  {2593, nil},
+	"the store was away at the end, too":             {2892, nil},
 }
 
 // Each seed that ever failed stays.
@@ -282,6 +284,18 @@ func TestSeedsThatFailed(t *testing.T) {
 				t.Errorf("disturbed by %q:\n  %s", h.disturbed, strings.Join(h.violations, "\n  "))
 			}
 		})
+	}
+}
+
+// What is disturbed while a store is away made a history end before the store was back. Then trials
+// were said not to be stored "hours after the last disturbance".
+func TestAHistoryLastsAsLongAsItsDisturbances(t *testing.T) {
+	w := newWorld(1, false)
+	back := w.now.Add(5 * time.Hour)
+	w.disturbStore(back, "the store is down for 5h")
+	w.disturb(v1alpha1.CausedByEnvironment, "something else happens")
+	if w.troubled != back {
+		t.Errorf("disturbed last at %v, and the store is down until %v", w.troubled, back)
 	}
 }
 

@@ -247,7 +247,7 @@ func (w *world) disturb(party v1alpha1.Cause, what string, trials ...types.UID) 
 		}
 	}
 	w.disturbed = append(w.disturbed, d)
-	w.troubled = w.now
+	w.troubled = maxTime(w.troubled, w.now) // a store may be away for longer
 	w.trace("DISTURBED by %s: %s", party, what)
 }
 

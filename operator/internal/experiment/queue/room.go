@@ -27,6 +27,9 @@ type Pod struct {
 type Cluster struct {
 	nodes []node
 	index map[string]int // by name
+	// labeled are the nodes with a label, by its key and value. Each key is added when a pod first
+	// asks for it.
+	labeled map[string]map[string][]int
 }
 
 // node is what one node offers.
@@ -46,7 +49,7 @@ type amounts map[corev1.ResourceName]int64
 
 // NewCluster observes nodes with nothing on them.
 func NewCluster(nodes []corev1.Node) Cluster {
-	c := Cluster{index: map[string]int{}}
+	c := Cluster{index: map[string]int{}, labeled: map[string]map[string][]int{}}
 	for i := range nodes {
 		n := &nodes[i]
 		if _, twice := c.index[n.Name]; twice {
@@ -109,6 +112,38 @@ func ready(n *corev1.Node) bool {
 	return true // a node that says nothing of it is for the scheduler to judge
 }
 
+// with are the nodes that have a label, in their order.
+func (c Cluster) with(key, value string) []int {
+	if c.labeled[key] == nil {
+		c.labeled[key] = map[string][]int{}
+		for i := range c.nodes {
+			if v, has := c.nodes[i].labels[key]; has {
+				c.labeled[key][v] = append(c.labeled[key][v], i)
+			}
+		}
+	}
+	return c.labeled[key][value]
+}
+
+// selected are nodes in their order, among them all that a pod selects: those with its rarest
+// label.
+func (c Cluster) selected(p *Pod) []int {
+	least, any := []int(nil), false
+	for key, value := range p.Spec.NodeSelector {
+		if nodes := c.with(key, value); !any || len(nodes) < len(least) {
+			least, any = nodes, true
+		}
+	}
+	if any {
+		return least
+	}
+	all := make([]int, len(c.nodes))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
 // Room says whether there are places for all pods. It packs them, those that ask for most first,
 // each onto the first node with room. In a rare case, a scheduler that knew all of them might place
 // pods for which this finds no place. And a scheduler that places them one by one may fail where
@@ -145,21 +180,19 @@ type view func(*node) (amounts, bool)
 
 // place returns the pods that find no node.
 func (c Cluster) place(pods []Pod, see view) (left []Pod) {
-	type offer struct {
-		*node
-		free amounts
-		on   []*Pod
-	}
-	var offers []*offer
-	for i := range c.nodes {
-		if free, takes := see(&c.nodes[i]); takes {
-			offers = append(offers, &offer{node: &c.nodes[i], free: free})
-		}
-	}
-	for _, p := range byDemand(pods) {
-		asked := requests(p.Spec)
-		i := slices.IndexFunc(offers, func(o *offer) bool {
-			if !admits(o.node, &p) || short(o.free, asked) != "" || keepsAway(p.Spec, o.running...) {
+	offers := map[int]*offer{} // of the nodes that a pod was offered
+	demand := demands(pods)
+	for _, p := range byDemand(pods, demand) {
+		asked := demand[p.Spec]
+		there := c.selected(&p)
+		i := slices.IndexFunc(there, func(i int) bool {
+			o := offers[i]
+			if o == nil {
+				o = &offer{node: &c.nodes[i]}
+				o.free, o.takes = see(o.node)
+				offers[i] = o
+			}
+			if !o.takes || !admits(o.node, &p) || short(o.free, asked) != "" || keepsAway(p.Spec, o.running...) {
 				return false
 			}
 			return !slices.ContainsFunc(o.on, func(other *Pod) bool { return keepsAway(p.Spec, other.Labels) || keepsAway(other.Spec, p.Labels) })
@@ -168,19 +201,39 @@ func (c Cluster) place(pods []Pod, see view) (left []Pod) {
 			left = append(left, p)
 			continue
 		}
+		o := offers[there[i]]
 		for name, q := range asked {
-			offers[i].free[name] -= q
+			o.free[name] -= q
 		}
-		offers[i].on = append(offers[i].on, &p)
+		o.on = append(o.on, &p)
 	}
 	return left
 }
 
+// offer is a node with what is free on it, less what is placed there.
+type offer struct {
+	*node
+	takes bool
+	free  amounts
+	on    []*Pod
+}
+
+// demands are the requests of each kind of pod: those of one kind have one spec.
+func demands(pods []Pod) map[*corev1.PodSpec]amounts {
+	out := map[*corev1.PodSpec]amounts{}
+	for i := range pods {
+		if spec := pods[i].Spec; out[spec] == nil {
+			out[spec] = requests(spec)
+		}
+	}
+	return out
+}
+
 // byDemand puts the pods that are hardest to place first.
-func byDemand(pods []Pod) []Pod {
+func byDemand(pods []Pod, demand map[*corev1.PodSpec]amounts) []Pod {
 	out := slices.Clone(pods)
 	slices.SortStableFunc(out, func(a, b Pod) int {
-		x, y := requests(a.Spec), requests(b.Spec)
+		x, y := demand[a.Spec], demand[b.Spec]
 		return cmp.Or(cmp.Compare(y[corev1.ResourceCPU], x[corev1.ResourceCPU]), cmp.Compare(y[corev1.ResourceMemory], x[corev1.ResourceMemory]))
 	})
 	return out
@@ -191,7 +244,12 @@ func byDemand(pods []Pod) []Pod {
 func admits(n *node, p *Pod) bool { return selects(n, p) && taintedBy(n, p) == "" }
 
 func selects(n *node, p *Pod) bool {
-	return labels.SelectorFromSet(p.Spec.NodeSelector).Matches(n.labels)
+	for key, value := range p.Spec.NodeSelector {
+		if has, there := n.labels[key]; !there || has != value {
+			return false
+		}
+	}
+	return true
 }
 
 func taintedBy(n *node, p *Pod) string {

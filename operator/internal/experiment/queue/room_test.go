@@ -74,6 +74,20 @@ func awayFrom(pods []Pod, part string) []Pod {
 	return pods
 }
 
+// labeled gives a node, and pods that select it, one more label.
+func labeled(n corev1.Node, key, value string) corev1.Node {
+	n.Labels[key] = value
+	return n
+}
+
+func selecting(pods []Pod, key, value string) []Pod {
+	for i := range pods {
+		pods[i].Spec = pods[i].Spec.DeepCopy()
+		pods[i].Spec.NodeSelector[key] = value
+	}
+	return pods
+}
+
 // limited gives the containers a limit.
 func limited(pods []Pod, cpu string) []Pod {
 	for i := range pods {
@@ -151,6 +165,12 @@ func TestRoom(t *testing.T) {
 			pods: wanting(alike(3, "replica", "", "", ""), "rdma/hca", "1"), want: Unschedulable, message: []string{"1 replica pod finds no node (each asks for rdma/hca 1)", "1 with too little rdma/hca (0 free at most)"}},
 		"huge pages": {nodes: []corev1.Node{offering(machine("n", "", "4", "8Gi"), "hugepages-2Mi", "64Mi")},
 			pods: wanting(alike(2, "replica", "", "", ""), "hugepages-2Mi", "48Mi"), want: Unschedulable, message: []string{"1 replica pod finds no node (each asks for hugepages-2Mi"}},
+		"both labels, in any order": {nodes: []corev1.Node{labeled(machine("a", "loaders", "4", "8Gi"), "disk", "ssd"), labeled(machine("b", "servers", "4", "8Gi"), "disk", "ssd"), machine("c", "servers", "4", "8Gi"), machine("d", "servers", "4", "8Gi")},
+			pods: selecting(alike(2, "replica", "servers", "2", ""), "disk", "ssd"), want: Start},
+		"no node has both labels": {nodes: []corev1.Node{labeled(machine("a", "loaders", "4", "8Gi"), "disk", "ssd"), machine("c", "servers", "4", "8Gi")},
+			pods: selecting(alike(1, "replica", "servers", "2", ""), "disk", "ssd"), want: Unschedulable, message: []string{"Of 2 nodes: 2 without the label assay.dev/pool=servers,disk=ssd"}},
+		"two kinds that share a node": {nodes: []corev1.Node{machine("n", "servers", "4", "8Gi")}, pods: append(alike(1, "replica", "servers", "3", ""), alike(1, "client", "servers", "2", "")...), want: Unschedulable,
+			message: []string{"1 client pod finds no node (each asks for cpu 2)"}},
 		"a node that is listed twice": {nodes: []corev1.Node{machine("n", "", "4", "8Gi"), machine("n", "", "4", "8Gi")}, pods: alike(2, "replica", "", "4", ""), want: Unschedulable},
 	}
 	for name, tc := range tests {

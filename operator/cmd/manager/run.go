@@ -177,7 +177,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	reader, recorder, environment := cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), mgr.GetEventRecorder("assay"), o.environment()
 	admitter := &admission.Reconciler{
 		Client: mgr.GetClient(), Reader: reader, Clock: clk, Recorder: recorder, Environment: environment,
-		Grants: types.NamespacedName{Namespace: o.namespace, Name: admission.GrantsName},
+		Grants: types.NamespacedName{Namespace: o.namespace, Name: admission.GrantsName}, AtOnce: admission.CallsAtOnce,
 	}
 	if err := admitter.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the admission controller: %w", err)

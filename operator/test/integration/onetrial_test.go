@@ -211,6 +211,7 @@ func admitAll(b *testing.B, env *testenv.Env, ns string) time.Duration {
 	r := &admission.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("bench"),
 		Environment: render.Environment{AgentImage: "none", Namespace: "default"}, Grants: types.NamespacedName{Namespace: "default", Name: "bench-" + admission.GrantsName},
+		AtOnce: admission.CallsAtOnce,
 	}
 	began := time.Now()
 	for {

@@ -21,8 +21,10 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,7 +62,10 @@ const (
 	conflictDelay = 5 * time.Millisecond
 )
 
-// Reconciler admits trials. All exported fields are needed.
+// CallsAtOnce is how many calls a manager makes at the same time to admit trials.
+const CallsAtOnce = 16
+
+// Reconciler admits trials. All exported fields but the last are needed.
 type Reconciler struct {
 	Client client.Client
 	// Reader reads past the cache, whole clusters in pages.
@@ -71,9 +76,41 @@ type Reconciler struct {
 	Environment render.Environment
 	// Grants names the ConfigMap of grants, in the manager's namespace.
 	Grants types.NamespacedName
+	// AtOnce is how many calls about different trials a pass makes at the same time; 0 is one. The
+	// order of the trials is decided before, and by one grant for all.
+	AtOnce int
 
 	// pods that waiting trials will have. Only one pass runs at a time.
-	pods map[types.UID][]queue.Pod
+	pods podsToBe
+}
+
+// podsToBe are the pods of trials by their UIDs. The calls of a pass that are made at the same time
+// share them.
+type podsToBe struct {
+	mu sync.Mutex
+	of map[types.UID][]queue.Pod
+}
+
+func (p *podsToBe) get(uid types.UID) []queue.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.of[uid]
+}
+
+func (p *podsToBe) set(uid types.UID, pods []queue.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		p.of = map[types.UID][]queue.Pod{}
+	}
+	p.of[uid] = pods
+}
+
+// keep forgets all but those that are there.
+func (p *podsToBe) keep(there map[types.UID]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.of, func(uid types.UID, _ []queue.Pod) bool { return !there[uid] })
 }
 
 // pass is one decision about all waiting trials.
@@ -108,18 +145,43 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 			return ctrl.Result{}, err
 		}
 	}
+	errs := make([]error, len(waiting))
+	r.each(len(waiting), func(i int) { errs[i] = p.tell(ctx, waiting[i]) })
 	after := QueuePoll
-	for _, t := range waiting {
-		if err := p.tell(ctx, t); apierrors.IsConflict(err) {
+	for i, t := range waiting {
+		if apierrors.IsConflict(errs[i]) {
 			after = conflictDelay // another program has changed the trial; a grant stays
-		} else if err != nil {
-			return ctrl.Result{}, err
+			errs[i] = nil
 		}
 		if p.decided[nameOf(t)].Soon {
 			after = min(after, soonPoll)
 		}
 	}
+	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
 	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// each calls do with 0 to n-1, as many at once as may be. One at a time, it does so in this
+// goroutine and in order.
+func (r *Reconciler) each(n int, do func(i int)) {
+	if r.AtOnce <= 1 {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var all sync.WaitGroup
+	slots := make(chan struct{}, r.AtOnce)
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	all.Wait()
 }
 
 func nameOf(t *v1alpha1.Trial) string { return t.Namespace + "/" + t.Name }
@@ -146,7 +208,7 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 			waiting, there[t.UID] = append(waiting, t), true
 		}
 	}
-	maps.DeleteFunc(p.r.pods, func(uid types.UID, _ []queue.Pod) bool { return !there[uid] })
+	p.r.pods.keep(there)
 	if len(waiting) == 0 {
 		return nil, nil
 	}
@@ -154,7 +216,7 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 		return nil, fmt.Errorf("list experiments: %w", err)
 	}
 	p.experiments = experiments.Items
-	p.look = &capacityChecker{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}, quotas: map[string][]corev1.ResourceQuota{}}
+	p.look = &capacityChecker{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}, quotas: map[string][]corev1.ResourceQuota{}, kept: map[string]int64{}}
 	return waiting, nil
 }
 
@@ -163,6 +225,11 @@ func (p *pass) decide(ctx context.Context, waiting []*v1alpha1.Trial) (bool, err
 	entries := queue.Entries(p.trials, p.experiments, p.now)
 	for i := range entries {
 		entries[i].Admitted = entries[i].Admitted || p.granted[entries[i].Trial]
+	}
+	if p.r.AtOnce > 1 {
+		if err := p.prepare(ctx, entries); err != nil {
+			return false, err
+		}
 	}
 	decided, err := queue.Decide(entries, func(e queue.Entry) (queue.Room, error) { return p.look.room(ctx, e) })
 	if err != nil {
@@ -176,6 +243,24 @@ func (p *pass) decide(ctx context.Context, waiting []*v1alpha1.Trial) (bool, err
 		}
 	}
 	return starts, nil
+}
+
+// prepare renders the pods of all trials that start if each has room. The queue asks for them one
+// by one, and each takes a call. An error is met again when the queue asks.
+func (p *pass) prepare(ctx context.Context, entries []queue.Entry) error {
+	likely, err := queue.Decide(entries, func(queue.Entry) (queue.Room, error) { return queue.Room{State: queue.Start}, nil })
+	if err != nil {
+		return err
+	}
+	var wanted []*v1alpha1.Trial
+	for name, d := range likely {
+		t := p.byName[name]
+		if _, asked := p.look.rooms[name]; d.State == queue.Start && t != nil && !asked && p.r.pods.get(t.UID) == nil {
+			wanted = append(wanted, t)
+		}
+	}
+	p.r.each(len(wanted), func(i int) { _, _ = p.r.podsToBe(ctx, wanted[i]) })
+	return nil
 }
 
 // grant decides again with the grants of all managers, adds those that may start until no other

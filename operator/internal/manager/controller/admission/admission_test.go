@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,7 +47,15 @@ func newHall(t *testing.T) *hall {
 	if err := h.env.Client.Create(t.Context(), node); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	if err := h.env.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+	h.offer(node.Name)
+	return h
+}
+
+// offer gives a node room, and takes the taints of a new node from it.
+func (h *hall) offer(name string) {
+	t, node := h.t, &corev1.Node{}
+	t.Helper()
+	if err := h.env.Client.Get(t.Context(), client.ObjectKey{Name: name}, node); err != nil {
 		t.Fatal(err)
 	}
 	node.Spec.Taints = nil
@@ -58,7 +67,6 @@ func newHall(t *testing.T) *hall {
 	if err := h.env.Client.Status().Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	return h
 }
 
 // manager that decides, with calls of its client and its reader changed.
@@ -72,7 +80,15 @@ func (h *hall) manager(cached, past interceptor.Funcs) *Reconciler {
 // waits makes a trial of an experiment of its own, which waits.
 func (h *hall) waits(name string, priority int32) *v1alpha1.Trial {
 	h.t.Helper()
-	exp := builders.Experiment(name).Namespace(h.ns).System("echo").Set(func(s *v1alpha1.ExperimentSpec) { s.Priority = priority }).Obj()
+	return h.waitsIn(name, priority, "")
+}
+
+// waitsIn is waits for one pool.
+func (h *hall) waitsIn(name string, priority int32, pool string) *v1alpha1.Trial {
+	h.t.Helper()
+	exp := builders.Experiment(name).Namespace(h.ns).System("echo").Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Priority, s.Placement.Replicas, s.Placement.Clients = priority, pool, pool
+	}).Obj()
 	system := builders.System("echo").Obj().Spec
 	p, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"echo": system})
 	if len(errs) > 0 {
@@ -287,6 +303,68 @@ func TestAPassReadsLittle(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1.NodeList", "v1.PodList"}, lists); diff != "" {
 		t.Errorf("lists of a pass in which one starts (-want +got):\n%s", diff)
 	}
+}
+
+// Trials that start together were written one after the other, and so were read. Each call took a
+// round trip, so that a pass admitted few trials a second.
+func TestAPassMakesCallsAtOnce(t *testing.T) {
+	const all = 6
+	h := newHall(t)
+	for i := range all {
+		pool := fmt.Sprintf("pool-%d", i)
+		testcluster.Node(t, h.env.Client, pool, pool)
+		h.offer(pool)
+		h.waitsIn(fmt.Sprintf("trial-%d", i), 0, pool)
+	}
+	reads, writes := newMeeting(all), newMeeting(all)
+	r := h.manager(
+		interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			writes.await()
+			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+		}},
+		interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, is := o.(*appsv1.ControllerRevision); is {
+				reads.await()
+			}
+			return c.Get(ctx, key, o, opts...)
+		}},
+	)
+	r.AtOnce = all
+	h.pass(r)
+	if n := len(h.admitted()); n != all || reads.most != all || writes.most != all {
+		t.Errorf("%d trials of %d are admitted; of snapshots %d were read at once, of trials %d written", n, all, reads.most, writes.most)
+	}
+	if reads.came != all {
+		t.Errorf("%d snapshots were read, of %d trials", reads.came, all)
+	}
+}
+
+// meeting counts who is there at once. Each waits for the others, and not for ever.
+type meeting struct {
+	mu                sync.Mutex
+	want, there, most int
+	came              int
+	full              chan struct{}
+}
+
+func newMeeting(want int) *meeting { return &meeting{want: want, full: make(chan struct{})} }
+
+func (m *meeting) await() {
+	m.mu.Lock()
+	m.came++
+	m.there++
+	m.most = max(m.most, m.there)
+	if m.there == m.want {
+		close(m.full)
+	}
+	m.mu.Unlock()
+	select {
+	case <-m.full:
+	case <-time.After(10 * time.Second):
+	}
+	m.mu.Lock()
+	m.there--
+	m.mu.Unlock()
 }
 
 // A fact that cannot be known of one trial keeps no other from starting.

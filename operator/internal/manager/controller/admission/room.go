@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -29,6 +28,7 @@ type capacityChecker struct {
 	trials  map[string]*v1alpha1.Trial
 	rooms   map[string]queue.Room             // that were asked for, by trial
 	quotas  map[string][]corev1.ResourceQuota // of namespaces that were asked for
+	kept    map[string]int64                  // bytes that wait for stores, of namespaces that were asked for
 	cluster *queue.Cluster                    // nil: not looked at, or it may not be
 	looked  bool
 }
@@ -69,7 +69,7 @@ func (l *capacityChecker) room(ctx context.Context, e queue.Entry) (queue.Room, 
 
 // ofNamespace says whether the trial's namespace has room, and which pods the nodes need room for.
 func (l *capacityChecker) ofNamespace(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, []queue.Pod, error) {
-	if room, err := l.r.roomForResults(ctx, trial); err != nil || room.State != queue.Start {
+	if room, err := l.roomForResults(ctx, trial); err != nil || room.State != queue.Start {
 		return room, nil, err
 	}
 	pods, err := l.r.podsToBe(ctx, trial)
@@ -138,7 +138,7 @@ func eachPage(ctx context.Context, reader client.Reader, empty func() client.Obj
 // podsToBe are the pods that a trial will have; nil when they cannot be rendered, which the trial
 // says itself when it makes them.
 func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]queue.Pod, error) {
-	if pods := r.pods[trial.UID]; pods != nil {
+	if pods := r.pods.get(trial.UID); pods != nil {
 		return pods, nil
 	}
 	system, err := snapshot.Read(ctx, r.Reader, trial)
@@ -160,23 +160,27 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 			pods = append(pods, queue.Pod{What: t.What, Labels: labels, Spec: t.Spec})
 		}
 	}
-	if r.pods == nil {
-		r.pods = map[types.UID][]queue.Pod{}
-	}
-	r.pods[trial.UID] = pods
+	r.pods.set(trial.UID, pods)
 	return pods, nil
 }
 
 // roomForResults has a trial wait while its store takes nothing and so much of its namespace is
 // kept for it that the cluster has little room left. A trial that is not begun loses nothing. One
 // whose results find no room would hold its pools until the store answers.
-func (r *Reconciler) roomForResults(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, error) {
+func (l *capacityChecker) roomForResults(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, error) {
 	if trial.Spec.ResultsStore == "" {
 		return queue.Room{State: queue.Start}, nil
 	}
-	n, err := (&store.Cluster{Client: r.Client, Reader: r.Reader, Trial: trial}).Waiting(ctx)
-	if err != nil || n < store.PauseLimit {
-		return queue.Room{State: queue.Start}, err
+	n, known := l.kept[trial.Namespace]
+	if !known {
+		var err error
+		if n, err = (&store.Cluster{Client: l.r.Client, Reader: l.r.Reader, Trial: trial}).Waiting(ctx); err != nil {
+			return queue.Room{}, err
+		}
+		l.kept[trial.Namespace] = n
+	}
+	if n < store.PauseLimit {
+		return queue.Room{State: queue.Start}, nil
 	}
 	return queue.Room{State: queue.InsufficientResources, Missing: fmt.Sprintf(
 		"Waiting for the result store %s: more than %d MiB of this namespace are kept in the cluster until it takes them.", trial.Spec.ResultsStore, store.PauseLimit>>20)}, nil

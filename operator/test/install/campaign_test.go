@@ -35,8 +35,10 @@ import (
 )
 
 var (
-	kills      = flag.Int("kills", 50, "how many kills in all")
+	kills      = flag.Int("kills", 50, "how many kills in all, with those of the file")
+	killsFor   = flag.Duration("kills-for", 0, "begin no further trial after so long; 0: all kills are done")
 	killRecord = flag.String("kill-record", "", "a file to which each kill is added; a campaign that was ended goes on after those that are in it")
+	killCommit = flag.String("kill-commit", "", "the commit of the managers and of this program, which each kill is noted with")
 	onlyVictim = flag.String("victim", "", "kill these alone")
 )
 
@@ -64,8 +66,10 @@ var victims = map[string]func(*campaign, *testing.T, *v1alpha1.Experiment) strin
 // killed is one kill, and what became of the trial in whose middle it was.
 type killed struct {
 	Number  int     `json:"number"`
+	Commit  string  `json:"commit"`
 	Victim  string  `json:"victim"`
 	Which   string  `json:"which"`
+	Hit     bool    `json:"hit"`          // a process of the system or of a client ended with it
 	After   float64 `json:"afterSeconds"` // of the experiment's creation
 	Reason  string  `json:"reason"`       // of the trial's condition Valid
 	Took    float64 `json:"tookSeconds"`
@@ -78,15 +82,19 @@ type killed struct {
 // campaign kills on a real cluster.
 type campaign struct {
 	*owner
-	draw *rand.Rand
-	done []killed
-	file *os.File
+	draw  *rand.Rand
+	hit   bool // by the last kill
+	done  []killed
+	old   int // of those, how many were done before
+	file  *os.File
+	began time.Time
 }
 
 // TestCampaign runs one short trial after the other, and in the middle of each kills one process or
-// one node. No trial may be lost, repeated or judged wrongly, and nothing may be left.
+// one node. No trial may be lost, repeated or judged wrongly, and nothing may be left. What was done
+// before is in a file, so that several runs are one campaign.
 //
-//	make campaign KILLS=500
+//	make campaign KILLS=500 FOR=20m
 func TestCampaign(t *testing.T) {
 	c := &campaign{owner: newOwner(t)}
 	c.resume(t)
@@ -96,10 +104,11 @@ func TestCampaign(t *testing.T) {
 	}
 	c.makeNamespace(t, campaignNamespace)
 	c.create(t, system(t, "etcd", campaignNamespace))
-	for c.count() < *kills && !t.Failed() {
+	c.began = time.Now()
+	defer c.sum(t) // also of a campaign that ends because the cluster is not whole any more
+	for c.count() < *kills && !t.Failed() && (*killsFor == 0 || time.Since(c.began) < *killsFor) {
 		c.one(t, len(c.done)+1)
 	}
-	c.sum(t)
 }
 
 // count is how many were killed. Where the trial was over before, none was.
@@ -123,6 +132,7 @@ func (c *campaign) resume(t *testing.T) {
 			c.done = append(c.done, k)
 		}
 	}
+	c.old = len(c.done)
 	if c.file, err = os.OpenFile(*killRecord, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +146,7 @@ func (c *campaign) one(t *testing.T, number int) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	k := killed{Number: number, Victim: names[c.draw.IntN(len(names))]}
+	k := killed{Number: number, Commit: *killCommit, Victim: names[c.draw.IntN(len(names))]}
 	if *onlyVictim != "" {
 		k.Victim = *onlyVictim
 	}
@@ -153,21 +163,24 @@ func (c *campaign) one(t *testing.T, number int) {
 	// A trial takes some 25 s. An agent or launcher is killed as soon as there is one.
 	time.Sleep(time.Duration(c.draw.Int64N(int64(25 * time.Second))))
 	eventually(t, patience, "something can be killed, or the experiment is complete", func(ctx context.Context) (bool, error) {
+		c.hit = false
 		k.Which = victims[k.Victim](c, t, exp)
+		k.Hit = c.hit
 		return k.Which != "" || c.isComplete(ctx, exp), nil
 	})
 	k.After = time.Since(began).Seconds()
 	at := time.Now()
 	c.judge(t, exp, &k, at)
 	k.Took = time.Since(began).Seconds()
-	c.recover(t)
-	t.Logf("kill %d of %d: %s %s after %.0f s: %s %s%s%s%s", number, *kills, k.Victim, k.Which, k.After, k.Reason, k.Lost, k.Repeats, k.Wrong, k.Left)
 	if k.Which == "" {
 		t.Logf("the experiment was complete before there was a %s: this is no kill", k.Victim)
 		k.Victim = "none"
 	}
 	c.note(t, k)
+	c.recover(t)
 	c.deleted(t, exp)
+	t.Logf("kill %d, %d of %d: %s %s after %.0f s: %s, %.0f s, with recovery %.0f s %s%s%s%s",
+		number, c.count(), *kills, k.Victim, k.Which, k.After, k.Reason, k.Took, time.Since(began).Seconds(), k.Lost, k.Repeats, k.Wrong, k.Left)
 }
 
 func (c *campaign) note(t *testing.T, k killed) {
@@ -202,7 +215,7 @@ func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed, at t
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	trials := c.trials(t, exp)
+	trials := c.trialsOf(t, exp)
 	if len(trials) != 1 {
 		k.Repeats = fmt.Sprintf("there are %d trials", len(trials))
 		if len(trials) == 0 {
@@ -216,13 +229,24 @@ func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed, at t
 	zero := time.Unix(0, trial.Status.ZeroUnixNanos)
 	inRun := trial.Status.ZeroUnixNanos != 0 && at.After(zero) && at.Before(zero.Add(3*time.Second)) // of 4: the kill takes a moment
 	switch {
-	case valid.Status == metav1.ConditionTrue && inRun && (k.Victim == "launcher" || k.Victim == "node") && k.Which != "":
+	case valid.Status == metav1.ConditionTrue && inRun && k.Hit:
 		k.Wrong = "the trial counts, though a process of it was killed in its run"
 	case valid.Status != metav1.ConditionTrue && v1alpha1.CausedBy(valid.Reason) != v1alpha1.CausedByEnvironment:
 		k.Wrong = fmt.Sprintf("the system is blamed: %s: %s", valid.Reason, valid.Message)
 	}
 	c.judgeStored(t, exp, trial, k)
 	k.Left = c.leftOver(t, trial.Name)
+}
+
+// trialsOf an experiment. The API server may be away.
+func (c *campaign) trialsOf(t *testing.T, exp *v1alpha1.Experiment) []v1alpha1.Trial {
+	t.Helper()
+	list := &v1alpha1.TrialList{}
+	eventually(t, patience, "trials can be listed", func(ctx context.Context) (bool, error) {
+		err := c.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name})
+		return err == nil, err
+	})
+	return list.Items
 }
 
 // judgeStored reads everything of the experiment back.
@@ -339,6 +363,7 @@ func (c *campaign) killInPod(t *testing.T, exp *v1alpha1.Experiment, container s
 	}
 	for _, s := range all {
 		if (container == "" || s.Name == container) && s.State.Running != nil && killContainer(s.ContainerID) {
+			c.hit = container == ""
 			return p.Name + "/" + s.Name
 		}
 	}
@@ -360,9 +385,9 @@ func (c *campaign) killStore(t *testing.T, _ *v1alpha1.Experiment) string {
 }
 
 // killNode takes the power from a worker, a container of the docker here, and gives it back.
-func (c *campaign) killNode(t *testing.T, _ *v1alpha1.Experiment) string {
-	nodes := &corev1.NodeList{}
-	if c.List(t.Context(), nodes) != nil {
+func (c *campaign) killNode(t *testing.T, exp *v1alpha1.Experiment) string {
+	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
+	if c.List(t.Context(), nodes) != nil || c.List(t.Context(), pods, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}) != nil {
 		return ""
 	}
 	var workers []string
@@ -378,6 +403,11 @@ func (c *campaign) killNode(t *testing.T, _ *v1alpha1.Experiment) string {
 	name := workers[c.draw.IntN(len(workers))]
 	if out, err := exec.CommandContext(t.Context(), "docker", "restart", "--time", "0", name).CombinedOutput(); err != nil {
 		t.Fatalf("restart node %s: %v: %s", name, err, out)
+	}
+	for i := range pods.Items {
+		for _, s := range pods.Items[i].Status.ContainerStatuses {
+			c.hit = c.hit || pods.Items[i].Spec.NodeName == name && s.State.Running != nil
+		}
 	}
 	return name
 }
@@ -429,37 +459,63 @@ func killContainer(id string) bool {
 	return first != 0 && syscall.Kill(first, syscall.SIGKILL) == nil
 }
 
-// sum prints what became of all kills, and the verdict.
+// tally is what became of some kills.
+type tally struct {
+	kills, valid, lost, repeated, wrong, left int
+	reasons                                   map[string]int // of trials that do not count
+}
+
+func (s *tally) add(k killed) {
+	s.kills++
+	if k.Reason == v1alpha1.ReasonSucceeded {
+		s.valid++
+	} else {
+		s.reasons[k.Reason]++
+	}
+	for n, what := range map[*int]string{&s.lost: k.Lost, &s.repeated: k.Repeats, &s.wrong: k.Wrong, &s.left: k.Left} {
+		if what != "" {
+			*n++
+		}
+	}
+}
+
+func (s *tally) String() string {
+	return fmt.Sprintf("%4d kills: %d lost, %d repeated, %d wrong, %d left over; %d trials valid, others %v", s.kills, s.lost, s.repeated, s.wrong, s.left, s.valid, s.reasons)
+}
+
+// sum prints what became of all kills, by victim and by commit. A violation of another commit than
+// this is told, and fails nothing: it may be mended.
 func (c *campaign) sum(t *testing.T) {
 	t.Helper()
-	type row struct {
-		kills, valid int
-		reasons      map[string]int
-	}
-	rows := map[string]*row{}
-	lost, repeated, wrong, left, seconds := 0, 0, 0, 0, 0.0
+	all, byVictim, byCommit := &tally{reasons: map[string]int{}}, map[string]*tally{}, map[string]*tally{}
 	for _, k := range c.done {
-		r := rows[k.Victim]
-		if r == nil {
-			r = &row{reasons: map[string]int{}}
-			rows[k.Victim] = r
+		if k.Which == "" {
+			continue
 		}
-		r.kills++
-		if k.Reason == v1alpha1.ReasonSucceeded {
-			r.valid++
-		} else {
-			r.reasons[k.Reason]++
+		all.add(k)
+		for _, row := range []struct {
+			of   map[string]*tally
+			name string
+		}{{byVictim, k.Victim}, {byCommit, k.Commit}} {
+			if row.of[row.name] == nil {
+				row.of[row.name] = &tally{reasons: map[string]int{}}
+			}
+			row.of[row.name].add(k)
 		}
-		for n, what := range map[*int]string{&lost: k.Lost, &repeated: k.Repeats, &wrong: k.Wrong, &left: k.Left} {
-			if what != "" {
-				*n++
-				t.Errorf("kill %d, %s %s: %s", k.Number, k.Victim, k.Which, what)
+		for _, what := range []string{k.Lost, k.Repeats, k.Wrong, k.Left} {
+			if text := fmt.Sprintf("kill %d at commit %s, %s %s: %s", k.Number, k.Commit, k.Victim, k.Which, what); what != "" && k.Commit == *killCommit {
+				t.Error(text)
+			} else if what != "" {
+				t.Log(text)
 			}
 		}
-		seconds += k.Took
 	}
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		t.Logf("%-10s %4d kills, %4d trials valid, others %v", name, rows[name].kills, rows[name].valid, rows[name].reasons)
+	for _, rows := range []map[string]*tally{byVictim, byCommit} {
+		for _, name := range slices.Sorted(maps.Keys(rows)) {
+			t.Logf("%-12s %v", name, rows[name])
+		}
 	}
-	t.Logf("%d kills, of %d wanted, in %v: %d lost, %d repeated, %d wrong, %d left over", c.count(), *kills, time.Duration(seconds*float64(time.Second)).Round(time.Second), lost, repeated, wrong, left)
+	took, now := time.Since(c.began), len(c.done)-c.old
+	t.Logf("all          %v", all)
+	t.Logf("%d of %d wanted; %d trials in this run of %v, %.2f a minute", c.count(), *kills, now, took.Round(time.Second), float64(now)/took.Minutes())
 }

@@ -91,8 +91,8 @@ type campaign struct {
 }
 
 // TestCampaign runs one short trial after the other, and in the middle of each kills one process or
-// one node. No trial may be lost, repeated or judged wrongly, and nothing may be left. What was done
-// before is in a file, so that several runs are one campaign.
+// one node. No trial may be lost, repeated or judged wrongly, and nothing may be left. A file has
+// all kills, so that several runs are one campaign.
 //
 //	make campaign KILLS=500 FOR=20m
 func TestCampaign(t *testing.T) {

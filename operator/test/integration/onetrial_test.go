@@ -28,6 +28,9 @@ import (
 // pods, of which a trial has 256 at most.
 var sizes = []int{62, 125, 250, 500}
 
+// ofShard is how many replicas a shard of such a trial has at most; 200 are possible.
+const ofShard = 125
+
 // arrivals are when agents came to a phase.
 type arrivals struct {
 	mu   sync.Mutex
@@ -84,8 +87,9 @@ func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) map[strin
 	ns := env.Namespace(b)
 	came := &arrivals{last: map[string]time.Time{}, n: map[string]int{}}
 	(&cluster{t: b, env: env, manager: m, reached: came.note}).begin("one-0", ns)
-	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(size)).Obj()
+	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(min(size, ofShard))).Obj()
 	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled("one")).Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Topology.Shards = int32(max(1, size/ofShard))
 		s.Clients.Nodes, s.Clients.Count = int32(max(1, size/2)), int32(size)
 	}).Obj()
 	for _, o := range []client.Object{system, exp} {

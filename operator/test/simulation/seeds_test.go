@@ -287,7 +287,7 @@ func TestSeedsThatFailed(t *testing.T) {
 	}
 }
 
-// What is disturbed while a store is away made a history end before the store was back. Then trials
+// A disturbance while a store was away made a history end before the store was back. Then trials
 // were said not to be stored "hours after the last disturbance".
 func TestAHistoryLastsAsLongAsItsDisturbances(t *testing.T) {
 	w := newWorld(1, false)

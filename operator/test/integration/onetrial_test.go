@@ -89,6 +89,7 @@ func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) map[strin
 	(&cluster{t: b, env: env, manager: m, reached: came.note}).begin("one-0", ns)
 	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(min(size, ofShard))).Obj()
 	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled("one")).Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Tolerances.StartSpread = "5s" // this machine also plays all agents
 		s.Topology.Shards = int32(max(1, size/ofShard))
 		s.Clients.Nodes, s.Clients.Count = int32(max(1, size/2)), int32(size)
 	}).Obj()

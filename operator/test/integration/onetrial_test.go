@@ -68,7 +68,6 @@ func BenchmarkOneTrial(b *testing.B) {
 	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
 		b.Fatalf("build the manager: %v\n%s", err, out)
 	}
-	schedulable(b, env, "one-0", "one")
 	for b.Loop() {
 		took := map[string][]time.Duration{}
 		for _, size := range sizes {
@@ -84,11 +83,12 @@ func BenchmarkOneTrial(b *testing.B) {
 func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) map[string]time.Duration {
 	b.Helper()
 	m := startManager(b, env, binary)
-	ns := env.Namespace(b)
+	ns, pool := env.Namespace(b), fmt.Sprintf("one-%d", size) // no size waits for what another has left
+	schedulable(b, env, pool, pool)
 	came := &arrivals{last: map[string]time.Time{}, n: map[string]int{}}
-	(&cluster{t: b, env: env, manager: m, reached: came.note}).begin("one-0", ns)
+	(&cluster{t: b, env: env, manager: m, reached: came.note}).begin(pool, ns)
 	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(min(size, ofShard))).Obj()
-	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled("one")).Set(func(s *v1alpha1.ExperimentSpec) {
+	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled(pool)).Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Tolerances.StartSpread = "5s" // this machine also plays all agents
 		s.Topology.Shards = int32(max(1, size/ofShard))
 		s.Clients.Nodes, s.Clients.Count = int32(max(1, size/2)), int32(size)

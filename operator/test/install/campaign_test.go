@@ -104,11 +104,39 @@ func TestCampaign(t *testing.T) {
 	}
 	c.makeNamespace(t, campaignNamespace)
 	c.create(t, system(t, "etcd", campaignNamespace))
+	c.undisturbed(t)
 	c.began = time.Now()
 	defer c.sum(t) // also of a campaign that ends because the cluster is not whole any more
 	for c.count() < *kills && !t.Failed() && (*killsFor == 0 || time.Since(c.began) < *killsFor) {
 		c.one(t, len(c.done)+1)
 	}
+}
+
+// undisturbed runs one trial without a kill. It must count: where no pod starts, every trial ends in
+// the same way, whatever is killed.
+func (c *campaign) undisturbed(t *testing.T) {
+	t.Helper()
+	exp := c.short(t, "undisturbed")
+	eventually(t, 2*patience, "a trial is complete without any kill", func(ctx context.Context) (bool, error) {
+		return c.isComplete(ctx, exp), fmt.Errorf("%+v", exp.Status.Conditions)
+	})
+	for _, trial := range c.trialsOf(t, exp) {
+		if v := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid); v == nil || v.Status != metav1.ConditionTrue {
+			t.Fatalf("without any kill, trial %s does not count: %+v", trial.Name, v)
+		}
+	}
+	c.deleted(t, exp)
+}
+
+// short makes the experiment of one short trial.
+func (c *campaign) short(t *testing.T, name string) *v1alpha1.Experiment {
+	t.Helper()
+	return c.applyExperiment(t, campaignNamespace, func(e *v1alpha1.Experiment) {
+		e.Name = name
+		e.Spec.Sweep, e.Spec.Clients.Count = nil, 2
+		e.Spec.Retries, e.Spec.Disturbances.RetryFor = new(int32), "0s"
+		e.Spec.Results = &v1alpha1.Results{Store: "archive"}
+	})
 }
 
 // count is how many were killed. Where the trial was over before, none was.
@@ -153,12 +181,7 @@ func (c *campaign) one(t *testing.T, number int) {
 	if victims[k.Victim] == nil {
 		t.Fatalf("there is no victim %q; there are %s", k.Victim, strings.Join(names, ", "))
 	}
-	exp := c.applyExperiment(t, campaignNamespace, func(e *v1alpha1.Experiment) {
-		e.Name = fmt.Sprintf("killed-%d", number)
-		e.Spec.Sweep, e.Spec.Clients.Count = nil, 2
-		e.Spec.Retries, e.Spec.Disturbances.RetryFor = new(int32), "0s"
-		e.Spec.Results = &v1alpha1.Results{Store: "archive"}
-	})
+	exp := c.short(t, fmt.Sprintf("killed-%d", number))
 	began := time.Now()
 	// A trial takes some 25 s. An agent or launcher is killed as soon as there is one.
 	time.Sleep(time.Duration(c.draw.Int64N(int64(25 * time.Second))))

@@ -112,8 +112,8 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// undisturbed runs one trial without a kill. It must count: where no pod starts, every trial ends in
-// the same way, whatever is killed.
+// undisturbed runs one trial without a kill. It must count: where no pod starts, every trial ends
+// in the same way, whatever is killed.
 func (c *campaign) undisturbed(t *testing.T) {
 	t.Helper()
 	exp := c.short(t, "undisturbed")

@@ -261,6 +261,7 @@ func (a *playedAgent) run(ctx context.Context) {
 			hold = 10 * time.Second
 		}
 		status, answer := a.ask(ctx, "/v1/sync", body, hold)
+		pause := 50 * time.Millisecond
 		switch status {
 		case http.StatusOK:
 			if err := json.Unmarshal(answer, &a.directive); err != nil {
@@ -271,11 +272,12 @@ func (a *playedAgent) run(ctx context.Context) {
 			if p := (&corev1.Pod{}); a.env.Client.Get(ctx, client.ObjectKeyFromObject(a.pod), p) != nil || p.UID != a.pod.UID {
 				return // the pod is gone
 			}
+			pause = time.Second // hundreds of agents ask after their pods
 			fallthrough
 		default:
 			select {
 			case <-ctx.Done():
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(pause):
 			}
 		}
 	}

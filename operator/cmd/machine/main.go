@@ -13,12 +13,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"assay.dev/assay/operator/internal/node/machine"
 )
 
 func main() {
+	// The heap is small, and copies make much garbage: each packet is a buffer of its own.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(machine.GarbagePercent)
+	}
 	code, err := run(os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "machine: %v\n", err)

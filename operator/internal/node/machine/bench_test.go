@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -41,6 +42,8 @@ var operations = map[string]operation{
 //
 //	make bench-ssh
 func BenchmarkClient(b *testing.B) {
+	before := debug.SetGCPercent(GarbagePercent) // as command machine does
+	b.Cleanup(func() { debug.SetGCPercent(before) })
 	for name, o := range operations {
 		b.Run(name, func(b *testing.B) {
 			worlds := [2]*world{newWorld(b), newWorld(b)}

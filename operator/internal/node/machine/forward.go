@@ -56,6 +56,10 @@ func (c *connection) dial(offer ssh.NewChannel, network, address string) {
 	join(channel, conn)
 }
 
+// forwardBuffer is how much of a channel is passed on at once. For each part that is read, package
+// ssh may tell the client that it has room again.
+const forwardBuffer = 256 << 10
+
 // join copies both ways until both have ended. An end of one way is passed on as such: the other
 // may go on.
 func join(channel ssh.Channel, conn net.Conn) {
@@ -67,7 +71,8 @@ func join(channel ssh.Channel, conn net.Conn) {
 		_ = channel.CloseWrite()
 	})
 	ways.Go(func() {
-		_, _ = io.Copy(conn, channel)
+		// Hidden is what the connection would do by itself, with a buffer of its own.
+		_, _ = io.CopyBuffer(struct{ io.Writer }{conn}, channel, make([]byte, forwardBuffer))
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/cpu"
 
 	"assay.dev/assay/operator/internal/node/protocol"
 )
@@ -196,7 +197,7 @@ func (c *Config) writeHome(keys Keys) error {
 		return fmt.Errorf("close %s to others, as ssh wants it: %w", dir, err)
 	}
 	public := []byte(authorized(keys.User.PublicKey()))
-	for name, content := range map[string][]byte{clientKeyFile: keys.UserPEM, clientKeyFile + ".pub": public, clientConfigFile: c.clientConfig()} {
+	for name, content := range map[string][]byte{clientKeyFile: keys.UserPEM, clientKeyFile + ".pub": public, clientConfigFile: c.clientConfig(ownConfig(dir))} {
 		if err := overwrite(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}
@@ -225,8 +226,39 @@ func (c *Config) writeHome(keys Keys) error {
 	return nil
 }
 
-// clientConfig makes plain "ssh node-1" reach a machine as the machine's user.
-func (c *Config) clientConfig() []byte {
+// ownConfig is what the image says about ssh, for all users and for the machine's.
+func ownConfig(dir string) string {
+	var all strings.Builder
+	for _, path := range []string{filepath.Join(dir, "config"), "/etc/ssh/ssh_config"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // most images have none
+		}
+		all.Write(append(text, '\n'))
+	}
+	return all.String()
+}
+
+// preferred are the ciphers of OpenSSH since version 6.5, the fastest first. Clients before version
+// 10 prefer ChaCha20, which takes most of a copy's time here: Go has no fast code for it on amd64.
+const preferred = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-ctr,aes256-ctr"
+
+// ciphersOf are the ciphers that a client is to prefer, as a line of its configuration. They are
+// none where the image's own configuration names some, and where the processor has no AES.
+func ciphersOf(own string) string {
+	named := slices.ContainsFunc(strings.Split(own, "\n"), func(line string) bool {
+		name, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(line), "=", " "), " ")
+		return strings.EqualFold(name, "Ciphers")
+	})
+	if named || !(cpu.X86.HasAES && cpu.X86.HasPCLMULQDQ) && !(cpu.ARM64.HasAES && cpu.ARM64.HasPMULL) {
+		return ""
+	}
+	return "  Ciphers " + preferred + "\n"
+}
+
+// clientConfig makes plain "ssh node-1" reach a machine as the machine's user. own is the image's
+// own configuration.
+func (c *Config) clientConfig(own string) []byte {
 	out := bytes.NewBufferString("# The machines of the trial. Assay writes this file.\n")
 	for _, h := range c.Hosts {
 		fmt.Fprintf(out, "Host %s %s\n  HostName %s\n  User %s\n  IdentityFile ~/.ssh/%s\n", strings.Join(h.Names, " "), h.IP, h.IP, c.User, clientKeyFile)
@@ -234,7 +266,7 @@ func (c *Config) clientConfig() []byte {
 			fmt.Fprintf(out, "  Port %d\n", c.Port)
 		}
 	}
-	out.WriteString("Host *\n")
+	out.WriteString("Host *\n" + ciphersOf(own))
 	return out.Bytes()
 }
 

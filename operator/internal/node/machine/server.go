@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,10 @@ type Server struct {
 	conns map[net.Conn]struct{}
 	over  bool
 }
+
+// GarbagePercent is for runtime/debug.SetGCPercent in the process of a server: how far its heap may
+// grow beyond what lives.
+const GarbagePercent = 400
 
 // loginGrace is how long a client may take to log in, as with sshd.
 const loginGrace = 2 * time.Minute
@@ -122,7 +127,7 @@ func (s *Server) converse(conn net.Conn) {
 		conn.Close()
 	}()
 	_ = conn.SetDeadline(time.Now().Add(loginGrace))
-	client, channels, requests, err := ssh.NewServerConn(conn, s.config)
+	client, channels, requests, err := ssh.NewServerConn(ahead{Conn: conn, buffer: bufio.NewReaderSize(conn, readAhead)}, s.config)
 	if err != nil {
 		// A port scan, and a gate that only looks whether the port is open, do not try to log in.
 		var refused *ssh.ServerAuthError
@@ -141,6 +146,17 @@ func (s *Server) converse(conn net.Conn) {
 		parts.Go(func() { c.open(offer) })
 	}
 }
+
+// readAhead is how much of a connection is read at once: some packets of a copy.
+const readAhead = 128 << 10
+
+// ahead is a connection that is read in large parts. Package ssh asks for each packet twice.
+type ahead struct {
+	net.Conn
+	buffer *bufio.Reader
+}
+
+func (c ahead) Read(to []byte) (int, error) { return c.buffer.Read(to) }
 
 // offered says what a client tried to log in with last.
 func offered(err *ssh.ServerAuthError) string {

@@ -79,8 +79,8 @@ func (w *world) configure(t testing.TB, name, identity string, keys Keys) {
 	host := strings.TrimSpace(authorized(keys.Host.PublicKey()))
 	files := map[string]string{
 		"known_hosts": fmt.Sprintf("[127.0.0.1]:%s %s\nnode-1 %s\n", w.port, host, host),
-		name: fmt.Sprintf("Host node-1\n HostName 127.0.0.1\n Port %s\nHost *\n HostKeyAlias node-1\n User author\n IdentityFile %s\n IdentitiesOnly yes\n UserKnownHostsFile %s\n BatchMode yes\n",
-			w.port, identity, filepath.Join(w.dir, "known_hosts")),
+		name: fmt.Sprintf("Host node-1\n HostName 127.0.0.1\n Port %s\nHost *\n HostKeyAlias node-1\n User author\n IdentityFile %s\n IdentitiesOnly yes\n UserKnownHostsFile %s\n BatchMode yes\n%s",
+			w.port, identity, filepath.Join(w.dir, "known_hosts"), ciphersOf("")),
 	}
 	for file, text := range files {
 		if err := os.WriteFile(filepath.Join(w.dir, file), []byte(text), 0o600); err != nil {
@@ -333,6 +333,28 @@ func TestFilesByEveryProgram(t *testing.T) {
 			t.Errorf("sftp exited with %d; %q came back, %v: %s", code, content, err, out)
 		}
 	})
+}
+
+// OpenSSH's client takes the fastest cipher, unless the image's own configuration names ciphers.
+func TestClientsPreferTheFastestCipher(t *testing.T) {
+	if ciphersOf("Host *\n  Port 22\n") == "" {
+		t.Skip("this processor has no AES")
+	}
+	for _, own := range []string{"Ciphers aes256-ctr\n", "Host *\n\tciphers=aes256-ctr\n"} {
+		if got := ciphersOf(own); got != "" {
+			t.Errorf("beside the image's own %q there is %q, want nothing", own, got)
+		}
+	}
+	w := newWorld(t)
+	for want, args := range map[string][]string{
+		"aes128-gcm@openssh.com":        {"-v", "node-1", "true"},
+		"chacha20-poly1305@openssh.com": {"-v", "-c", "chacha20-poly1305@openssh.com", "node-1", "true"},
+		"aes128-ctr":                    {"-v", "-c", "aes128-ctr", "node-1", "true"},
+	} {
+		if out, code := w.client(t, "ssh", args...); code != 0 || !strings.Contains(out, "kex: client->server cipher: "+want) {
+			t.Errorf("ssh %q exited with %d, want the cipher %s: %s", args, code, want, out)
+		}
+	}
 }
 
 func TestForwarding(t *testing.T) {

@@ -629,6 +629,9 @@ func TestTheImagesOwnFilesOfSSHStay(t *testing.T) {
 	if got, want := read("config"), "Include assay_config\nHost *\n  ServerAliveInterval 5\n"; got != want {
 		t.Errorf("config is %q, want %q", got, want)
 	}
+	if got, want := read(clientConfigFile), "Host *\n"+ciphersOf(ownConfig(home)); !strings.HasSuffix(got, want) {
+		t.Errorf("%s is %q, want that it ends in %q", clientConfigFile, got, want)
+	}
 	key := strings.TrimSpace(authorized(keys.Host.PublicKey()))
 	if got, want := read("known_hosts"), "github.com ssh-ed25519 AAAA\nm0 "+key+"\n10.0.0.1 "+key+"\n"; got != want {
 		t.Errorf("known_hosts is %q, want %q", got, want)

@@ -63,6 +63,33 @@ func TestFaultsCountFromMarks(t *testing.T) {
 	}
 }
 
+// A command that a fault runs on a machine counts from a line of the script, and finds what a
+// session there finds: its user, home and name. Delay begins three seconds after another line.
+func TestCommandsCountFromMarks(t *testing.T) {
+	dir := t.TempDir()
+	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/commands.yaml")
+	if code != 0 || !strings.Contains(out, "2 of 2 planned trials valid") {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	trial := validTrial(t, filepath.Join(dir, "commands", "configmaps"))
+	kinds := map[string]int{}
+	for _, f := range trial.Faults {
+		kinds[f.Kind]++
+		// A fault begins late on a busy machine, and never before its instant.
+		if after := f.StartedMillis - f.MarkMillis; f.Error != "" || f.Mark == "" || f.Kind == string(timeline.Execute) && after < map[string]float64{"tell": 1000, "repeat": 2000}[f.Fault] {
+			t.Errorf("%s began %.1f ms after the mark %q; %s", f.ID, after, f.Mark, f.Error)
+		}
+	}
+	if kinds[string(timeline.Execute)] != 2 || kinds[string(timeline.Degrade)] == 0 || kinds[string(timeline.Restore)] == 0 {
+		t.Errorf("the kinds of actions are %v, want two commands, delay and its end", kinds)
+	}
+	for _, row := range trial.Rows {
+		if row.Summary.Throughput != 1 {
+			t.Errorf("the script's table lacks %v: the command ran otherwise", row.Coordinates)
+		}
+	}
+}
+
 // A mark that never comes has its reason.
 func TestAMarkThatNeverComes(t *testing.T) {
 	dir := t.TempDir()

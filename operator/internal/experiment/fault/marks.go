@@ -52,7 +52,7 @@ func (e *checker) checkMarkTimes(path *field.Path, f v1alpha1.Fault, k kind, at 
 	case !k.dated():
 		e.add(field.Forbidden(path, "clients behave that way during the whole trial"))
 	case f.ChaosMesh != nil, isKill && killed.machine():
-		e.add(field.Forbidden(path, "Assay's own faults on pods alone can count from a mark: nodeKill, pause, partition and degrade"))
+		e.add(field.Forbidden(path, "Assay's own faults on pods alone can count from a mark: nodeKill, pause, partition, degrade and command"))
 	case at < LeastAfterMark:
 		e.add(field.Invalid(written, string(f.At), fmt.Sprintf("must be at least %v after a mark, since the other machines must hear of it", LeastAfterMark)))
 	default:

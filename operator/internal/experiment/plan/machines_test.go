@@ -181,8 +181,11 @@ func TestFaultsCountFromMarks(t *testing.T) {
 		more   []v1alpha1.Fault
 		want   string
 	}{
-		"as it should be":                {change: func(*v1alpha1.Fault) {}},
-		"one machine from two marks":     {change: func(*v1alpha1.Fault) {}, more: []v1alpha1.Fault{other}},
+		"as it should be":            {change: func(*v1alpha1.Fault) {}},
+		"one machine from two marks": {change: func(*v1alpha1.Fault) {}, more: []v1alpha1.Fault{other}},
+		"a command": {change: func(f *v1alpha1.Fault) {
+			f.NodeKill, f.RunCommand = nil, &v1alpha1.Command{Target: v1alpha1.Target{Machine: "node-1"}, Run: []string{"sync"}}
+		}},
 		"another mark":                   {change: func(f *v1alpha1.Fault) { f.Mark.Name = "rows" }, want: `spec.faults[0].mark.name: Invalid value: "rows": System "s" declares no mark`},
 		"another group":                  {change: func(f *v1alpha1.Fault) { f.Mark = mark("row", "shema") }, want: `spec.faults[0].mark.groups: Invalid value: "shema"`},
 		"at once":                        {change: func(f *v1alpha1.Fault) { f.At = "10ms" }, want: "must be at least 250ms after a mark"},

@@ -150,7 +150,11 @@ func (t *Trial) machineOf(ctx *Context, pod *Pod, name string, g *v1alpha1.Machi
 		return fmt.Errorf("encode the machine's configuration: %w", err)
 	}
 	pod.Files = append(pod.Files, protocol.File{Path: v1alpha1.MachineConfigFile, Mode: 0o644, Content: content})
-	pod.Directive.Containers[0].Respawn = true
+	c := &pod.Directive.Containers[0]
+	c.Respawn = true
+	// Commands of faults run beside the machine's program. They find what sessions find.
+	c.Dir = g.HomeOrDefault()
+	c.Env = append(c.Env, "HOSTNAME="+own[name], "HOME="+g.HomeOrDefault(), "USER="+g.UserOrDefault(), "LOGNAME="+g.UserOrDefault())
 	return nil
 }
 

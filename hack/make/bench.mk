@@ -86,3 +86,7 @@ evidence-changes: ## Print which verdicts of the committed bundles are others th
 .PHONY: bench-ssh
 bench-ssh: ## Compare SSH of machines with OpenSSH's sshd, by OpenSSH's client, in turn: connections, commands, terminals, sftp, a forwarded port, 100 sessions at once, 1 GiB by scp; wants root and openssh-server, takes some four minutes.
 	@go test ./operator/internal/node/machine -run '^$$' -bench . -benchtime $(or $(TIMES),7)x -timeout 30m $(BENCH_FLAGS)
+
+.PHONY: bench-setup
+bench-setup: local-programs ## Set machines up once, by a build of PostgreSQL of AT_LEAST seconds (300), and run TRIALS (6) from it, as root and without a cluster: how long each took beyond its script; FRESH=1: set up anew. Takes nine minutes the first time.
+	@hack/bench/setup.sh | $(tables)

@@ -80,15 +80,22 @@ func systemWithARole(t *testing.T) string {
 	return file
 }
 
-// validTrial reads the results of the one valid trial.
+// validTrial reads the results of the last valid trial.
 func validTrial(t *testing.T, folder string) *results.Trial {
+	t.Helper()
+	valid := validTrials(t, folder)
+	return valid[len(valid)-1]
+}
+
+// validTrials reads the results of all valid trials, of which there must be one.
+func validTrials(t *testing.T, folder string) (valid []*results.Trial) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*-results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(files)
-	for _, file := range slices.Backward(files) {
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -109,9 +116,11 @@ func validTrial(t *testing.T, folder string) *results.Trial {
 			t.Fatal(err)
 		}
 		if trial.Reason == "" {
-			return trial
+			valid = append(valid, trial)
 		}
 	}
-	t.Fatalf("no valid trial among %v", files)
-	return nil
+	if len(valid) == 0 {
+		t.Fatalf("no valid trial among %v", files)
+	}
+	return valid
 }

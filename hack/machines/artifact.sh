@@ -44,10 +44,6 @@ go build -o bin/ ./operator/cmd/kubectl-assay || failed
 make images IMAGES=assay/agent >&2 || failed
 done_step
 
-step "the image of the machines" "some seconds" "some three minutes"
-PACKAGES=$packages_of "$hack/machines/image.sh" "lab/$name" "$folder" || failed
-done_step
-
 step "kubectl assay new --ssh" "a second" "no longer"
 arguments=()
 for row in $rows; do arguments+=(--rows "$row"); done
@@ -71,6 +67,10 @@ awk -v numbers="$numbers" -v claims="$claims" '
 	{ skip = 0; print }' "$out/as-written.yaml" >"$out/$name.yaml" || failed
 say "  $(diff "$out/as-written.yaml" "$out/$name.yaml" | grep -c '^>') lines are new or different, in $out/$name.yaml"
 bin/kubectl-assay plan -f "$out/$name.yaml" --profile laptop --offline >"$out/plan.txt" || failed
+done_step
+
+step "the image of the machines" "some seconds" "some three minutes"
+PACKAGES=$packages_of "$hack/machines/image.sh" "lab/$name" "$folder" || failed
 done_step
 
 step "three runs, verdicts and figure" "some two minutes" "no longer"

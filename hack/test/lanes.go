@@ -71,7 +71,7 @@ var lanes = []lane{
 	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
 	// Of make test-all only:
 	cluster("long", 41*time.Minute, 60*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
-	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh"),
+	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh", "hack/network-policies", "operator/test/local/testdata/machines"),
 	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra"}, clusterInputs...), builds: programs},
 	{name: "race", takes: 7 * time.Minute, bound: 30 * time.Minute, flags: []string{"-race", "-shuffle=on", "-skip=" + speed}},
 	{name: "policies", takes: 20 * time.Minute, bound: 40 * time.Minute, dir: "hack/policies", inputs: []string{"hack/policies", "charts", "operator/internal/experiment/render/testdata"}},

@@ -77,7 +77,8 @@ kind)
 long) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster
-	run s3/load prometheus/load chaos-mesh/load
+	run s3/load prometheus/load chaos-mesh/load network-policies/build
+	make shell-image >&2
 	"$hack/cluster/version-before.sh"
 	;;
 race)

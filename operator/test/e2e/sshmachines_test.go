@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +15,7 @@ import (
 
 // Machines of two trials answer SSH in two restricted namespaces at once. A person has a shell on
 // each by kubectl assay ssh. From a machine of one trial, with the key of that, none of the other
-// lets anyone in, and the other's results count it. Nodes of kind enforce no NetworkPolicy, so that
-// the key alone refuses here.
+// XX
 func TestMachinesAnswerTheirOwnTrialOnly(t *testing.T) {
 	e := newEnv(t)
 	other := *e
@@ -63,4 +66,60 @@ func TestMachinesAnswerTheirOwnTrialOnly(t *testing.T) {
 			t.Errorf("the record of %s lacks the sessions of people: %+v", r.Name, r.Sessions)
 		}
 	}
+}
+
+// Where something enforces NetworkPolicies, the chart's policy keeps machines of another namespace
+// from those of a trial altogether: their connections come to nothing, and none is refused. The
+// trial itself runs as ever, since its pods reach each other and the coordinator.
+func TestPoliciesKeepOtherNamespacesFromMachines(t *testing.T) {
+	e := newEnv(t)
+	other := *e
+	other.namespace += "-b"
+	other.makeNamespace(t)
+	script := filepath.Join(root, "hack", "network-policies", "install.sh")
+	t.Cleanup(func() { runProgram(t, script, "down") })
+	runProgram(t, script, "up")
+	chart := filepath.Join(root, "charts", "assay")
+	policies := filepath.Join(t.TempDir(), "policies.yaml")
+	rendered := runProgram(t, "helm", "template", "assay", chart, "--namespace", systemNamespace, "--show-only", "templates/networkpolicy.yaml", "--set", "networkPolicy.trialNamespaces={"+e.namespace+"}")
+	if err := os.WriteFile(policies, []byte(rendered), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runProgram(t, "kubectl", "--kubeconfig", os.Getenv(kubeconfigVariable), "apply", "-f", policies)
+	var experiments [2]*v1alpha1.Experiment
+	var running [2]*v1alpha1.Trial
+	for i, in := range []*env{e, &other} {
+		in.enforce(t, "restricted")
+		experiments[i] = in.apply(t, "testdata/machines.yaml", nil)
+		running[i] = in.running(t, experiments[i], 0, 0, 3*time.Minute)
+	}
+	own, others := e.command(t), other.command(t)
+	for name, pod := range e.podsOf(t, running[0].Name, v1alpha1.PodTypeReplica) {
+		reach := "ssh -o ConnectTimeout=3 -o BatchMode=yes author@" + pod.Status.PodIP + " true"
+		own(t, 0, "ssh", running[0].Name, "m0", "--", reach)
+		out := others(t, 255, "ssh", running[1].Name, "m1", "--", reach)
+		if !strings.Contains(out, "timed out") {
+			t.Errorf("from another namespace, ssh to %s prints %q, want that the time is over", name, out)
+		}
+	}
+	own(t, 0, "ssh", running[0].Name, "m0", "--", "echo > go")
+	others(t, 0, "ssh", running[1].Name, "m0", "--", "echo > go")
+	for i, in := range []*env{e, &other} {
+		r := lastValid(t, in.complete(t, experiments[i], 2*time.Minute))
+		if refused := results.RefusedConnections(r.Sessions); refused != 0 {
+			t.Errorf("%s counts %d connections that were refused, want none: %+v", r.Name, refused, r.Sessions)
+		}
+	}
+}
+
+// runProgram runs a program of the cluster's owner to its end, and returns what it printed.
+func runProgram(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := exec.Command(name, args...)
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Run(); err != nil {
+		t.Fatalf("%s %q: %v: %s", name, args, err, errs.String())
+	}
+	return out.String()
 }

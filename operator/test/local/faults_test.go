@@ -87,7 +87,7 @@ func validTrial(t *testing.T, folder string) *results.Trial {
 	return valid[len(valid)-1]
 }
 
-// validTrials reads the results of all valid trials, of which there must be one.
+// validTrials reads the results of all valid trials. There must be one at least.
 func validTrials(t *testing.T, folder string) (valid []*results.Trial) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*-results.json"))

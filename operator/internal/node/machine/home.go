@@ -243,8 +243,8 @@ func ownConfig(dir string) string {
 // 10 prefer ChaCha20, which takes most of a copy's time here: Go has no fast code for it on amd64.
 const preferred = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-ctr,aes256-ctr"
 
-// ciphersOf are the ciphers that a client is to prefer, as a line of its configuration. They are
-// none where the image's own configuration names some, and where the processor has no AES.
+// ciphersOf are the ciphers that a client is to prefer, as a line of its configuration. There is no
+// line where the image's own configuration names ciphers, and where the processor has no AES.
 func ciphersOf(own string) string {
 	named := slices.ContainsFunc(strings.Split(own, "\n"), func(line string) bool {
 		name, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(line), "=", " "), " ")

@@ -72,6 +72,8 @@ content=$(cd "$folder" && { echo "$recipe $dir"; find . -type f -printf '%m %p\n
 archive=$work/images/${name//\//-}.tar
 if [[ -z ${FRESH:-} && -e $archive && $(cat "$work/own/$name/content" 2>/dev/null) = "$content" ]]; then
 	say "image: $name:dev is as it was"
+	# A cluster may have come since.
+	[[ -z $(docker ps -q --filter "label=io.x-k8s.kind.cluster=$CLUSTER" 2>/dev/null) ]] || "$hack/images/load.sh" cluster "$work/own/$name"
 	exit 0
 fi
 make_work

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/cpu"
@@ -114,9 +115,11 @@ func ShellIn(root string) string {
 	return "/bin/sh"
 }
 
-// copyTree copies directories, files, their modes, and symbolic links.
+// copyTree copies directories, files, symbolic links, and modes. Files and directories keep their
+// times, so that make does not build again what set-up has built.
 func copyTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+	var dirs []func() error // inner ones last: what is made in a directory changes its time
+	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -134,8 +137,10 @@ func copyTree(from, to string) error {
 			if err := os.Mkdir(target, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
+			dirs = append(dirs, func() error { return os.Chtimes(target, time.Time{}, info.ModTime()) })
 			if below == "." {
-				return nil // the volume's own mode is right
+				dirs = nil // the volume may be of another user, and its own mode is right
+				return nil
 			}
 			return os.Chmod(target, info.Mode().Perm()|0o700)
 		case entry.Type() == fs.ModeSymlink:
@@ -145,10 +150,14 @@ func copyTree(from, to string) error {
 			}
 			return os.Symlink(link, target)
 		case entry.Type().IsRegular():
-			return copyFile(path, target, info.Mode().Perm()|0o600)
+			return errors.Join(copyFile(path, target, info.Mode().Perm()|0o600), os.Chtimes(target, time.Time{}, info.ModTime()))
 		}
 		return nil // sockets, devices
 	})
+	for _, setTime := range slices.Backward(dirs) {
+		err = errors.Join(err, setTime())
+	}
+	return err
 }
 
 func copyFile(from, to string, mode fs.FileMode) error {

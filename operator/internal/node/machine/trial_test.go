@@ -599,6 +599,39 @@ func TestDirectoriesAreEmptied(t *testing.T) {
 	}
 }
 
+// The files of a home had the times of their copies, one after the other. So make built again what
+// set-up had built, or failed without a compiler.
+func TestFilesOfAHomeKeepTheirTimes(t *testing.T) {
+	root, home := t.TempDir(), t.TempDir()
+	folder := filepath.Join(root, "home/author/artifact")
+	if err := os.MkdirAll(filepath.Join(folder, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	made := time.Now().Add(-time.Hour).Truncate(time.Second)
+	times := map[string]time.Time{"source.c": made, "bin/program": made.Add(time.Minute), "bin": made.Add(time.Minute), ".": made.Add(2 * time.Minute)}
+	for _, name := range []string{"source.c", "bin/program", "bin", "."} { // inner ones first
+		path := filepath.Join(folder, name)
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chtimes(path, time.Time{}, times[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setup := SetUp{User: "author", Home: "/home/author", UID: os.Getuid(), GID: os.Getgid(), HomeVolume: home, Etc: filepath.Join(home, "etc"), Root: root}
+	if err := setup.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range times {
+		info, err := os.Stat(filepath.Join(home, "artifact", name))
+		if err != nil || !info.ModTime().Equal(want) {
+			t.Errorf("%s is of %v (%v), want %v", name, info.ModTime(), err, want)
+		}
+	}
+}
+
 func TestTheImagesOwnFilesOfSSHStay(t *testing.T) {
 	home, keysDir := t.TempDir(), t.TempDir()
 	if err := errors.Join(MakeKeys(keysDir), os.Mkdir(filepath.Join(home, ".ssh"), 0o755)); err != nil {

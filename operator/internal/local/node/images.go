@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -308,18 +309,20 @@ func unpackLayer(layer v1.Layer, dir string) error {
 }
 
 // unpack writes files, and removes what whiteouts name. Nothing is written outside of the folder,
-// whatever links say.
+// whatever links say. Files and directories have the times that the archive says, as in a cluster:
+// make looks at them.
 func unpack(in *tar.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	own := map[string]bool{} // what this layer has, which its own whiteouts leave alone
+	own := map[string]bool{}       // what this layer has, which its own whiteouts leave alone
+	dirs := map[string]time.Time{} // their times, which files in them change until the end
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return setTimes(root, dirs)
 		}
 		if err != nil {
 			return err
@@ -335,11 +338,24 @@ func unpack(in *tar.Reader, dir string) error {
 		default:
 			own[at] = true
 			err = unpackOne(root, at, h, in)
+			if h.Typeflag == tar.TypeDir {
+				dirs[at] = h.ModTime
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
+}
+
+// setTimes sets the times of directories that are there.
+func setTimes(root *os.Root, dirs map[string]time.Time) error {
+	for at, modified := range dirs {
+		if err := root.Chtimes(at, time.Time{}, modified); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("set the time of %s: %w", at, err)
+		}
+	}
+	return nil
 }
 
 // Names of the files by which a layer removes what is below it.
@@ -403,7 +419,10 @@ func unpackOne(root *os.Root, at string, h *tar.Header, content io.Reader) error
 	} else if err != nil {
 		return err
 	}
-	return root.Chmod(at, mode|specialBits(h.Mode))
+	if err := root.Chmod(at, mode|specialBits(h.Mode)); err != nil {
+		return err
+	}
+	return root.Chtimes(at, time.Time{}, h.ModTime)
 }
 
 // specialBits are setuid, setgid and sticky, as Go has them.

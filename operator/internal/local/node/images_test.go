@@ -127,6 +127,30 @@ func TestAnImageStaysInItsFolder(t *testing.T) {
 	}
 }
 
+// Files had the times of their unpacking, so that make built again what the image has.
+func TestUnpackedFilesHaveTheirTimes(t *testing.T) {
+	built := time.Unix(1_700_000_000, 0)
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range []tar.Header{
+		{Name: "bin", Typeflag: tar.TypeDir, Mode: 0o755, ModTime: built}, {Name: "bin/program", Typeflag: tar.TypeReg, Mode: 0o755, ModTime: built},
+		{Name: "source.c", Typeflag: tar.TypeReg, Mode: 0o644, ModTime: built.Add(-time.Minute)},
+	} {
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := unpack(tar.NewReader(&b), dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]time.Time{"bin": built, "bin/program": built, "source.c": built.Add(-time.Minute)} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.ModTime().Equal(want) {
+			t.Errorf("%s is of %v (%v), want %v", name, info.ModTime(), err, want)
+		}
+	}
+}
+
 func TestUnpackedImagesAreBounded(t *testing.T) {
 	i := &Images{Cache: t.TempDir(), Clock: clock.RealClock{}}
 	old := time.Now().Add(-time.Hour)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds kube-network-policies from its Go module, at most once for the same version, and prints the
 # file. It enforces NetworkPolicies on nodes whose own network does not, as those of make cluster.
-# On a kernel without CONFIG_NFT_QUEUE it is built with queue.go.
+# On a kernel without CONFIG_NFT_QUEUE it is built with queue.txt.
 #
 # usage: build.sh
 # Inputs: this directory, the Go module proxy; ASSAY_CACHE.
@@ -9,7 +9,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
 cd "$hack/network-policies"
-dir=$ASSAY_CACHE/network-policies/$(LC_ALL=C sha256sum go.mod go.sum queue.go build.sh | sha256sum | cut -c1-12)-$(go env GOARCH)
+dir=$ASSAY_CACHE/network-policies/$(LC_ALL=C sha256sum go.mod go.sum queue.txt build.sh | sha256sum | cut -c1-12)-$(go env GOARCH)
 if [[ ! -e $dir/kube-network-policies ]]; then
 	mkdir -p "$dir"
 	say "building kube-network-policies (two minutes with empty Go caches)"
@@ -18,7 +18,7 @@ if [[ ! -e $dir/kube-network-policies ]]; then
 	rm -rf "$dir/nftables"
 	cp -r "$nftables" "$dir/nftables"
 	chmod -R u+w "$dir/nftables"
-	cp queue.go "$dir/nftables/expr/queue.go"
+	cp queue.txt "$dir/nftables/expr/queue.go"
 	cp go.mod "$dir/build.mod"
 	cp go.sum "$dir/build.sum"
 	go mod edit -replace "github.com/google/nftables=$dir/nftables" "$dir/build.mod"

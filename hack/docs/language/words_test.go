@@ -76,3 +76,25 @@ func TestPageWords(t *testing.T) {
 		})
 	}
 }
+
+// wordsOfGuides is how many words the pages may have that users read from the beginning to the
+// end. A page that needs more takes them from another.
+const wordsOfGuides = 37_000
+
+func TestTheGuidesHaveALimitOfWords(t *testing.T) {
+	files, err := guides(root)
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d pages: %v", len(files), err)
+	}
+	sum := 0
+	for _, f := range files {
+		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += pageWords(source)
+	}
+	if sum > wordsOfGuides {
+		t.Errorf("%d pages have %d words, at most %d are wanted; go run ./hack/docs/language -words counts them", len(files), sum, wordsOfGuides)
+	}
+}

@@ -102,7 +102,7 @@ const head = `<!-- Generated: make generate. Edit catalogue.yaml and the experim
 
 # Experiments
 
-Five evaluations have %d figures, tables and numbered experiments. They have %d lines: the curves of
+Six sources have %d figures, tables and numbered experiments. They have %d lines: the curves of
 figures, and the rows of tables. Each item is counted once, by its nearest lines:
 %sA line counts as run if it has valid trials in a bundle that is committed here.
 

@@ -216,7 +216,7 @@ func TestMissingReport(t *testing.T) {
 			o.Pods[2].Report.Resources, o.Pods[2].Interrupted = nil, true
 		}},
 		"probes of links that are not shaped": {change: func(o *Observation) { o.Pods[0].Report.Network.Watched = false }},
-		"a report of before the probes' end":  {change: func(o *Observation) { shaped(o); o.Pods[0].ReportedAt = time.Unix(99, 0) }, want: "r-0"},
+		"a report from before the probes' end":  {change: func(o *Observation) { shaped(o); o.Pods[0].ReportedAt = time.Unix(99, 0) }, want: "r-0"},
 		"probes that were not reported":       {change: func(o *Observation) { shaped(o); o.Pods[0].Report.Network.Watched = false }, want: "r-0"},
 		"links that were not reported":        {change: func(o *Observation) { shaped(o); o.Pods[3].Report.Network = nil }, want: "c-1"},
 		"shaped links, all told":              {change: shaped},

@@ -43,7 +43,7 @@ func Command(s *session.Session) *cobra.Command {
 			"A and B are names of experiments, NAME~1 for the run before the last one, or files: what report -o json wrote, or bundles. With one name alone, its last\n" +
 			"two runs are compared. Several runs of a side have commas between them.\n\n" +
 			"The command compares runs, not trials. All trials of a run share its machines, placement and day, so that more trials do not show how runs differ. It needs\n" +
-			"three runs in all, such as four of before and one of now. With one on each side it decides nothing, unless --between-runs says by how much runs of the same\n" +
+			"three runs in all, such as four earlier ones and one of now. With one on each side it decides nothing, unless --between-runs says by how much runs of the same\n" +
 			"deviate. Two variants are best compared as systems of one experiment.\n\n" +
 			"Exit codes:\n" +
 			"  0  no difference is significant\n" +

@@ -61,7 +61,7 @@ func Command(s *session.Session) *cobra.Command {
 			"--bundle judges the trials of a bundle by the claims that a file makes today. The trials' own results stay as they are. Points, verdicts and reports are made anew by this version of Assay.\n\n" +
 			"Results and reports then say when that was, by which file, and in which fields the spec that the trials ran under differs from it. Only what is said of trials may differ: source, claims, reported values, figures and measurements. " +
 			"How often, where and under which tolerances they ran may differ, too: that stays as it was in the run. If anything else differs, the trials are not of this experiment, and the command names the fields.\n\n" +
-			"With -o NEW.tar.gz the command writes a bundle. as-run/ in it holds the spec and the results of before. If nothing changes by judging anew, a bundle that is to be written over stays as it is.\n\n" + session.ExitHelp(),
+			"With -o NEW.tar.gz the command writes a bundle. as-run/ in it holds the spec and the results of the run. If nothing changes by judging anew, a bundle that is to be written over stays as it is.\n\n" + session.ExitHelp(),
 		Example: "  kubectl assay judge -f experiments/basil/reads.yaml --bundle experiments/basil/evidence/reads.tar.gz\n" +
 			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o reads.html\n" +
 			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o judged.tar.gz\n" +

@@ -37,7 +37,7 @@ func makeRoom(ctx context.Context, s *session.Session, cluster session.Cluster, 
 	case err != nil:
 		return fmt.Errorf("get Experiment %s in %s: %w", name, cluster.Place(), session.Explain(err))
 	case !old.DeletionTimestamp.IsZero():
-		fmt.Fprintf(s.Err, "Experiment %s of before is being deleted\n", name)
+		fmt.Fprintf(s.Err, "The earlier experiment %s is being deleted\n", name)
 		return waitGone(ctx, s, cluster, &old)
 	case o.Rerun:
 		return deleteOld(ctx, s, cluster, &old)
@@ -66,7 +66,7 @@ func deleteOld(ctx context.Context, s *session.Session, cluster session.Cluster,
 		return fmt.Errorf("experiment %s in namespace %s is complete and its results are not all stored: %s Wait with kubectl wait experiments.assay.dev/%s -n %s --for=condition=%s --timeout=1h, or delete it yourself",
 			old.Name, cluster.Namespace, stored.Message, old.Name, cluster.Namespace, v1alpha1.ExperimentResultsStored)
 	}
-	fmt.Fprintf(s.Err, "Deleting experiment %s of before, with %d of %d trials valid; its results stay: kubectl assay report %s~1 %s\n",
+	fmt.Fprintf(s.Err, "Deleting the earlier experiment %s, with %d of %d trials valid; its results stay: kubectl assay report %s~1 %s\n",
 		old.Name, old.Status.Trials.Succeeded, old.Status.Trials.Planned, old.Name, cluster.Flag())
 	uid := old.UID
 	err := cluster.Client.Delete(ctx, old, client.Preconditions{UID: &uid})

@@ -64,7 +64,7 @@ func TestRunsAgain(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "pingpong"}, &e); err != nil || e.UID == "old" {
 		t.Errorf("the old experiment is still there (%v)", err)
 	}
-	if got := s.Err.(*bytes.Buffer).String(); !strings.HasPrefix(got, "Deleting experiment pingpong of before, with 8 of 8 trials valid; its results stay: kubectl assay report pingpong~1 -n lab\n") {
+	if got := s.Err.(*bytes.Buffer).String(); !strings.HasPrefix(got, "Deleting the earlier experiment pingpong, with 8 of 8 trials valid; its results stay: kubectl assay report pingpong~1 -n lab\n") {
 		t.Errorf("said:\n%s", got)
 	}
 }

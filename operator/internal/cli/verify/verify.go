@@ -45,7 +45,7 @@ func Command(s *session.Session) *cobra.Command {
 			"  - the mean and interval of each point, from the trials;\n" +
 			"  - what ran, from experiment.yaml and systems/;\n" +
 			"  - each verdict, from the trials, what ran, and the claims of experiment.yaml;\n" +
-			"  - the seal: whether claims, tolerances and profile are those of before the first trial.\n\n" +
+			"  - the seal: whether claims, tolerances and profile are those from before the first trial.\n\n" +
 			"report.html and report.md are not compared: make them again with \"kubectl assay report --file BUNDLE.tar.gz\". A bundle of another version of Assay\n" +
 			"may differ where that version computed differently; versions.json in it names the version.\n\n" +
 			"Exit codes:\n" +

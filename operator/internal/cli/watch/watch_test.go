@@ -405,7 +405,7 @@ func TestIgnoresStaleConditions(t *testing.T) {
 
 // The last of the trials that were not valid before the first look are named, and the others
 // counted.
-func TestNamesUnusableTrialsOfBefore(t *testing.T) {
+func TestNamesEarlierUnusableTrials(t *testing.T) {
 	s := newScene(t)
 	for i := range int32(7) {
 		name := fmt.Sprintf("e-%d", i)

@@ -115,7 +115,7 @@ func TestChangingLoad(t *testing.T) {
 		"a trace at a halt": {func(c *v1alpha1.Clients) {
 			c.Loop, c.Trace = v1alpha1.LoopOpen, &v1alpha1.Trace{File: "/t", Speed: "0.5%"}
 		}, "from 1% to 10000%"},
-		"a trace of before": {func(c *v1alpha1.Clients) {
+		"an earlier trace": {func(c *v1alpha1.Clients) {
 			c.Loop, c.Trace = v1alpha1.LoopOpen, &v1alpha1.Trace{File: "/t", Begin: "-1s"}
 		}, "spec.clients.trace.begin"},
 		"users of a closed loop": {func(c *v1alpha1.Clients) { c.Session = &v1alpha1.Session{Requests: 3} }, "users arrive in an Open loop only"},

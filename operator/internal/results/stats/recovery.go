@@ -60,8 +60,8 @@ type Recovery struct {
 	// RecoverMillis until throughput was back. When it was not (NotRecovered), until the end of the
 	// data: it took longer than that.
 	RecoverMillis float64
-	// Lost transactions, from the start of the dip to the recovery or the end of the data: the sum
-	// of Before less what was served. Bins above Before count against it, as noise and as work that
+	// Lost transactions, from the start of the dip to the recovery or the end of the data: Before
+	// less what was served, summed. Bins above Before count against it, as noise and as work that
 	// was made up for; the positive parts alone would call noise a loss.
 	Lost float64
 	// Cautions: NoDip, ShallowDip, NotRecovered, ShortBaseline, NoisyBaseline.

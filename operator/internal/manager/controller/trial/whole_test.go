@@ -14,7 +14,7 @@ import (
 // Whole results that were kept for the store stayed when the trial's results were stored again and
 // then fitted the ConfigMap. The store got results of a success of which the ConfigMap said that it
 // had failed.
-func TestWholeResultsOfBeforeAreDropped(t *testing.T) {
+func TestEarlierWholeResultsAreDropped(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.released()
 	s := p.subject(p.trial())
@@ -37,6 +37,6 @@ func TestWholeResultsOfBeforeAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := read(); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("whole results of before are read with %v, want that there are none", err)
+		t.Errorf("whole results of an earlier version are read with %v, want that there are none", err)
 	}
 }

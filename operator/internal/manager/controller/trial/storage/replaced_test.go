@@ -16,9 +16,9 @@ func TestReplacedResultsLeaveATrace(t *testing.T) {
 	}{
 		"by an older manager":     {nil, ""},
 		"of the same trial":       {map[string]string{v1alpha1.AnnotationTrialUID: "b", v1alpha1.AnnotationOutcome: "Succeeded"}, ""},
-		"of one of before":        {map[string]string{v1alpha1.AnnotationTrialUID: "a", v1alpha1.AnnotationOutcome: "Succeeded"}, "Succeeded"},
+		"of an earlier one":        {map[string]string{v1alpha1.AnnotationTrialUID: "a", v1alpha1.AnnotationOutcome: "Succeeded"}, "Succeeded"},
 		"of several":              {map[string]string{v1alpha1.AnnotationTrialUID: "a", v1alpha1.AnnotationOutcome: "Invalid", v1alpha1.AnnotationReplaced: "Succeeded"}, "Succeeded,Invalid"},
-		"stored again, of before": {map[string]string{v1alpha1.AnnotationTrialUID: "b", v1alpha1.AnnotationOutcome: "Invalid", v1alpha1.AnnotationReplaced: "Succeeded"}, "Succeeded"},
+		"stored again, of an earlier one": {map[string]string{v1alpha1.AnnotationTrialUID: "b", v1alpha1.AnnotationOutcome: "Invalid", v1alpha1.AnnotationReplaced: "Succeeded"}, "Succeeded"},
 	} {
 		if got := replaced(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: tc.stored}}, "b"); got != tc.want {
 			t.Errorf("results %s: %q, want %q", name, got, tc.want)

@@ -76,6 +76,7 @@ func TestCheck(t *testing.T) {
 		"headless":             {"What is not known does not count.\n", "a clause is the subject", 1},
 		"headless, of":         {"Of five and more each number is a mean.\n", "a clause is the subject", 1},
 		"a question":           {"What is not known to the agent?\n", "", 0},
+		"a time as a thing":    {"Results of before stay.\n", `"of before"`, 1},
 		"a heading":            {"## What a trial goes through, and why\n", "", 0},
 		"a line at the bound":  {strings.Repeat("abcdefghi ", columns/10-1) + "abcdefghij\n", "", 0},
 		"a long line":          {strings.Repeat("abcdefghi ", columns/10) + "abc\n", "103 columns, at most 100", 1},

@@ -45,6 +45,7 @@ var banned = []struct {
 	{phrase(`rather [a-z]+s than`), `"prefers … to …"`},
 	{phrase(`no more than|not more than`), `"at most"`},
 	{phrase(`bespeaks?|hereby|thereof|whereof|thereby|hitherto`), `the plain word`},
+	{phrase(`of before`), `"earlier", "older", "former" or "from before"`},
 }
 
 // headless is a statement whose subject is a clause, as in "What is not known does not count."
@@ -60,9 +61,6 @@ var clauseEnd = regexp.MustCompile(`[:;?]\s`)
 // what was said": both have a name.
 var doubled = regexp.MustCompile(`(?i)\bwhat\b.*\b(is|are|was|be|not|with|from|of|than|by|to|for|into|in|on) what\b`)
 
-// before is a time in the place of a thing, as in "results of before": name what came earlier.
-var before = regexp.MustCompile(`\bof before\b`)
-
 // nested rejects a sentence with three or more pronouns, such as "tried is what a trial that counts
 // says to its search, which keeps it". A reader holds each clause open until its verb comes, and
 // starts again at the third. Such a sentence also hides a noun of the trade behind each pronoun.
@@ -76,9 +74,6 @@ func nested(s Sentence) (found []string) {
 		if doubled.MatchString(part) {
 			found = append(found, `"what … what": name both things: `+part)
 		}
-	}
-	if before.MatchString(s.Text) {
-		found = append(found, `"of before": write "earlier", "older", "former" or "from before": `+s.Text)
 	}
 	return found
 }

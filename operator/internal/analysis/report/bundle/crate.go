@@ -199,7 +199,7 @@ func (c *crate) software() []Entity {
 	}
 	assay := Entity{
 		"@id": assayID, "@type": "SoftwareApplication", "name": "Assay", "url": "https://assay.dev/",
-		"softwareVersion": "not known: the results are of before it was kept",
+		"softwareVersion": "not known: the results are older than this field",
 	}
 	if len(p.Managers) > 0 {
 		assay["softwareVersion"] = strings.Join(p.Managers, "; ")

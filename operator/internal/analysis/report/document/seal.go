@@ -87,7 +87,7 @@ func shownBefore(e results.Experiment) int {
 }
 
 // notSealed says why there is no seal.
-const notSealed = "not sealed: the version of Assay that ran the trials kept no text of before the first one"
+const notSealed = "not sealed: the version of Assay that ran the trials kept no text from before the first one"
 
 // sealRows say what was sealed and when.
 func sealRows(e results.Experiment) [][2]string {

@@ -218,10 +218,10 @@ func TestCompareRunsOfTheSame(t *testing.T) {
 		between      float64
 		tested       bool
 	}{
-		"one and one":                   {1, 1, 0, false},
-		"one and one, 1% between":       {1, 1, 0.01, true},
-		"three and three":               {3, 3, 0, true},
-		"four of before and one of now": {4, 1, 0, true},
+		"one and one":                      {1, 1, 0, false},
+		"one and one, 1% between":          {1, 1, 0.01, true},
+		"three and three":                  {3, 3, 0, true},
+		"four earlier ones and one of now": {4, 1, 0, true},
 	} {
 		for _, trials := range []int{3, 5, 10} {
 			alarms := 0

@@ -30,7 +30,7 @@ func (v *Verified) seal(e results.Experiment, trials []results.Trial, spec v1alp
 	case e.Seal == nil:
 		return
 	case e.Seal.Sealed == nil:
-		v.Notes = append(v.Notes, "what was sealed is not there: whether the claims are those of before the first trial is not known")
+		v.Notes = append(v.Notes, "what was sealed is not there: whether the claims are those from before the first trial is not known")
 		return
 	}
 	if own, err := seal.Digest(e.Seal.Sealed); err != nil || own != digest {

@@ -24,12 +24,12 @@ func TestVerifyComparesWhatCautionsRestOn(t *testing.T) {
 		time, busy *float64
 		want       string
 	}{
-		"as it was":           {trial: trial, time: share(0.5), busy: share(0.95)},
-		"another time":        {trial: trial, time: share(1), busy: share(0.95), want: "share of the clients' time"},
-		"no time":             {trial: trial, busy: share(0.95), want: "share of the clients' time"},
-		"less busy":           {trial: trial, time: share(0.5), busy: share(0.5), want: "busy share of client pods"},
-		"not busy":            {trial: trial, time: share(0.5), want: "busy share of client pods"},
-		"of before both were": {trial: before},
+		"as it was":       {trial: trial, time: share(0.5), busy: share(0.95)},
+		"another time":    {trial: trial, time: share(1), busy: share(0.95), want: "share of the clients' time"},
+		"no time":         {trial: trial, busy: share(0.95), want: "share of the clients' time"},
+		"less busy":       {trial: trial, time: share(0.5), busy: share(0.5), want: "busy share of client pods"},
+		"not busy":        {trial: trial, time: share(0.5), want: "busy share of client pods"},
+		"older than both": {trial: before},
 	} {
 		line := model.LineOf(tc.trial)
 		line.ClientTimeShare, line.ClientBusyShare = tc.time, tc.busy

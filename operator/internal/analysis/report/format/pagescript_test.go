@@ -105,25 +105,29 @@ func TestKeysReadFiguresInABrowser(t *testing.T) {
 	}
 }
 
-// The pointer reads a line over time where there are no dots: bin 5 of 8, which begin at -0.2 s and
-// are 0.1 s long, has 30 tx/s.
+// pointAt moves the pointer to a place of a figure, in the units of its drawing.
+func pointAt(ctx context.Context, t *testing.T, figure string, x, y float64) {
+	t.Helper()
+	valueOf(ctx, t, figure+`.scrollIntoView({block: "center"})`)
+	at := func(axis string) float64 {
+		return number(t, valueOf(ctx, t, fmt.Sprintf(`(() => { const s = %s, p = new DOMPoint(%g, %g).matrixTransform(s.getScreenCTM()); return p.%s; })()`, figure, x, y, axis)))
+	}
+	if err := chromedp.Do(ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at("x"), at("y"))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The pointer reads a line over time where there are no dots. Bins begin at -0.2 s and are 0.1 s
+// long. Bin 5 of 8 has 30 tx/s, 20 and 40 in its trials, and a mean latency of 3 ms.
 func TestThePointerReadsLinesInABrowser(t *testing.T) {
 	path := pageFile(t)
 	ctx, cancel := chromedp.NewContext(startBrowser(t))
 	defer cancel()
 	open(ctx, t, "file://"+path, views[0])
 	const found = `[...document.querySelectorAll("figure > svg")].find(s => s.querySelector("title").textContent.startsWith("Throughput and latency over time"))`
-	valueOf(ctx, t, found+`.scrollIntoView({block: "center"})`)
-	at := func(x, y float64) (float64, float64) {
-		const place = `(() => { const s = %s, p = new DOMPoint(%g, %g).matrixTransform(s.getScreenCTM()); return p.%s; })()`
-		return number(t, valueOf(ctx, t, fmt.Sprintf(place, found, x, y, "x"))), number(t, valueOf(ctx, t, fmt.Sprintf(place, found, x, y, "y")))
-	}
-	x, y := at(70+550*0.45/0.8, 150)
-	if err := chromedp.Do(ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y)); err != nil {
-		t.Fatal(err)
-	}
+	pointAt(ctx, t, found, 70+550*0.45/0.8, 150)
 	readout := found + `.parentElement.querySelector(".readout").textContent`
-	if got, want := valueOf(ctx, t, readout), "time from the start of the window (s): 0.250\nthroughput (tx/s): 30.0"; got != want {
+	if got, want := valueOf(ctx, t, readout), "time from the start of the window (s): 0.250\nthroughput (tx/s): 30.0, trials 20.0 to 40.0\nmean latency (ms): 3.0"; got != want {
 		t.Errorf("the line says %q, want %q", got, want)
 	}
 	keepWindow(ctx, t, "pointer.png")
@@ -132,6 +136,38 @@ func TestThePointerReadsLinesInABrowser(t *testing.T) {
 	}
 	if got := valueOf(ctx, t, readout); got != "" {
 		t.Errorf("with the pointer elsewhere it still says %q", got)
+	}
+}
+
+// A heatmap says the value of a cell: below the pointer, and row by row with the keyboard. Bins 3
+// of 8 begin at 0.1 s: trial a took 40 ms there, and trial b committed nothing.
+func TestCellsOfAHeatmapInABrowser(t *testing.T) {
+	path := pageFile(t)
+	ctx, cancel := chromedp.NewContext(startBrowser(t))
+	defer cancel()
+	open(ctx, t, "file://"+path, views[0])
+	const (
+		found   = `[...document.querySelectorAll("figure > svg")].find(s => s.querySelector("title").textContent.startsWith("Mean latency of each trial"))`
+		readout = found + `.parentElement.querySelector(".readout").textContent`
+		time    = "time from the start of the window (s): "
+	)
+	for row, want := range []string{"trial 1, mean latency (ms): 40.0", "trial 2, mean latency (ms): none"} {
+		pointAt(ctx, t, found, 70+550*3.5/8, 26+16*(float64(row)+0.5))
+		if got := valueOf(ctx, t, readout); got != time+"0.150\n"+want {
+			t.Errorf("row %d says %q, want %q", row+1, got, want)
+		}
+	}
+	keepWindow(ctx, t, "heatmap.png")
+	valueOf(ctx, t, found+`.focus(), ""`)
+	said := map[string]bool{}
+	for range 4 { // marks, both rows, and marks again
+		press(ctx, t, kb.ArrowDown)
+		said[valueOf(ctx, t, readout)] = true
+	}
+	for _, want := range []string{time + "-0.150\ntrial 1, mean latency (ms): 1.00", time + "-0.150\ntrial 2, mean latency (ms): 1.00"} {
+		if !said[want] {
+			t.Errorf("no key says %q: %v", want, said)
+		}
 	}
 }
 

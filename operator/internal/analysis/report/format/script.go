@@ -12,6 +12,9 @@ import (
 //go:embed page.js
 var pageScript string
 
+// Script is the page's script, for the live page: it serves the script beside its own.
+func Script() string { return pageScript }
+
 // ScriptSource names the page's only script in a Content-Security-Policy, by the hash of its text.
 func ScriptSource() string {
 	sum := sha256.Sum256([]byte(pageScript))

@@ -182,8 +182,8 @@ func drawBar(b document.Bar, out *strings.Builder, frame panel, y float64, p doc
 	if !frame.logX {
 		fmt.Fprintf(out, `<path class="band" d="M%.1f,%.1fH%.1fv%.1fH%.1fZ"/>`, frame.left, y+4, frame.x(b.Mean.Y), barRow-8, frame.left)
 	}
-	if low, high := frame.x(b.Mean.YLow), frame.x(b.Mean.YHigh); b.Mean.IntervalsToo && high > low {
-		fmt.Fprintf(out, `<path class="line" d="M%.1f,%.1fH%.1f"/>`, low, middle, high)
+	if b.Mean.IntervalsToo {
+		whisker(out, lying(middle, frame.x(b.Mean.YLow), frame.x(b.Mean.YHigh), frame.left, frame.left+frame.width))
 	}
 	if frame.logX {
 		dot(out, b.Style, false, frame.x(b.Mean.Y), middle, "")

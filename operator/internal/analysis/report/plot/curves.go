@@ -258,7 +258,7 @@ func drawCurve(c document.Curve, b *strings.Builder, s scale, in document.LinePl
 	}
 	for _, p := range c.Points {
 		if p.IntervalsToo && !c.Band { // drawBand has those of the others
-			fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f"/>`, s.x(p.XLow), s.y(p.Y), s.x(p.XHigh), s.x(p.X), s.y(p.YLow), s.y(p.YHigh))
+			whisker(b, lying(s.y(p.Y), s.x(p.XLow), s.x(p.XHigh), frameLeft, frameLeft+frameWidth)+standing(s.x(p.X), s.y(p.YLow), s.y(p.YHigh)))
 		}
 		for _, t := range p.Trials {
 			fmt.Fprintf(b, `<path class="trial" transform="translate(%.1f,%.1f)" d="%s"/>`, s.x(t[0]), s.y(t[1]), trialDot)
@@ -310,8 +310,7 @@ func drawBand(c document.Curve, b *strings.Builder, s scale) {
 		}
 		if j-i < leastBand {
 			for _, p := range c.Points[i:j] {
-				x, low, high := s.x(p.X), s.y(p.YLow), s.y(p.YHigh)
-				fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fV%.1fM%.1f,%.1fh8M%.1f,%.1fh8"/>`+"\n", x, low, high, x-4, low, x-4, high)
+				whisker(b, standing(s.x(p.X), s.y(p.YLow), s.y(p.YHigh)))
 			}
 			i = j
 			continue

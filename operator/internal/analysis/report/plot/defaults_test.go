@@ -252,3 +252,36 @@ func TestPlotsAndTablesRoundAlike(t *testing.T) {
 		}
 	}
 }
+
+// Beside published pictures, the interval of a mean looked like another curve: as thick, and
+// without ends. It is a thin line with a stroke across each end that the frame does not cut off.
+func TestWhiskersAreNoPieceOfACurve(t *testing.T) {
+	e := swept("clients", 0, flat, 1, 2)
+	for i := range e.Trials { // the second load varies so much that its interval begins below 0
+		if e.Trials[i].PointIndex == 1 {
+			e.Trials[i].Throughput = 500 + 500*float64(e.Trials[i].Repetition)
+		}
+	}
+	e.Points = stats.Points(e.Trials)
+	pictures, err := plot.Pictures(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	thin := regexp.MustCompile(`<path [^>]*stroke-width="1"[^>]*>`)
+	places := regexp.MustCompile(` d="([^"]*)"`)
+	for _, p := range pictures {
+		var ends []int
+		for _, path := range thin.FindAllString(string(p.SVG), -1) {
+			ends = append(ends, strings.Count(places.FindStringSubmatch(path)[1], "h7"))
+		}
+		if p.Title == "Throughput" && !slices.Equal(ends, []int{2, 1}) {
+			t.Errorf("whiskers of throughput have %v strokes across standing ends, want 2, and 1 where 0 cuts one off:\n%s", ends, p.SVG)
+		}
+		if p.Title == "Latency against throughput" && len(ends) != 2 {
+			t.Errorf("%d points of latency against throughput have a whisker, want 2", len(ends))
+		}
+	}
+	if !slices.ContainsFunc(pictures, func(p plot.Picture) bool { return p.Title == "Throughput" }) {
+		t.Error("there is no picture of throughput")
+	}
+}

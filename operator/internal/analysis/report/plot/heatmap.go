@@ -39,7 +39,8 @@ func heatmap(s results.PointSeries, id, name string) string {
 	var nothing strings.Builder
 	for r, t := range rows {
 		y := p.top + heatRow*float64(r)
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, frameLeft-8, y+heatRow-4, rowName(t.Name, r))
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="end"%s%s>%s</text>`, frameLeft-8, y+heatRow-4,
+			data("name", "trial "+rowName(t.Name, r)), data("values", heatValues(t.Latency)), rowName(t.Name, r))
 		for i := 0; i < len(t.Latency); {
 			level, j := levelOf(t.Latency[i], low, high), i
 			for j < len(t.Latency) && levelOf(t.Latency[j], low, high) == level {
@@ -67,10 +68,22 @@ func heatmap(s results.PointSeries, id, name string) string {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, p.x(v), bottom+18, document.Tick(v))
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, bottom+36, timeLabel)
-	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">trial</text>`+"\n", p.top+p.height/2)
+	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle"%s>trial</text>`+"\n", p.top+p.height/2, frameData(p, 0, false, timeLabel, "mean latency (ms)"))
 	heatLegend(b, bottom+50, low, high)
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+// heatValues are the latencies of a row for the page's script, with a dash where nothing was
+// committed.
+func heatValues(ms []float64) string {
+	values := make([]string, len(ms))
+	for i, v := range ms {
+		if values[i] = "-"; v > 0 {
+			values[i] = document.Tick3(v)
+		}
+	}
+	return strings.Join(values, " ")
 }
 
 // rowName is the number that a trial's name ends with, by which it is found in the table of trials;

@@ -46,6 +46,46 @@ func dotSaying(b *strings.Builder, style int, paper bool, x, y float64, says, mo
 	b.WriteString("</path>\n")
 }
 
+// capHalf is half of the stroke across the end of a whisker.
+const capHalf = 3.5
+
+// lying and standing are the paths of a whisker, the interval of a mean: thin, and with a stroke
+// across each end. As thick as a curve and without ends, one across the frame looked like a curve.
+// An end that the frame cuts off has no stroke across.
+func lying(y, low, high, left, right float64) string {
+	if high <= low {
+		return ""
+	}
+	d := fmt.Sprintf("M%.1f,%.1fH%.1f", low, y, high)
+	for _, x := range []float64{low, high} {
+		if x > left && x < right {
+			d += fmt.Sprintf("M%.1f,%.1fv%g", x, y-capHalf, 2*capHalf)
+		}
+	}
+	return d
+}
+
+// standing is of a frame of curves. y grows downwards.
+func standing(x, low, high float64) string {
+	if low <= high {
+		return ""
+	}
+	d := fmt.Sprintf("M%.1f,%.1fV%.1f", x, low, high)
+	for _, y := range []float64{low, high} {
+		if y > frameTop && y < frameTop+frameHeight {
+			d += fmt.Sprintf("M%.1f,%.1fh%g", x-capHalf, y, 2*capHalf)
+		}
+	}
+	return d
+}
+
+// whisker draws the path of an interval. Nothing where the interval is a point.
+func whisker(b *strings.Builder, d string) {
+	if d != "" {
+		fmt.Fprintf(b, `<path class="whisker" d="%s"/>`+"\n", d)
+	}
+}
+
 // dashOf is the attribute of a dashed line; none for a solid one.
 func dashOf(pattern string) string {
 	if pattern == "" {

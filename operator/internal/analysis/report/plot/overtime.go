@@ -105,12 +105,12 @@ func timePlot(s results.PointSeries, id, name string) string {
 			fmt.Fprintf(&up, "%c%.1f,%.1f", penFor(i), upper.x(middle(i)), upper.y(s.ThroughputMax[i]))
 			fmt.Fprintf(&down, "L%.1f,%.1f", upper.x(middle(last-i)), upper.y(s.ThroughputMin[last-i]))
 		}
-		fmt.Fprintf(b, `<path class="band" d="%s%sZ"/>`+"\n", up.String(), down.String())
+		fmt.Fprintf(b, `<path class="band" d="%s%sZ"%s/>`+"\n", up.String(), down.String(), data("name", "trials"))
 	}
 	all := func(int) bool { return true }
 	fmt.Fprintf(b, `<path class="line thin" d="%s"/>`+"\n</g>\n", pathOf(len(s.Throughput), all, func(i int) (x, y float64) { return upper.x(middle(i)), upper.y(s.Throughput[i]) }))
 	if len(s.Offered) > 0 {
-		fmt.Fprintf(b, `<g class="c2"><path class="line thin" d="%s"%s/></g>`+"\n", pathOf(len(s.Offered), all, func(i int) (x, y float64) { return upper.x(middle(i)), upper.y(s.Offered[i]) }), dashOf(dashes[2]))
+		fmt.Fprintf(b, `<g class="c2"><path class="line thin" d="%s"%s%s/></g>`+"\n", pathOf(len(s.Offered), all, func(i int) (x, y float64) { return upper.x(middle(i)), upper.y(s.Offered[i]) }), dashOf(dashes[2]), data("name", "load"))
 	}
 	some := func(i int) bool { return s.Committed[i] > 0 }
 	fmt.Fprintf(b, `<g class="c1"><path class="line thin" d="%s"/></g>`+"\n", pathOf(len(s.Latency), some, func(i int) (x, y float64) { return lower.x(middle(i)), lower.y(s.Latency[i]) }))

@@ -119,7 +119,7 @@ func barForm(p document.BarPlot) [][2]string {
 		names = append(names, strings.TrimPrefix(b.Group+", "+b.Name, ", "))
 		trials = max(trials, len(b.Mean.Trials))
 		if b.Mean.IntervalsToo {
-			spread = "95% interval of the mean, as a line"
+			spread = "95% interval of the mean, as a whisker"
 		}
 	}
 	return append([][2]string{{p.XLabel, scaleText(least, most, p.Log())}, {"bars, in order", strings.Join(names, "; ")}}, spreadOf(spread, trials)...)

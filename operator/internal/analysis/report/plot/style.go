@@ -45,7 +45,7 @@ thead { display: table-header-group; } tr { break-inside: avoid; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 460px), 1fr)); gap: 1.5em; } figure { margin: 0; min-width: 0; max-width: 640px; } figcaption { font-size: 0.93em; }
 svg { width: 100%; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg .grid { stroke: var(--grid); } svg .outside { fill: var(--shade); }
-svg .line { fill: none; stroke: currentColor; stroke-width: 2; } svg .thin { stroke-width: 1.5; } svg .band { fill: currentColor; fill-opacity: 0.2; stroke: currentColor; stroke-opacity: 0.35; }
+svg .line { fill: none; stroke: currentColor; stroke-width: 2; } svg .thin { stroke-width: 1.5; } svg .whisker { fill: none; stroke: currentColor; stroke-width: 1; } svg .band { fill: currentColor; fill-opacity: 0.2; stroke: currentColor; stroke-opacity: 0.35; }
 svg .part { fill: currentColor; fill-opacity: 0.95; } svg .pale { fill-opacity: 0.45; stroke: currentColor; } svg .gap { stroke: var(--paper); stroke-width: 1.5; } svg .ghost { fill: var(--paper); stroke: currentColor; stroke-width: 1.5; }
 svg .dot { fill: currentColor; stroke: currentColor; } svg .hollow { fill: var(--paper); } svg .trial { fill: currentColor; fill-opacity: 0.55; }
 svg .mark { fill: none; stroke: var(--mark); stroke-width: 1.5; } svg .ends { stroke-dasharray: 5 4; } svg .head { fill: var(--mark); stroke-dasharray: none; } svg .ends.head { fill: var(--paper); }

@@ -169,13 +169,14 @@ func TestLivePageInABrowser(t *testing.T) {
 	was := b.Text(`document.querySelector("#running svg path.line").getAttribute("d")`)
 	s.tell(first, 4, 500)
 	b.Until("throughput that moves", fmt.Sprintf(`document.querySelector("#running svg path.line").getAttribute("d") !== %q`, was))
+	readAClimbingPlot(b, func(seconds, committed int64) { s.tell(first, seconds, committed) })
 
 	// A fault mark appears.
 	if b.Text(`document.querySelectorAll("#running svg .mark").length`) != "0" {
 		t.Error("there is a mark before a fault")
 	}
 	crash := protocol.LiveFault{Fault: "replica-crash", Time: 1, Kind: "Kill", Millis: 5003}
-	s.tell(first, 6, 520, crash)
+	s.tell(first, 14, 1320, crash)
 	b.Until("the mark of the fault", `document.querySelector("#running svg .mark") && document.querySelector("#running svg").textContent.includes("replica-crash began (Kill), confirmed at 5.003 s")`)
 	b.Picture("running")
 
@@ -186,7 +187,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	})
 	b.Until("that the cluster answers again", `!document.querySelector("#state .trouble")`)
 	was = b.Text(`document.querySelector("#running svg path.line").getAttribute("d")`)
-	s.tell(first, 8, 700, crash)
+	s.tell(first, 16, 1500, crash)
 	b.Until("throughput that moves again", fmt.Sprintf(`document.querySelector("#running svg path.line").getAttribute("d") !== %q`, was))
 
 	// The trial becomes invalid, with its reason.
@@ -209,4 +210,64 @@ func TestLivePageInABrowser(t *testing.T) {
 	b.Picture("complete")
 	b.Go("http://" + b.Text("location.host") + "/experiments/" + ns + "/live/report")
 	b.Until("the report", `document.body.textContent.includes("Where this comes from") && document.querySelector("svg")`)
+}
+
+// readAClimbingPlot reads the plot of the running trial below the pointer, closer, and in a larger
+// view. Each goes on over a change of the plot, which puts another drawing in its place.
+func readAClimbingPlot(b testbrowser.Tab, tell func(seconds, committed int64)) {
+	b.T.Helper()
+	const (
+		drawing = `document.querySelector("#running figure > svg")`
+		readout = `document.querySelector("#running .readout").textContent`
+		line    = `.querySelector("path.line").getAttribute("d")`
+		width   = `.viewBox.baseVal.width`
+	)
+	key := func(name string) {
+		b.Text(fmt.Sprintf(`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}))`, name))
+	}
+	moved := func(what, of string, seconds, committed int64) {
+		b.T.Helper()
+		was := b.Text(of + line)
+		tell(seconds, committed)
+		b.Until(what, fmt.Sprintf(`%s%s !== %q`, of, line, was))
+	}
+
+	b.Text(`(() => { const s = ` + drawing + `, p = new DOMPoint(345, 120).matrixTransform(s.getScreenCTM()); s.dispatchEvent(new PointerEvent("pointermove", {clientX: p.x, clientY: p.y, bubbles: true})); })()`)
+	value := b.Text(readout)
+	if !strings.HasPrefix(value, "time from the start of the window (s): ") || !strings.Contains(value, "\nthroughput (tx/s): ") || !strings.HasSuffix(value, "\nmean latency (ms): 4.00") {
+		b.T.Errorf("below the pointer the plot says %q", value)
+	}
+	b.Picture("value")
+	moved("the plot with more of the run", drawing, 6, 700)
+	if got := b.Text(readout); got == value || !strings.HasSuffix(got, "\nmean latency (ms): 4.00") {
+		b.T.Errorf("after a change, the plot says %q below the pointer; before it was %q", got, value)
+	}
+
+	whole := b.Text(drawing + width)
+	b.Text(drawing + `.focus(), ""`)
+	key("+")
+	moved("the plot with more of the run, closer", drawing, 8, 900)
+	if got := b.Text(drawing + width + " * 2"); got != whole {
+		b.T.Errorf("after a change, twice the width is %s, want %s: the reader had zoomed in", got, whole)
+	}
+	if b.Text(`document.activeElement === `+drawing) != "true" {
+		b.T.Error("a change takes the focus from the plot")
+	}
+	key("0")
+
+	const large = `document.querySelector("dialog.enlarged > svg")`
+	key("Enter")
+	b.Until("the larger plot", `document.querySelector("dialog.enlarged").open && `+large)
+	moved("the larger plot with more of the run", large, 10, 1100)
+	if b.Text(`document.querySelector("dialog.enlarged").open && document.activeElement === `+large) != "true" {
+		b.T.Error("a change closes the larger plot, or takes its focus")
+	}
+	key("ArrowRight")
+	if got := b.Text(`document.querySelector("dialog.enlarged .readout").textContent`); !strings.Contains(got, "throughput (tx/s): ") {
+		b.T.Errorf("the larger plot says %q for its first value", got)
+	}
+	moved("the larger plot with still more of the run", large, 12, 1300)
+	b.Text(`document.querySelector("dialog.enlarged").close(), ""`)
+	b.Until("the plot in its place", drawing+` && !document.querySelector("dialog.enlarged").open`)
+	b.Text(`document.activeElement.blur(), ""`)
 }

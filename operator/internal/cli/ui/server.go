@@ -66,10 +66,15 @@ func AddStatic(mux *http.ServeMux) {
 	}
 	mux.Handle("GET /ui.js", http.FileServerFS(static))
 	mux.Handle("GET /ui.css", http.FileServerFS(static))
-	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write([]byte(plot.Style())) // the browser is gone if it fails
-	})
+	for path, file := range map[string]struct{ kind, text string }{
+		"GET /style.css":  {"text/css; charset=utf-8", plot.Style()},
+		"GET /figures.js": {"text/javascript; charset=utf-8", format.Script()},
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", file.kind)
+			_, _ = w.Write([]byte(file.text)) // the browser is gone if it fails
+		})
+	}
 }
 
 // Handler serves the pages to anyone who asks: the caller checks who that is.

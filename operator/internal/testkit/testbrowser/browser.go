@@ -91,36 +91,45 @@ func (b Tab) Text(js string) string {
 	return s
 }
 
-// Picture keeps what the page looks like in light and dark, wide and narrow, in the folder
-// ASSAY_SCREENSHOTS if that is set. A page that is wider than its window fails the test.
+// Picture keeps what the page looks like in light and dark, wide and narrow, and in print, in the
+// folder ASSAY_SCREENSHOTS if that is set. A page that is wider than its window fails the test.
 func (b Tab) Picture(name string) {
 	b.T.Helper()
-	for _, scheme := range []string{"light", "dark"} {
-		for size, width := range map[string]int64{"wide": width, "narrow": 390} {
-			err := chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-				_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "screen", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-				return err
-			}), chromedp.EmulateViewport(width, height))
-			if err != nil {
-				b.T.Fatal(err)
-			}
-			if wide := b.Text("document.scrollingElement.scrollWidth - window.innerWidth"); strings.Trim(wide, "-") == wide && wide != "0" && wide != "1" {
-				b.T.Errorf("%s, %s: the page is %s pixels wider than its window", name, size, wide)
-			}
-			dir := os.Getenv("ASSAY_SCREENSHOTS")
-			if dir == "" {
-				continue
-			}
-			png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(dir, "ui-"+name+"-"+size+"-"+scheme+".png"), png, 0o600)
-			}
-			if err != nil {
-				b.T.Fatal(err)
-			}
+	const paper = 1123 // A4 across at 96 dots an inch
+	for _, look := range []struct {
+		name, scheme, media string
+		width               int64
+	}{
+		{"wide-light", "light", "screen", width}, {"narrow-light", "light", "screen", 390},
+		{"wide-dark", "dark", "screen", width}, {"narrow-dark", "dark", "screen", 390}, {"print", "light", "print", paper},
+	} {
+		b.look(look.media, look.scheme, look.width)
+		if wide := b.Text("document.scrollingElement.scrollWidth - window.innerWidth"); strings.Trim(wide, "-") == wide && wide != "0" && wide != "1" {
+			b.T.Errorf("%s, %s: the page is %s pixels wider than its window", name, look.name, wide)
+		}
+		dir := os.Getenv("ASSAY_SCREENSHOTS")
+		if dir == "" {
+			continue
+		}
+		png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "ui-"+name+"-"+look.name+".png"), png, 0o600)
+		}
+		if err != nil {
+			b.T.Fatal(err)
 		}
 	}
-	if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(width, height)); err != nil {
+	b.look("screen", "light", width)
+}
+
+// look sets how the page is looked at.
+func (b Tab) look(media, scheme string, width int64) {
+	b.T.Helper()
+	err := chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	}), chromedp.EmulateViewport(width, height))
+	if err != nil {
 		b.T.Fatal(err)
 	}
 }

@@ -26,7 +26,7 @@ stream.onmessage = (event) => {
     table.append(place);
   }
   const focused = place.contains(document.activeElement) ? [...place.querySelectorAll("a")].indexOf(document.activeElement) : -1;
-  place.innerHTML = part.html; // the server's templates have escaped it
+  assayFigures.replace(place, part.html); // figures.js: their readers go on where they were
   if (focused >= 0) place.querySelectorAll("a")[focused]?.focus();
   if (part.in) show(place);
 };

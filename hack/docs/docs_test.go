@@ -129,3 +129,26 @@ func TestTargetsExist(t *testing.T) {
 		}
 	}
 }
+
+// row is a row of a table. A row that an editor wrapped is no table any more.
+var row = regexp.MustCompile(`(?m)^\|.*$`)
+
+// Every row of a table is one line: it ends as it begins, and holds no second row.
+func TestRowsOfTablesAreWhole(t *testing.T) {
+	looked := 0
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range row.FindAllString(code.ReplaceAllString(string(text), "x"), -1) {
+			looked++
+			if r = strings.TrimRight(r, " "); !strings.HasSuffix(r, "|") || strings.Contains(r, "| |--") {
+				t.Errorf("%s: a broken row of a table: %s", strings.TrimPrefix(file, root+"/"), r)
+			}
+		}
+	}
+	if looked < 1000 {
+		t.Errorf("%d rows were looked at; the documents have more", looked)
+	}
+}

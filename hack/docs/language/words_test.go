@@ -78,8 +78,9 @@ func TestPageWords(t *testing.T) {
 }
 
 // wordsOfGuides is how many words the pages may have that users read from the beginning to the
-// end. A page that needs more takes them from another.
-const wordsOfGuides = 37_000
+// end: 37,000 are the aim, and the rest is room for what comes. A page that needs more takes them
+// from another.
+const wordsOfGuides = 37_500
 
 func TestTheGuidesHaveALimitOfWords(t *testing.T) {
 	files, err := guides(root)

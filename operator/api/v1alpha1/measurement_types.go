@@ -38,10 +38,56 @@ const (
 	OverMaximum MeasurementOver = "Maximum"
 )
 
-// Measurement is a number of each trial: a column of the results beside Assay's own. It has either
-// query, which the installation's Prometheus answers, or counter, which the clients report.
-// +kubebuilder:validation:XValidation:rule="has(self.query) != has(self.counter)",message="must have either query or counter"
-// +kubebuilder:validation:XValidation:rule="has(self.query) == has(self.over)",message="over and query go together: a counter is one number already"
+// MeasuredResource is a resource of pods. The unit of CPU is cores. The unit of Memory (the working
+// set) and PageCache (file pages) is B, and that of the others is B/s. Network and Disk are both
+// directions together. Disks are block devices. VolumeSize is the space that files take on volumes,
+// in B. Energy is that of all processors of the pods' nodes (RAPL): a Total in J, or a Mean in W.
+// +kubebuilder:validation:Enum=CPU;Memory;PageCache;NetworkReceived;NetworkSent;Network;DiskRead;DiskWritten;Disk;VolumeSize;Energy
+type MeasuredResource string
+
+// MeasuredPart is a part of a trial, and chooses its pods.
+// +kubebuilder:validation:Enum=replica;component;client
+type MeasuredPart string
+
+// MeasuredPods is how several pods become one number. Sum: they are added up in each second, and
+// over is of the sums. Mean, Largest and Variation: over is of each pod, and the number is the mean
+// of these, the largest, or their standard deviation by their mean.
+// +kubebuilder:validation:Enum=Sum;Mean;Largest;Variation
+type MeasuredPods string
+
+// MeasuredOver is how the seconds of the measurement window become one number: the mean, a
+// percentile or the maximum of them, or the total of the window. The unit of a total is s of CPU,
+// and B of network and disk. End is for VolumeSize, and no other is: what there is at the end.
+// +kubebuilder:validation:Enum=Mean;P50;P95;P99;Maximum;Total;End
+type MeasuredOver string
+
+// MeasuredUse says which use of resources a measurement is.
+type MeasuredUse struct {
+	// resource that the pods use.
+	Resource MeasuredResource `json:"resource"`
+
+	// part whose pods count. Default: all pods of the trial.
+	// +optional
+	Part MeasuredPart `json:"part,omitempty"`
+
+	// pods says how several pods become one number. Default: Sum.
+	// +optional
+	Pods MeasuredPods `json:"pods,omitempty"`
+
+	// over says how the seconds of the window become one number.
+	Over MeasuredOver `json:"over"`
+
+	// volume of VolumeSize, by its name in the System. Default: all volumes of a pod together.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Volume string `json:"volume,omitempty"`
+}
+
+// Measurement is a number of each trial: a column of the results beside Assay's own. The
+// installation's Prometheus answers a query, clients report a counter, and agents read use in the
+// pods. It has exactly one of these.
+// +kubebuilder:validation:XValidation:rule="[has(self.query), has(self.counter), has(self.use)].filter(x, x).size() == 1",message="must have exactly one of query, counter and use"
+// +kubebuilder:validation:XValidation:rule="has(self.query) == has(self.over)",message="over and query go together: a counter is one number already, and use has an over of its own"
 // +kubebuilder:validation:XValidation:rule="has(self.counter) || !has(self.per)",message="per goes with counter"
 type Measurement struct {
 	// name of the column, in lowerCamelCase, and what claims call it.
@@ -65,7 +111,10 @@ type Measurement struct {
 	// (spec.clients.results.summary of the System), if there is one client pod. Both are of the
 	// whole run, with warm-up and cool-down. A report that tells kinds of operations apart also has
 	// the latencies of each, over all client pods and of the window: operationP99Millis:READ, in
-	// milliseconds. P10, P50, P75, P90, P95, P999, P9999, P99999, Mean and Max are there, too.
+	// milliseconds. P10, P50, P75, P90, P95, P999, P9999, P99999, Mean and Max are there, too. The
+	// same exist by node that answered (nodeP99Millis:NODE), and by region of the clients, if there
+	// are several (regionP99Millis:REGION). Further names of counters, as nodeMeanMillisVariation,
+	// misbehavingShare and restoredBytes:FAULT, are in docs/guide/prometheus.md.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -78,7 +127,13 @@ type Measurement struct {
 	// +kubebuilder:validation:MaxLength=128
 	Per string `json:"per,omitempty"`
 
-	// unit of the number, as it is shown: s, cores, B/s. Default: none.
+	// use is what the pods use of a resource, read once a second in the window.
+	// +optional
+	Use *MeasuredUse `json:"use,omitempty"`
+
+	// unit of the number, as it is shown: s, cores, B/s. The number of use is in this unit: bytes
+	// have B, kB, MB, GB, KiB, MiB and GiB, with /s where they are a rate. Default: none; of use,
+	// that of the resource.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^[A-Za-z%/][-A-Za-z0-9%/^*]*$`

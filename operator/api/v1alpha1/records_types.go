@@ -226,6 +226,14 @@ type ClientRecords struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Operation string `json:"operation,omitempty"`
+
+	// node is the name of a group of the pattern, or of a column, with the node that answered. It
+	// is a replica, by a name of the client's. Results then have the rate and percentiles of each,
+	// of at most 32 nodes. Measurements read them by counter: nodeP99Millis:NODE, and
+	// nodeMeanMillisVariation for how much the nodes differ. Default: none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Node string `json:"node,omitempty"`
 }
 
 // RecordUnit is the unit of a number in a report.

@@ -41,10 +41,14 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 	if err != nil {
 		return Retry(err)
 	}
+	if t.Summary.Regions, err = results.RegionsOf(clients, results.RegionsOfClients(t.Pods), time.Duration(t.MeasureNanos)); err != nil {
+		return Fail(v1alpha1.ReasonResultsUnreadable, "%s", err)
+	}
 	readScript(s.system, o.Spec(), t, clients, o.RowWindows)
-	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary))
+	t.Use = results.UseOf(t.Pods, t.MeasureNanos)
+	t.Measurements = s.measurements(t)
 	if err := validity.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
-		return measured(Retry(err), t.Measurements)
+		return tellMeasured(Retry(err), t.Measurements)
 	}
 	o.Clients, o.Merged, o.Measured, o.Result = clients, merged, t.Measurements, t
 	f := validity.Judge(o)
@@ -54,11 +58,11 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 		o.KeepLogs(t)
 	}
 	if s.trial.Status.ResultsDigest, err = s.store(ctx, p.attachments, t, sent); err != nil {
-		return measured(p.retryResults(s, v1alpha1.ReasonResultsNotStored, err), t.Measurements)
+		return tellMeasured(p.retryResults(s, v1alpha1.ReasonResultsNotStored, err), t.Measurements)
 	}
 	s.trial.Status.Headline, s.trial.Status.Rows = validity.Headline(t), validity.RowsOf(t)
 	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
-	r := measured(Done(v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected), t.Measurements)
+	r := tellMeasured(Done(v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected), t.Measurements)
 	if !f.OK() {
 		return r.With(v1alpha1.TrialValid, metav1.ConditionFalse, f.Reason, "%s", f.Message)
 	}
@@ -74,7 +78,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 func describe(o *validity.Observation, merged results.Merged) (t *results.Trial, where string, err error) {
 	t = o.Describe()
 	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos
-	t.MisbehavingDriver = merged.MisbehavingDriver
+	t.MisbehavingDriver, t.MisbehavingCounters = merged.MisbehavingDriver, merged.MisbehavingCounters
 	where = "in the window"
 	if merged.Summary.RunSummary {
 		t.Timeline, where = nil, "in the clients' whole run"

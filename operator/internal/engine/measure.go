@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/measured"
 	"assay.dev/assay/operator/internal/experiment/monitoring"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -72,17 +73,17 @@ func (p *measure) run(_ context.Context, s *scope) Result {
 
 // queries are the measurements of a trial that Prometheus answers.
 func queries(spec *v1alpha1.TrialSpec) []v1alpha1.Measurement {
-	return slices.DeleteFunc(slices.Clone(spec.Measurements), func(m v1alpha1.Measurement) bool { return m.Counter != "" })
+	return slices.DeleteFunc(slices.Clone(spec.Measurements), func(m v1alpha1.Measurement) bool { return m.Query == "" })
 }
 
-// measurements puts what Prometheus answered and what the clients counted into the order of the
-// spec.
-func (s *scope) measurements(driver map[string]float64) []results.Measurement {
+// measurements puts answers of Prometheus, counters of clients and uses of pods into the order of
+// the spec.
+func (s *scope) measurements(t *results.Trial) []results.Measurement {
 	answers := s.answered
 	var all []results.Measurement
 	for _, m := range s.trial.Spec.Measurements {
-		if m.Counter != "" {
-			all = append(all, results.Counted(m.Name, m.Counter, m.Per, driver))
+		if read, of := measured.Column(m).Read(t); of {
+			all = append(all, read)
 			continue
 		}
 		if len(answers) > 0 {
@@ -113,7 +114,7 @@ func (p *measure) ask(s *scope, asked []v1alpha1.Measurement) []results.Measurem
 }
 
 // measured tells in a condition what became of the measurements.
-func measured(r Result, all []results.Measurement) Result {
+func tellMeasured(r Result, all []results.Measurement) Result {
 	if len(all) == 0 {
 		return r
 	}

@@ -221,7 +221,11 @@ func (c Client) check() error {
 	if err := c.checkUnreported(); err != nil {
 		return err
 	}
-	for _, n := range c.Counters.all() {
+	counters := c.Counters.all()
+	if c.MisbehavingCounters != nil {
+		counters = append(counters, c.MisbehavingCounters.all()...)
+	}
+	for _, n := range counters {
 		if *n.value < 0 || *n.value > maxCount {
 			return fmt.Errorf("the counter %s is %d; it must be from 0 to %d", n.name, *n.value, maxCount)
 		}

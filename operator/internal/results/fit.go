@@ -25,6 +25,7 @@ func FitTrial(t Trial, limit int) ([]byte, error) {
 		{fmt.Sprintf("pods.resources.series finer than %d bins", coarseBins), func() bool { return t.changeSeries((*ResourceSeries).coarser) }},
 		{"logs", func() bool { had := len(t.Logs) > 0; t.Logs = nil; return had }},
 		{"pods.resources.series", func() bool { return t.changeSeries(func(*ResourceSeries) *ResourceSeries { return nil }) }},
+		{"pods.resources.overTime", t.dropOverTime},
 		{"network.links", func() bool {
 			if t.Network == nil || len(t.Network.Links) == 0 {
 				return false
@@ -77,6 +78,20 @@ func (t *Trial) changeSeries(change func(*ResourceSeries) *ResourceSeries) (chan
 	return changed
 }
 
+// dropOverTime leaves out how each pod's resources were spread over time. Those of all pods
+// together stay.
+func (t *Trial) dropOverTime() (had bool) {
+	t.Pods = slices.Clone(t.Pods)
+	for i, p := range t.Pods {
+		if p.Resources != nil && len(p.Resources.OverTime) > 0 {
+			r := *p.Resources
+			r.OverTime, had = nil, true
+			t.Pods[i].Resources = &r
+		}
+	}
+	return had
+}
+
 // coarser puts bins together until there are coarseBins at most: bytes are added up, of memory the
 // greatest reading stays, the rest are means.
 func (s *ResourceSeries) coarser() *ResourceSeries {
@@ -109,5 +124,6 @@ func (s *ResourceSeries) coarser() *ResourceSeries {
 		CPUMillicores: together(s.CPUMillicores, mean), MemoryKiB: together(s.MemoryKiB, slices.Max), ThrottledPermille: together(s.ThrottledPermille, mean),
 		ReceivedBytes: together(s.ReceivedBytes, sum), SentBytes: together(s.SentBytes, sum),
 		BusyPermille: together(s.BusyPermille, mean), StealPermille: together(s.StealPermille, mean),
+		PageCacheKiB: together(s.PageCacheKiB, slices.Max), DiskReadBytes: together(s.DiskReadBytes, sum), DiskWrittenBytes: together(s.DiskWrittenBytes, sum),
 	}
 }

@@ -34,7 +34,8 @@ func TestFitTrialWithResources(t *testing.T) {
 		"everything":       {all, nil, 501, true},
 		"one byte less":    {all - 1, []string{"pods.resources.series finer than 64 bins"}, 63, true},
 		"without the logs": {5000, []string{"pods.resources.series finer than 64 bins", "logs"}, 63, false},
-		"without series":   {2000, []string{"pods.resources.series finer than 64 bins", "logs", "pods.resources.series"}, 0, false},
+		"without series":   {3500, []string{"pods.resources.series finer than 64 bins", "logs", "pods.resources.series"}, 0, false},
+		"percentiles, too": {2000, []string{"pods.resources.series finer than 64 bins", "logs", "pods.resources.series", "pods.resources.overTime"}, 0, false},
 	} {
 		b, err := FitTrial(whole, tc.limit)
 		if err != nil {

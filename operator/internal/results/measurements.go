@@ -24,21 +24,93 @@ type MeasurementColumn struct {
 	// the numbers are of a query.
 	Counter string `json:"counter,omitempty"`
 	Per     string `json:"per,omitempty"`
+	// Use of resources by the pods that the numbers are. Nil: they are of a query or a counter.
+	Use *Use `json:"use,omitempty"`
 }
 
-// OwnNumbers are the counters of a trial's clients, the latencies of kinds of operations and the
-// numbers of the clients' own, by name. The latter stand first: a System names them.
-func OwnNumbers(driver map[string]int64, s Summary) map[string]float64 {
-	own := make(map[string]float64, len(driver)+len(s.Numbers))
-	for name, n := range driver {
+// Read reads a measurement off a trial: off the counters of its clients, or off what its pods used.
+// It returns false for what only Prometheus can say.
+func (c MeasurementColumn) Read(t *Trial) (Measurement, bool) {
+	switch {
+	case c.Counter != "":
+		return Counted(c.Name, c.Counter, c.Per, OwnNumbers(t)), true
+	case c.Use != nil:
+		return Used(c.Name, c.Unit, *c.Use, t), true
+	}
+	return Measurement{}, false
+}
+
+// OwnNumbers are what a trial says beside throughput, latency and resources, by the names that
+// measurements have for it:
+//
+//   - counters of their drivers,
+//   - latencies by kind of operation, by node that answered and by region,
+//   - what clients that misbehave did, and their share,
+//   - what pods got that came back after a fault,
+//   - numbers of the clients' own, which stand before the others: a System names them.
+func OwnNumbers(t *Trial) map[string]float64 {
+	own := make(map[string]float64, len(t.Driver)+len(t.Summary.Numbers))
+	for name, n := range t.Driver {
 		own[name] = float64(n)
 	}
-	for _, o := range s.Operations {
-		o.ownNumbers(own)
-	}
-	maps.Copy(own, s.Numbers)
+	ownNumbers(operationPrefix, t.Summary.Operations, own)
+	ownNumbers(nodePrefix, t.Summary.Nodes, own)
+	ownNumbers(regionPrefix, t.Summary.Regions, own)
+	t.misbehaved(own)
+	t.restored(own)
+	maps.Copy(own, t.Summary.Numbers)
 	return own
 }
+
+// The names of numbers about clients that misbehave on purpose.
+const (
+	misbehavingShare        = "misbehavingShare"
+	misbehavingTransactions = "misbehavingTransactionShare"
+	misbehavingPrefix       = "misbehaving:"
+)
+
+// misbehaved adds what clients that misbehave did. Their share of the transactions is of those that
+// ended in the window. A trial in which none does has shares of 0.
+func (t *Trial) misbehaved(to map[string]float64) {
+	for name, n := range t.MisbehavingDriver {
+		to[misbehavingPrefix+name] = float64(n)
+	}
+	if t.CorrectClients <= 0 && t.Clients > 0 && t.MisbehavingCounters == nil {
+		return // results from before there were such clients
+	}
+	if t.Clients > 0 {
+		to[misbehavingShare] = float64(t.Clients-t.CorrectClients) / float64(t.Clients)
+	}
+	if t.CorrectClients == t.Clients {
+		to[misbehavingTransactions] = 0
+	}
+	if m := t.MisbehavingCounters; m != nil {
+		for _, n := range m.all() {
+			if _, counts := t.MisbehavingDriver[n.name]; !counts { // the driver's own stand first
+				to[misbehavingPrefix+n.name] = float64(*n.value)
+			}
+		}
+		if all := m.ended() + t.Summary.ended(); all > 0 {
+			to[misbehavingTransactions] = float64(m.ended()) / float64(all)
+		}
+	}
+}
+
+// restored adds what pods got that came back after a fault: bytes are added up over its times, and
+// the longest time counts.
+func (t *Trial) restored(to map[string]float64) {
+	for _, r := range t.Recovery {
+		if r.Data == nil {
+			continue
+		}
+		to["restoredBytes:"+r.Fault] += float64(r.Data.ReceivedBytes)
+		to["restoredDiskBytes:"+r.Fault] += float64(r.Data.DiskWrittenBytes)
+		to["restoreMillis:"+r.Fault] = max(to["restoreMillis:"+r.Fault], r.Data.RestoreMillis)
+	}
+}
+
+// ended are the transactions that ended in the window, however they did.
+func (c Counters) ended() int64 { return c.Committed + c.GivenUp + c.Errors + c.Timeouts }
 
 // Counted reads a measurement off the counters and own numbers of the clients (OwnNumbers),
 // counters of all of a trial's added up. A counter that is not among them is unknown, and not 0.

@@ -25,6 +25,8 @@ type Merged struct {
 	Driver map[string]int64
 	// MisbehavingDriver are those of the drivers of clients that misbehaved on purpose.
 	MisbehavingDriver map[string]int64
+	// MisbehavingCounters are what became of the requests of these clients; nil: not known of all.
+	MisbehavingCounters *Counters
 	// StartSpread is how far apart the first and the last client pod started, of those that did.
 	StartSpread time.Duration
 }
@@ -40,7 +42,7 @@ func Merge(clients []Client) (Merged, error) {
 	slices.SortFunc(clients, func(a, b Client) int { return int(a.Index) - int(b.Index) })
 	m := Merged{MeasureNanos: clients[0].MeasureNanos, Driver: map[string]int64{}, MisbehavingDriver: map[string]int64{}}
 	latency, lag, own := newHistogramSum(), newHistogramSum(), newHistogramSum()
-	operations := operationSums{}
+	operations, nodes := operationSums{}, operationSums{}
 	var counters Counters
 	for i, c := range clients {
 		if i > 0 && c.Index == clients[i-1].Index {
@@ -56,10 +58,11 @@ func Merge(clients []Client) (Merged, error) {
 		if _, err := own.addIfAny(c.GeneratorLag); err != nil {
 			return Merged{}, fmt.Errorf("merge the results of client %d: generatorLag: %w", c.Index, err)
 		}
-		if err := operations.add(c.Operations); err != nil {
+		if err := errors.Join(operations.add(c.Operations), nodes.add(c.Nodes)); err != nil {
 			return Merged{}, fmt.Errorf("merge the results of client %d: %w", c.Index, err)
 		}
 	}
+	m.MisbehavingCounters = misbehaved(clients)
 	m.Timeline = mergeTimelines(clients)
 	m.StartSpread = startSpread(clients)
 	m.Latency = latency.histogram()
@@ -75,7 +78,7 @@ func Merge(clients []Client) (Merged, error) {
 		m.Summary = mergeRunSummaries(counters, clients)
 	}
 	m.Summary.Unreported = unreported
-	m.Summary.Operations = operations.summaries(time.Duration(m.MeasureNanos))
+	m.Summary.Operations, m.Summary.Nodes = operations.summaries(time.Duration(m.MeasureNanos)), nodes.summaries(time.Duration(m.MeasureNanos))
 	m.Summary.SendLagP99Millis = Millis(lag.histogram().Percentile(99))
 	m.Summary.GeneratorLagP99Millis = Millis(own.histogram().Percentile(99))
 	return m, nil
@@ -115,6 +118,25 @@ func (m *Merged) add(c Client, counters *Counters, latency, lag *histogramSum) e
 		m.MisbehavingDriver[name] += n
 	}
 	return nil
+}
+
+// misbehaved adds the counters of clients that misbehaved up; nil: there were none, or a pod with
+// some does not say.
+func misbehaved(clients []Client) *Counters {
+	var sum *Counters
+	for _, c := range clients {
+		switch {
+		case c.MisbehavingClients == 0:
+		case c.MisbehavingCounters == nil:
+			return nil
+		default:
+			if sum == nil {
+				sum = &Counters{}
+			}
+			sum.Add(*c.MisbehavingCounters)
+		}
+	}
+	return sum
 }
 
 // addIfAny is add, for which an empty text is an empty histogram.

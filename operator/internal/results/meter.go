@@ -56,6 +56,9 @@ type containerMeter struct {
 	// waitsUnknown: some reading could not say how long threads waited.
 	waitsUnknown bool
 	memory       []int64 // greatest in each bin; -1: no reading
+	pageCache    []int64 // the same
+	// diskUnknown says why some reading had no counters of disks.
+	diskUnknown string
 }
 
 // The counters of a container's track, and of a pod's.
@@ -66,6 +69,8 @@ const (
 	waitedNanos
 	canaryWakes
 	canaryLate
+	diskRead
+	diskWritten
 	containerCounters
 )
 
@@ -79,6 +84,7 @@ const (
 	agentNanos
 	switches
 	pressureNanos
+	energyMicros
 	podCounters
 )
 
@@ -108,9 +114,9 @@ func NewMeter(w timeline.Windows, containers []string) *Meter {
 	}
 	m.pod = newTrack(podCounters)
 	for _, name := range containers {
-		c := &containerMeter{track: newTrack(containerCounters), use: ContainerUse{Name: name}, memory: make([]int64, bins)}
+		c := &containerMeter{track: newTrack(containerCounters), use: ContainerUse{Name: name}, memory: make([]int64, bins), pageCache: make([]int64, bins)}
 		for i := range c.memory {
-			c.memory[i] = -1
+			c.memory[i], c.pageCache[i] = -1, -1
 		}
 		m.containers[name] = c
 	}
@@ -130,21 +136,29 @@ func (m *Meter) Unmeasured(why string) {
 // Container takes in a reading of a container that the meter was made for. Readings come in order.
 func (m *Meter) Container(name string, r ContainerReading) {
 	c := m.containers[name]
-	risen, seconds, inWindow := c.add(r.At, []float64{float64(r.CPU), float64(r.Throttled), float64(r.ThrottledPeriods), float64(r.Waited), float64(r.Wakes), float64(r.LateWakes)})
+	risen, seconds, inWindow := c.add(r.At, []float64{
+		cpuNanos: float64(r.CPU), throttledNanos: float64(r.Throttled), throttledPeriods: float64(r.ThrottledPeriods), waitedNanos: float64(r.Waited),
+		canaryWakes: float64(r.Wakes), canaryLate: float64(r.LateWakes), diskRead: float64(r.DiskRead), diskWritten: float64(r.DiskWritten),
+	})
 	if inWindow && seconds >= shortest.Seconds() {
 		c.use.CPUMaxCores = max(c.use.CPUMaxCores, risen[cpuNanos]/1e9/seconds)
 	}
 	if r.At >= -shortest && r.At <= m.measure+shortest {
 		c.use.MemoryMaxBytes, c.use.MemoryPeakBytes = max(c.use.MemoryMaxBytes, r.Memory), max(c.use.MemoryPeakBytes, r.Peak)
+		c.use.PageCacheMaxBytes = max(c.use.PageCacheMaxBytes, r.PageCache)
 		c.use.LimitCores = 0
 		if r.Quota > 0 && r.Period > 0 {
 			c.use.LimitCores = float64(r.Quota) / float64(r.Period)
 		}
 	}
 	c.waitsUnknown = c.waitsUnknown || r.WaitsUnknown
+	c.use.DiskFrom = r.DiskFrom
+	if r.DiskFrom == "" {
+		c.diskUnknown = cmp.Or(c.diskUnknown, r.DiskUnknown, "its launcher does not count what disks read and write")
+	}
 	c.period = cmp.Or(r.Period, usualPeriod)
 	if i := c.bin(r.At); i >= 0 && i < len(c.memory) {
-		c.memory[i] = max(c.memory[i], r.Memory)
+		c.memory[i], c.pageCache[i] = max(c.memory[i], r.Memory), max(c.pageCache[i], r.PageCache)
 	}
 }
 
@@ -154,7 +168,9 @@ func (m *Meter) Pod(r PodReading) {
 		received: float64(r.Received), sent: float64(r.Sent), busy: float64(r.Busy), steal: float64(r.Steal), total: float64(r.Total),
 		interrupts: float64(r.Interrupts), agentNanos: float64(r.Agent),
 		switches: float64(r.Switches), pressureNanos: float64(r.Pressure),
+		energyMicros: float64(r.EnergyMicros),
 	})
+	m.node.EnergyUnmeasured = cmp.Or(m.node.EnergyUnmeasured, r.EnergyUnknown)
 	m.node.CPUs, m.node.Machine, m.pressure = r.CPUs, r.Machine, r.HasPressure
 	if inWindow && seconds >= shortest.Seconds() && risen[total] > 0 {
 		m.node.BusyMaxShare = max(m.node.BusyMaxShare, risen[busy]/risen[total])
@@ -171,6 +187,7 @@ func (m *Meter) Resources() *Resources {
 		r.CPUMeanCores += use.CPUMeanCores
 		r.CPUMaxCores += use.CPUMaxCores
 		r.MemoryMaxBytes += use.MemoryMaxBytes
+		r.PageCacheMaxBytes += use.PageCacheMaxBytes
 		r.ThrottledShare = max(r.ThrottledShare, use.ThrottledShare)
 		r.Containers = append(r.Containers, use)
 	}
@@ -188,6 +205,10 @@ func (m *Meter) Resources() *Resources {
 	if m.pod.seconds > 0 {
 		r.AgentMeanCores = rounded(w[agentNanos] / 1e9 / m.pod.seconds)
 		r.Node.SwitchesPerSecond = math.Round(w[switches] / m.pod.seconds)
+		if m.node.EnergyUnmeasured == "" {
+			joules := rounded(w[energyMicros] / 1e6)
+			r.Node.EnergyJoules = &joules
+		}
 		if m.pressure {
 			share := rounded(w[pressureNanos] / 1e9 / m.pod.seconds)
 			r.Node.PressureShare = &share
@@ -195,7 +216,31 @@ func (m *Meter) Resources() *Resources {
 	}
 	r.Seconds, r.CPUMeanCores, r.CPUMaxCores = rounded(r.Seconds), rounded(r.CPUMeanCores), rounded(r.CPUMaxCores)
 	r.Series = m.series()
+	r.addDisks()
+	for _, name := range m.order {
+		if why := m.containers[name].diskUnknown; why != "" && r.DiskReadBytes == nil && m.containers[name].last != nil {
+			r.Unmeasured = append(slices.Clip(r.Unmeasured), "container "+name+disksUnmeasured+why)
+		}
+	}
+	r.OverTime = overTime([]*Resources{r}, m.measure.Milliseconds())
 	return r
+}
+
+// disksUnmeasured is in what Unmeasured says of a container's disks.
+const disksUnmeasured = ": disks: "
+
+// addDisks adds up what the containers had disks read and write, if it is known of all.
+func (r *Resources) addDisks() {
+	var read, written int64
+	for _, c := range r.Containers {
+		if c.DiskFrom == "" {
+			return
+		}
+		read, written = read+c.DiskReadBytes, written+c.DiskWrittenBytes
+	}
+	if len(r.Containers) > 0 {
+		r.DiskReadBytes, r.DiskWrittenBytes = &read, &written
+	}
 }
 
 // togetherMax is the most that all containers used in one second: at most the sum of what each used
@@ -234,6 +279,11 @@ func (c *containerMeter) result() ContainerUse {
 			use.WaitedSeconds = &waited
 		}
 	}
+	if c.diskUnknown != "" {
+		use.DiskFrom = ""
+	} else {
+		use.DiskReadBytes, use.DiskWrittenBytes = int64(math.Round(c.window[diskRead])), int64(math.Round(c.window[diskWritten]))
+	}
 	use.ThrottledPeriods, use.ThrottledSeconds = int64(math.Round(c.window[throttledPeriods])), rounded(c.window[throttledNanos]/1e9)
 	use.Seconds, use.CPUMeanCores, use.CPUMaxCores, use.ThrottledShare = rounded(c.seconds), rounded(use.CPUMeanCores), rounded(use.CPUMaxCores), rounded(use.ThrottledShare)
 	return use
@@ -243,23 +293,30 @@ func (c *containerMeter) result() ContainerUse {
 func (m *Meter) series() *ResourceSeries {
 	s := &ResourceSeries{IntervalMillis: m.interval.Milliseconds(), FirstMillis: m.pod.first.Milliseconds()}
 	for i := range m.pod.covered {
-		cpu, memory, throttled := int64(0), int64(0), int64(0)
+		cpu, memory, throttled, pages, read, written := int64(0), int64(0), int64(0), int64(0), int64(0), int64(0)
 		for _, name := range m.order {
 			c := m.containers[name]
 			if !c.known(i) {
 				cpu, throttled = -1, -1
 			}
+			if !c.known(i) || c.diskUnknown != "" {
+				read, written = -1, -1
+			}
 			if c.memory[i] < 0 {
-				memory = -1
+				memory, pages = -1, -1
 			}
 			if cpu >= 0 {
 				cpu += int64(math.Round(c.rate(i, cpuNanos) / 1e6))
 				throttled = max(throttled, permille(c.rate(i, throttledPeriods)*c.period.Seconds()))
 			}
 			if memory >= 0 {
-				memory += c.memory[i] >> 10
+				memory, pages = memory+c.memory[i]>>10, pages+c.pageCache[i]>>10
+			}
+			if read >= 0 {
+				read, written = read+int64(math.Round(c.bins[i][diskRead])), written+int64(math.Round(c.bins[i][diskWritten]))
 			}
 		}
+		s.PageCacheKiB, s.DiskReadBytes, s.DiskWrittenBytes = append(s.PageCacheKiB, pages), append(s.DiskReadBytes, read), append(s.DiskWrittenBytes, written)
 		s.CPUMillicores, s.MemoryKiB, s.ThrottledPermille = append(s.CPUMillicores, cpu), append(s.MemoryKiB, memory), append(s.ThrottledPermille, throttled)
 		in, out, worked, robbed := int64(-1), int64(-1), int64(-1), int64(-1)
 		if b := m.pod.bins[i]; m.pod.known(i) {

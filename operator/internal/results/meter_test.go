@@ -141,8 +141,8 @@ func TestMeterOfSeveralContainers(t *testing.T) {
 	m := NewMeter(windowOf20, []string{"a", "b", "never"})
 	var a, b time.Duration
 	for at := -5 * time.Second; at <= 22*time.Second; at += time.Second {
-		m.Container("a", ContainerReading{At: at, CPU: a, Memory: 1 << 20})
-		m.Container("b", ContainerReading{At: at, CPU: b, Memory: 2 << 20, ThrottledPeriods: int64(b / time.Second)})
+		m.Container("a", ContainerReading{At: at, CPU: a, Memory: 1 << 20, DiskFrom: "io.stat"})
+		m.Container("b", ContainerReading{At: at, CPU: b, Memory: 2 << 20, DiskFrom: "io.stat", ThrottledPeriods: int64(b / time.Second)})
 		if (at/time.Second)%2 == 0 {
 			a += time.Second
 		} else {

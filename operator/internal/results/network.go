@@ -175,7 +175,23 @@ type Recovery struct {
 	// however long it is.
 	ResolvedMillis float64  `json:"resolvedMillis,omitempty"`
 	Cautions       []string `json:"cautions,omitempty"`
+	// Data that pods got which were away and came back. Nil: none came back, or it is not known.
+	Data *DataRecovery `json:"data,omitempty"`
 	// Error says why there is nothing to measure: the fault lies at the edge of the window, or
 	// nothing was committed before it.
 	Error string `json:"error,omitempty"`
+}
+
+// DataRecovery is the data of pods that a fault took away, from when they were back to the end of
+// the window, without their usual traffic before the fault.
+type DataRecovery struct {
+	Pods int `json:"pods"`
+	// BackMillis is when the first of them was back, from when the fault was confirmed.
+	BackMillis float64 `json:"backMillis"`
+	// ReceivedBytes by the network, and DiskWrittenBytes, of all of them.
+	ReceivedBytes    int64 `json:"receivedBytes"`
+	DiskWrittenBytes int64 `json:"diskWrittenBytes"`
+	// RestoreMillis is how long it took from then until 95% of ReceivedBytes had come: of the pod
+	// that took longest, to a second.
+	RestoreMillis float64 `json:"restoreMillis"`
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -45,31 +46,44 @@ var operationPercentiles = map[string]float64{
 
 // checkOperations refuses kinds that contradict themselves or the counters.
 func (c Client) checkOperations() error {
-	if len(c.Operations) > 0 && c.RunSummary != nil {
-		return errors.New("a summary of the whole run has no kinds of operations")
+	if len(c.Operations)+len(c.Nodes) > 0 && c.RunSummary != nil {
+		return errors.New("a summary of the whole run has no kinds of operations and no nodes")
 	}
-	if len(c.Operations) > MaxOperations {
-		return fmt.Errorf("there are %d kinds of operations, %d are allowed", len(c.Operations), MaxOperations)
+	for _, of := range []struct {
+		one, many string
+		all       []Operation
+	}{{"kind of operation", "kinds of operations", c.Operations}, {"node that answered", "nodes that answered", c.Nodes}} {
+		if len(of.all) > MaxOperations {
+			return fmt.Errorf("there are %d %s, %d are allowed", len(of.all), of.many, MaxOperations)
+		}
+		kinds := make([]OperationSummary, len(of.all))
+		for i, o := range of.all {
+			kinds[i] = OperationSummary{Name: o.Name, Committed: o.Committed}
+		}
+		if err := agreeParts(of.one, c.Counters.Committed, kinds); err != nil {
+			return err
+		}
 	}
-	kinds := make([]OperationSummary, len(c.Operations))
-	for i, o := range c.Operations {
-		kinds[i] = OperationSummary{Name: o.Name, Committed: o.Committed}
-	}
-	return AgreeOperations(c.Counters.Committed, kinds)
+	return nil
 }
 
-// AgreeOperations reports how kinds of operations contradict each other or all that committed. As
-// Agree, it is asked of clients' reports and of bundles.
-func AgreeOperations(committed int64, kinds []OperationSummary) error {
+// AgreeParts reports how kinds of operations, nodes that answered or regions of clients contradict
+// each other or all that committed. As Agree, it is asked of clients' reports and of bundles.
+func (s Summary) AgreeParts() error {
+	return errors.Join(agreeParts("kind of operation", s.Committed, s.Operations), agreeParts("node that answered", s.Committed, s.Nodes),
+		agreeParts("region of clients", s.Committed, s.Regions))
+}
+
+func agreeParts(what string, committed int64, parts []OperationSummary) error {
 	seen, sum := map[string]bool{}, int64(0)
-	for _, o := range kinds {
+	for _, o := range parts {
 		switch {
 		case o.Name == "" || len(o.Name) > MaxOperationName:
-			return fmt.Errorf("a kind of operation is called %q; its name must have 1 to %d bytes", o.Name, MaxOperationName)
+			return fmt.Errorf("a %s is called %q; its name must have 1 to %d bytes", what, o.Name, MaxOperationName)
 		case seen[o.Name]:
-			return fmt.Errorf("the kind of operation %s is there twice", o.Name)
+			return fmt.Errorf("the %s %s is there twice", what, o.Name)
 		case o.Committed < 0 || o.Committed > committed-sum:
-			return fmt.Errorf("of the kind of operation %s %d committed, and of all kinds %d", o.Name, o.Committed, committed)
+			return fmt.Errorf("of the %s %s %d committed, and of all %d", what, o.Name, o.Committed, committed)
 		}
 		seen[o.Name] = true
 		sum += o.Committed
@@ -125,14 +139,99 @@ func (sums operationSums) summaries(window time.Duration) (all []OperationSummar
 	return all
 }
 
-// ownNumbers adds the numbers of a kind under the names that measurements have for them:
-// operationP99Millis:READ.
-func (s OperationSummary) ownNumbers(to map[string]float64) {
-	if len(s.Percentiles) == 0 {
+// RegionsOf are the clients' transactions by their region. regions has that of each client pod, by
+// its index. There is nothing to tell apart where all are of one region, or where a client says no
+// latencies.
+func RegionsOf(clients []Client, regions []string, window time.Duration) ([]OperationSummary, error) {
+	sums := operationSums{}
+	for _, c := range clients {
+		if c.RunSummary != nil || int(c.Index) >= len(regions) || regions[c.Index] == "" {
+			return nil, nil
+		}
+		if err := sums.add([]Operation{{Name: regions[c.Index], Committed: c.Counters.Committed, Latency: c.Latency}}); err != nil {
+			return nil, fmt.Errorf("client %d: %w", c.Index, err)
+		}
+	}
+	if len(sums) < 2 {
+		return nil, nil
+	}
+	return sums.summaries(window), nil
+}
+
+// RegionsOfClients are the regions of a trial's client pods, which are in the order of their
+// indices.
+func RegionsOfClients(pods []Pod) (regions []string) {
+	for _, p := range pods {
+		if p.Part == partClient {
+			regions = append(regions, p.Region)
+		}
+	}
+	return regions
+}
+
+// partClient is the part of client pods.
+const partClient = "client"
+
+// ownNumbers adds the numbers of parts under the names that measurements have for them:
+// operationP99Millis:READ, nodeP99Millis:replica-1, regionP99Millis:europe.
+func ownNumbers(prefix string, parts []OperationSummary, to map[string]float64) {
+	for _, s := range parts {
+		if prefix != operationPrefix { // which clients count themselves
+			to[prefix+":"+s.Name] = float64(s.Committed)
+		}
+		if len(s.Percentiles) == 0 {
+			continue
+		}
+		to[prefix+"MeanMillis:"+s.Name], to[prefix+"MaxMillis:"+s.Name] = s.MeanMillis, s.MaxMillis
+		for name, millis := range s.Percentiles {
+			to[prefix+name+"Millis:"+s.Name] = millis
+		}
+	}
+	variations(prefix, parts, to)
+}
+
+// The first words of the names of numbers by parts.
+const (
+	operationPrefix = "operation"
+	nodePrefix      = "node"
+	regionPrefix    = "region"
+)
+
+// variations adds how much the parts differ: nodeVariation is the coefficient of variation over the
+// nodes of the operations that they answered, nodeMeanMillisVariation of their mean latency. It is
+// not known where some found no room of their own, and means nothing of kinds of operations.
+func variations(prefix string, parts []OperationSummary, to map[string]float64) {
+	other := func(s OperationSummary) bool { return s.Name == OtherOperations }
+	if len(parts) == 0 || prefix == operationPrefix || slices.ContainsFunc(parts, other) {
 		return
 	}
-	to["operationMeanMillis:"+s.Name], to["operationMaxMillis:"+s.Name] = s.MeanMillis, s.MaxMillis
-	for name, millis := range s.Percentiles {
-		to["operation"+name+"Millis:"+s.Name] = millis
+	of := func(name string, number func(OperationSummary) float64) {
+		var values []float64
+		for _, s := range parts {
+			values = append(values, number(s))
+		}
+		if cov, ok := variation(values); ok {
+			to[prefix+name+"Variation"] = cov
+		}
 	}
+	of("", func(s OperationSummary) float64 { return float64(s.Committed) })
+	if slices.ContainsFunc(parts, func(s OperationSummary) bool { return len(s.Percentiles) == 0 }) {
+		return
+	}
+	of("MeanMillis", func(s OperationSummary) float64 { return s.MeanMillis })
+	for name := range operationPercentiles {
+		of(name+"Millis", func(s OperationSummary) float64 { return s.Percentiles[name] })
+	}
+}
+
+// variation is the coefficient of variation: the standard deviation by the mean, of all there are.
+func variation(values []float64) (cov float64, ok bool) {
+	mean, square := 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		square += (v - mean) * (v - mean) / float64(len(values))
+	}
+	return math.Sqrt(square) / mean, mean != 0
 }

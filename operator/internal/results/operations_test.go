@@ -37,7 +37,7 @@ func TestKindsOfOperationsAreMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := OwnNumbers(m.Driver, m.Summary)
+	own := OwnNumbers(&Trial{Driver: m.Driver, Summary: m.Summary})
 	// With 400 reads, 100 are up to 100 ms twice: the 200th shortest is 100 ms, the 396th 296 ms.
 	for name, want := range map[string]float64{
 		"operation:READ": 400, "operationP50Millis:READ": 100, "operationP99Millis:READ": 296, "operationMaxMillis:READ": 300,
@@ -64,7 +64,7 @@ func TestKindsOfOperationsThatContradictAreRefused(t *testing.T) {
 		operations []Operation
 		want       string
 	}{
-		"more than committed": {[]Operation{ofKind(t, "READ", 6), ofKind(t, "UPDATE", 5)}, "of the kind of operation UPDATE 5 committed, and of all kinds 10"},
+		"more than committed": {[]Operation{ofKind(t, "READ", 6), ofKind(t, "UPDATE", 5)}, "of the kind of operation UPDATE 5 committed, and of all 10"},
 		"below 0":             {[]Operation{{Name: "READ", Committed: -1}}, "of the kind of operation READ -1 committed"},
 		"twice":               {[]Operation{{Name: "READ"}, {Name: "READ"}}, "is there twice"},
 		"no name":             {[]Operation{{}}, "its name must have 1 to 64 bytes"},
@@ -102,5 +102,104 @@ func TestKindsOfOperationsBeyondTheBoundAreOne(t *testing.T) {
 	}
 	if n := len(m.Summary.Operations); n > MaxOperations+1 || sum != 80 {
 		t.Errorf("%d kinds with %d operations; want %d at most, with 80", n, sum, MaxOperations+1)
+	}
+}
+
+// Nodes that answered are merged over pods as kinds of operations are, clients are put together by
+// their regions, and how much nodes and regions differ is a number.
+func TestLatenciesByNodeAndRegion(t *testing.T) {
+	w := timeline.Windows{Measure: 2 * time.Second}
+	a, b := report(t, 0, w, 400, time.Millisecond), report(t, 1, w, 100, time.Millisecond)
+	a.Nodes = []Operation{ofKind(t, "replica-0", 100), ofKind(t, "replica-1", 300)}
+	b.Nodes = []Operation{ofKind(t, "replica-0", 100)}
+	m, err := Merge([]Client{b, a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := []Pod{{Name: "r", Part: "replica", Region: "asia"}, {Name: "c0", Part: "client", Region: "europe"}, {Name: "c1", Part: "client", Region: "asia"}}
+	if m.Summary.Regions, err = RegionsOf([]Client{b, a}, RegionsOfClients(pods), 2*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	own := OwnNumbers(&Trial{Summary: m.Summary})
+	// 1 to 100 ms twice have a mean of 50.5, and 1 to 300 ms have one of 150.5. The deviation of
+	// the two is 50, and their mean 100.5.
+	for name, want := range map[string]float64{
+		"node:replica-0": 200, "node:replica-1": 300, "nodeMeanMillis:replica-0": 50.5, "nodeP50Millis:replica-1": 150, "nodeMaxMillis:replica-1": 300,
+		"nodeVariation": 0.2, "nodeMeanMillisVariation": 50 / 100.5, "nodeP99MillisVariation": 99.0 / 198, "region:europe": 400, "region:asia": 100,
+		"regionP50Millis:europe": 1, "regionMeanMillisVariation": 0, "regionVariation": 0.6,
+	} {
+		if got, has := own[name]; !has || math.Abs(got-want) > 0.001*max(want, 1) {
+			t.Errorf("%s is %v, %v; want %v", name, got, has, want)
+		}
+	}
+	if err := m.Summary.AgreeParts(); err != nil {
+		t.Error(err)
+	}
+	m.Summary.Nodes[0].Committed = 201
+	if err := m.Summary.AgreeParts(); err == nil || !strings.Contains(err.Error(), "node that answered replica-1 300 committed, and of all 500") {
+		t.Errorf("nodes with more operations than there are: %v", err)
+	}
+}
+
+// Where all clients are in one region, or the region of some is not known, there is nothing to tell
+// apart. The variation of more nodes than a report tells apart is not known.
+func TestLatenciesThatCannotBeToldApart(t *testing.T) {
+	w := timeline.Windows{Measure: time.Second}
+	clients := []Client{report(t, 0, w, 4, time.Millisecond), report(t, 1, w, 4, time.Millisecond)}
+	for _, regions := range [][]string{{"asia", "asia"}, {"asia", ""}, {"asia"}, nil} {
+		if got, err := RegionsOf(clients, regions, time.Second); got != nil || err != nil {
+			t.Errorf("clients in %q: %+v, %v", regions, got, err)
+		}
+	}
+	var nodes Kinds
+	for i := range 50 {
+		nodes.Commit(fmt.Sprint(i), 2, time.Duration(i)*time.Millisecond)
+	}
+	c := report(t, 0, w, 100, time.Millisecond)
+	var err error
+	if c.Nodes, err = nodes.Operations(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Merge([]Client{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := OwnNumbers(&Trial{Summary: m.Summary})
+	if _, has := own["nodeVariation"]; has || own["node:..."] != 2*(50-MaxOperations+1) {
+		t.Errorf("of 50 nodes, there is a variation (%v), and %v operations are of the others", has, own["node:..."])
+	}
+}
+
+// The counters of clients that misbehave are measurements, apart from all others.
+func TestWhatMisbehavingClientsDo(t *testing.T) {
+	w := timeline.Windows{Measure: time.Second}
+	a, b := report(t, 0, w, 60, time.Millisecond), report(t, 1, w, 20, time.Millisecond)
+	a.Clients, b.Clients = 6, 4
+	b.FirstClient = 6
+	a.MisbehavingClients, a.MisbehavingDriver = 2, map[string]int64{"stalled": 7, "committed": 3}
+	a.MisbehavingCounters = &Counters{Committed: 15, Errors: 5, Aborted: 9}
+	m, err := Merge([]Client{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := &Trial{Clients: m.Clients, CorrectClients: m.CorrectClients, Summary: m.Summary, MisbehavingDriver: m.MisbehavingDriver, MisbehavingCounters: m.MisbehavingCounters}
+	own := OwnNumbers(trial)
+	for name, want := range map[string]float64{
+		"misbehavingShare": 0.2, "misbehavingTransactionShare": 0.2, "misbehaving:stalled": 7, "misbehaving:aborted": 9, "misbehaving:committed": 3,
+	} {
+		if got, has := own[name]; !has || got != want {
+			t.Errorf("%s is %v, %v; want %v", name, got, has, want)
+		}
+	}
+	b.MisbehavingClients = 1 // and says nothing of it
+	if m, err = Merge([]Client{a, b}); err != nil || m.MisbehavingCounters != nil {
+		t.Errorf("a pod that does not say what its clients did: %+v, %v", m.MisbehavingCounters, err)
+	}
+	own = OwnNumbers(&Trial{Clients: 10, CorrectClients: 10})
+	if own["misbehavingShare"] != 0 || own["misbehavingTransactionShare"] != 0 {
+		t.Errorf("without such clients: %v", own)
+	}
+	if _, has := OwnNumbers(&Trial{Clients: 10})["misbehavingShare"]; has {
+		t.Error("results from before there were such clients say how many there were")
 	}
 }

@@ -21,6 +21,8 @@ type Recorder struct {
 	windows timeline.Windows
 	latency *Histogram
 	bins    Timeline
+	// operations by kind and by node that answered, as far as they are told apart.
+	kinds, nodes Kinds
 }
 
 // NewRecorder returns a recorder for a run with these windows.
@@ -43,6 +45,20 @@ func (r *Recorder) Commit(at, latency time.Duration) {
 	if i := r.bin(at); i >= 0 {
 		r.bins.Committed[i]++
 		r.bins.LatencySumMicros[i] += int64(latency / time.Microsecond)
+	}
+}
+
+// Tell adds the kind of operation of a committed transaction, and the node that answered. Empty: it
+// is not known.
+func (r *Recorder) Tell(at, latency time.Duration, operation, node string) {
+	if !r.InWindow(at) {
+		return
+	}
+	if operation != "" {
+		r.kinds.Commit(operation, 1, latency)
+	}
+	if node != "" {
+		r.nodes.Commit(node, 1, latency)
 	}
 }
 
@@ -155,6 +171,8 @@ func (r *Recorder) Merge(o *Recorder) {
 	r.Committed += o.Committed
 	r.LatencySumMicros += o.LatencySumMicros
 	r.latency.Merge(o.latency)
+	r.kinds.Merge(&o.kinds)
+	r.nodes.Merge(&o.nodes)
 	if len(o.bins.Committed) > len(r.bins.Committed) {
 		r.grow(len(o.bins.Committed))
 	}
@@ -172,8 +190,9 @@ func (r *Recorder) Merge(o *Recorder) {
 	}
 }
 
-// Fill puts the counters, the histogram and the timeline into a client's report. The timeline gets
-// all its bins, also those in which nothing happened.
+// Fill puts the counters, the histograms and the timeline into a client's report. The timeline gets
+// all its bins, also those in which nothing happened. Kinds of operations are counted
+// among the driver's counters, too.
 func (r *Recorder) Fill(c *Client) error {
 	latency, err := r.latency.Encode()
 	if err != nil {
@@ -182,6 +201,16 @@ func (r *Recorder) Fill(c *Client) error {
 	if n := int((r.windows.LastRequest()+TimelineInterval-1)/TimelineInterval) - int(r.bins.FirstMillis/TimelineInterval.Milliseconds()); n > len(r.bins.Committed) {
 		r.grow(n)
 	}
+	if c.Operations, err = r.kinds.Operations(); err != nil {
+		return err
+	}
+	if c.Nodes, err = r.nodes.Operations(); err != nil {
+		return err
+	}
+	if c.Driver == nil && len(c.Operations) > 0 {
+		c.Driver = map[string]int64{}
+	}
+	r.kinds.Count(c.Driver)
 	c.Format = ClientFormat
 	c.Counters, c.Latency, c.Timeline = r.Counters, latency, r.bins
 	c.Counters.OutOfRange = r.latency.OutOfRange()

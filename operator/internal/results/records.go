@@ -27,6 +27,8 @@ type Records struct {
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
 	// Operation is a group or column with the kind of operation; empty: there is none.
 	Operation string `json:"operation,omitempty"`
+	// Node is a group or column with the node that answered; empty: there is none.
+	Node string `json:"node,omitempty"`
 }
 
 // RecordLatency is a group or column with a latency, or, as Since, with the instant at which the
@@ -134,7 +136,7 @@ func (r Records) ByArrival() bool { return r.Instant.From == FromArrival }
 
 // Fields are the groups or columns that are read, each once.
 func (r Records) Fields() []string {
-	all := []string{r.Latency.From, r.Latency.Since, r.Operation}
+	all := []string{r.Latency.From, r.Latency.Since, r.Operation, r.Node}
 	if !r.ByArrival() {
 		all = append(all, r.Instant.From)
 	}

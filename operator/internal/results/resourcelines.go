@@ -32,6 +32,39 @@ type ResourceLine struct {
 	PressureShare  float64 `json:"pressureShare,omitempty"`
 	// Balance over the pods. Nil: there is one pod, or the pods used nothing.
 	Balance *PartBalance `json:"balance,omitempty"`
+	// OverTime is of all pods together: means over the trials of which it is known. PodOverTime is
+	// of one pod, the mean over pods and trials. Nil in results without it.
+	OverTime    []ResourceOverTime `json:"overTime,omitempty"`
+	PodOverTime []ResourceOverTime `json:"podOverTime,omitempty"`
+	// Volumes by their names: bytes of all pods together when the window was over, means over the
+	// trials.
+	Volumes []VolumeLine `json:"volumes,omitempty"`
+}
+
+// VolumeLine is what a volume holds in all pods of a part.
+type VolumeLine struct {
+	Name  string  `json:"name"`
+	Bytes float64 `json:"bytes"`
+}
+
+// LatencyBy is the latency of a part of a point's operations: means over the valid trials that have
+// that part. Only a report has it.
+type LatencyBy struct {
+	Point       int32             `json:"point"`
+	Coordinates map[string]string `json:"coordinates"`
+	// By is operation (its kind), node (that answered) or region (of the clients), and Name which.
+	By     string `json:"by"`
+	Name   string `json:"name"`
+	Trials int    `json:"trials"`
+	// Throughput in operations per second, and latencies in milliseconds.
+	Throughput float64 `json:"throughput"`
+	MeanMillis float64 `json:"meanMillis"`
+	P50Millis  float64 `json:"p50Millis"`
+	P95Millis  float64 `json:"p95Millis"`
+	P99Millis  float64 `json:"p99Millis"`
+	// Variation is the coefficient of variation over all names of nodes or regions of their mean
+	// latency, the mean over the trials. Nil: of kinds of operations, or not known.
+	Variation *float64 `json:"variation,omitempty"`
 }
 
 // PartBalance is how evenly the work is spread over the pods of a part: means over the trials.

@@ -20,10 +20,23 @@ type Resources struct {
 	MemoryMaxBytes int64 `json:"memoryMaxBytes"`
 	// ReceivedBytes and SentBytes by the pod's interfaces but loopback, with all headers; the
 	// agent's own traffic, some kilobytes a second, is in it.
-	ReceivedBytes int64          `json:"receivedBytes"`
-	SentBytes     int64          `json:"sentBytes"`
-	Containers    []ContainerUse `json:"containers"`
-	Node          NodeUse        `json:"node"`
+	ReceivedBytes int64 `json:"receivedBytes"`
+	SentBytes     int64 `json:"sentBytes"`
+	// DiskReadBytes and DiskWrittenBytes are what the containers had block devices read and write.
+	// Nil: of some container it is not known.
+	DiskReadBytes    *int64 `json:"diskReadBytes,omitempty"`
+	DiskWrittenBytes *int64 `json:"diskWrittenBytes,omitempty"`
+	// PageCacheMaxBytes is the most of the containers' file pages together: the greatest of the
+	// readings of each. 0 in older results.
+	PageCacheMaxBytes int64          `json:"pageCacheMaxBytes,omitempty"`
+	Containers        []ContainerUse `json:"containers"`
+	Node              NodeUse        `json:"node"`
+	// Volumes of the pod on a disk, and what they held when the readings were over, which is some
+	// seconds after the window.
+	Volumes []VolumeUse `json:"volumes,omitempty"`
+	// OverTime says how each resource was spread over the seconds of the window, all containers
+	// together. It lacks what is not known.
+	OverTime []ResourceOverTime `json:"overTime,omitempty"`
 	// Series over time. Nil: it did not fit where it is stored.
 	Series *ResourceSeries `json:"series,omitempty"`
 	// Unmeasured says what could not be read, and why.
@@ -56,6 +69,25 @@ type ContainerUse struct {
 	// keep it.
 	MemoryMaxBytes  int64 `json:"memoryMaxBytes"`
 	MemoryPeakBytes int64 `json:"memoryPeakBytes,omitempty"`
+	// PageCacheMaxBytes is the greatest of the readings of its file pages.
+	PageCacheMaxBytes int64 `json:"pageCacheMaxBytes,omitempty"`
+	// DiskReadBytes and DiskWrittenBytes of the window. DiskFrom is io.stat or processes, as
+	// package launcher has them; empty: neither is known.
+	DiskReadBytes    int64  `json:"diskReadBytes,omitempty"`
+	DiskWrittenBytes int64  `json:"diskWrittenBytes,omitempty"`
+	DiskFrom         string `json:"diskFrom,omitempty"`
+}
+
+// VolumeUse is what one volume of a pod holds.
+type VolumeUse struct {
+	// Name of the volume in the System.
+	Name string `json:"name"`
+	// Bytes that it takes on the disk, as du counts them, and the lengths of its files.
+	Bytes        int64 `json:"bytes"`
+	ContentBytes int64 `json:"contentBytes"`
+	Files        int64 `json:"files"`
+	// Unmeasured says why that is not known. Empty: it is.
+	Unmeasured string `json:"unmeasured,omitempty"`
 }
 
 // NodeUse is how the pod's node was in the window, no matter who used it.
@@ -82,6 +114,10 @@ type NodeUse struct {
 	PressureShare *float64 `json:"pressureShare,omitempty"`
 	// SwitchesPerSecond between threads, on all processors.
 	SwitchesPerSecond float64 `json:"switchesPerSecond"`
+	// EnergyJoules that the processors' packages used in the window, by their own counters (RAPL).
+	// Nil: EnergyUnmeasured says why it is not known, or these are older results.
+	EnergyJoules     *float64 `json:"energyJoules,omitempty"`
+	EnergyUnmeasured string   `json:"energyUnmeasured,omitempty"`
 }
 
 // ResourceSeries is the same over time, around the window, in bins of IntervalMillis, the first of
@@ -99,10 +135,15 @@ type ResourceSeries struct {
 	SentBytes         []int64 `json:"sentBytes"`
 	BusyPermille      []int64 `json:"busyPermille"`
 	StealPermille     []int64 `json:"stealPermille"`
+	// PageCacheKiB, DiskReadBytes and DiskWrittenBytes are as memory and network. Nil in older
+	// results.
+	PageCacheKiB     []int64 `json:"pageCacheKiB,omitempty"`
+	DiskReadBytes    []int64 `json:"diskReadBytes,omitempty"`
+	DiskWrittenBytes []int64 `json:"diskWrittenBytes,omitempty"`
 }
 
 // ContainerReading is what the kernel says of a container at an instant, relative to t = 0. All but
-// Memory and Peak are counters.
+// Memory, Peak and PageCache are counters.
 type ContainerReading struct {
 	At               time.Duration
 	CPU              time.Duration
@@ -116,8 +157,12 @@ type ContainerReading struct {
 	// does not tell.
 	Waited       time.Duration
 	WaitsUnknown bool
-	// Memory is the working set, Peak the most that was counted.
-	Memory, Peak int64
+	// Memory is the working set, Peak the most that was counted, PageCache the file pages.
+	Memory, Peak, PageCache int64
+	// DiskRead and DiskWritten bytes, and where they are from. DiskUnknown says why they are not
+	// known.
+	DiskRead, DiskWritten int64
+	DiskFrom, DiskUnknown string
 }
 
 // PodReading is what the kernel says of a pod's network and of its node at an instant, relative to
@@ -133,4 +178,7 @@ type PodReading struct {
 	Machine            string
 	CPUs               int
 	HasPressure        bool
+	// EnergyMicros are microjoules. EnergyUnknown says why they are not known.
+	EnergyMicros  int64
+	EnergyUnknown string
 }

@@ -102,6 +102,9 @@ type Client struct {
 	// Operations are the kinds of operations that the client tells apart, as far as they committed
 	// in the window.
 	Operations []Operation `json:"operations,omitempty"`
+	// Nodes that answered the client, as it calls them, and the operations that they answered, as
+	// far as they committed in the window.
+	Nodes []Operation `json:"nodes,omitempty"`
 	// RunSummary is what the client says of its whole run, where it says no more. Counters are of
 	// the whole run then, too, and there are no histograms and no timeline. Agents send it as
 	// "whole", which is the name in the format of clients' reports.
@@ -110,8 +113,11 @@ type Client struct {
 	Driver map[string]int64 `json:"driver,omitempty"`
 	// MisbehavingClients of the Clients misbehaved on purpose: nothing that they did is in the
 	// counters, histograms and timeline. MisbehavingDriver are the counters of their own driver.
-	MisbehavingClients int32            `json:"misbehavingClients,omitempty"`
-	MisbehavingDriver  map[string]int64 `json:"misbehavingDriver,omitempty"`
+	// MisbehavingCounters count what became of their requests in the window, as that driver said.
+	// Nil: there are no such clients, or the client does not say.
+	MisbehavingClients  int32            `json:"misbehavingClients,omitempty"`
+	MisbehavingDriver   map[string]int64 `json:"misbehavingDriver,omitempty"`
+	MisbehavingCounters *Counters        `json:"misbehavingCounters,omitempty"`
 	// Table is what a script left. Nil: the client is no script.
 	Table *ScriptTable `json:"table,omitempty"`
 	// Failure says why the client's results cannot be trusted, though it reported: its driver died.
@@ -148,6 +154,10 @@ type Summary struct {
 	Remarks []string `json:"remarks,omitempty"`
 	// Operations are the kinds that the clients tell apart, in the order of their names.
 	Operations []OperationSummary `json:"operations,omitempty"`
+	// Nodes that answered, where clients say it, and Regions of the clients, where there are
+	// several. Each has the operations of the window, in the order of the names.
+	Nodes   []OperationSummary `json:"nodes,omitempty"`
+	Regions []OperationSummary `json:"regions,omitempty"`
 	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are older
 	// results, or the clients say of their whole run what is here.
 	OfAll *Percentiles `json:"ofAll,omitempty"`
@@ -231,8 +241,11 @@ type Mark struct {
 
 // Pod is one pod of a trial, for provenance.
 type Pod struct {
-	Name   string `json:"name"`
-	Part   string `json:"part"`
+	Name string `json:"name"`
+	Part string `json:"part"`
+	// Region of the pod in the experiment's network. Empty: it has none, or these are older
+	// results.
+	Region string `json:"region,omitempty"`
 	Node   string `json:"node"`
 	Images string `json:"images"` // IDs of the images of the System's containers, comma-separated
 	// AgentImage is the ID of the image of Assay's agent, launcher and load generator.
@@ -356,17 +369,23 @@ type Trial struct {
 	Timeline *Timeline        `json:"timeline,omitempty"`
 	Driver   map[string]int64 `json:"driver,omitempty"`
 	// MisbehavingDriver are the counters of drivers of clients that misbehaved on purpose, added
-	// up. Driver has those of the other clients.
-	MisbehavingDriver map[string]int64 `json:"misbehavingDriver,omitempty"`
-	Faults            []FaultRecord    `json:"faults,omitempty"`
+	// up. Driver has those of the other clients. MisbehavingCounters are as in Client, of all
+	// client pods; nil: some pod with such clients does not say.
+	MisbehavingDriver   map[string]int64 `json:"misbehavingDriver,omitempty"`
+	MisbehavingCounters *Counters        `json:"misbehavingCounters,omitempty"`
+	Faults              []FaultRecord    `json:"faults,omitempty"`
 	// Recovery from each time of each fault.
 	Recovery []Recovery `json:"recovery,omitempty"`
 	// Checks of the System and what they say of the trial.
 	Checks []Check `json:"checks,omitempty"`
 	// Datasets that the pods began with.
 	Datasets []Dataset `json:"datasets,omitempty"`
-	// Measurements of Prometheus and of the clients' counters, in the order of the spec.
+	// Measurements of Prometheus, of the clients' counters and of the pods' resources, in the order
+	// of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
+	// Use is what the pods of each part used together, and what all pods did. A part is left out of
+	// which that is not known over time.
+	Use []PartUse `json:"use,omitempty"`
 	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given
 	// up before.
 	Network *Network `json:"network,omitempty"`
@@ -634,6 +653,7 @@ type Experiment struct {
 	Series     []PointSeries  `json:"series,omitempty"`
 	Latencies  []PointLatency `json:"latencies,omitempty"`
 	Resources  []ResourceLine `json:"resources,omitempty"`
+	LatencyBy  []LatencyBy    `json:"latencyBy,omitempty"`
 	Provenance *Provenance    `json:"provenance,omitempty"`
 	// Collected are the files of pods' own that are kept beside the trials' results, and the ends
 	// of logs. Only a report has them.

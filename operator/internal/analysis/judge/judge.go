@@ -6,6 +6,7 @@ package judge
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/report/model"
+	"assay.dev/assay/operator/internal/experiment/measured"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/results"
@@ -197,7 +199,7 @@ func changedMeasurements(ran, today v1alpha1.ExperimentSpec) []string {
 	for _, m := range today.Measurements {
 		was, asked := measurementOf(ran, m.Name)
 		was.Unit, was.Required, m.Unit, m.Required = "", false, "", false // these change no number
-		if asked && m.Counter == "" && was != m {
+		if asked && m.Query != "" && !reflect.DeepEqual(was, m) {
 			changed = append(changed, fmt.Sprintf("measurements[%s] asked something else in the run; give it another name", m.Name))
 		}
 	}
@@ -225,7 +227,7 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 			line.ConfigMap, line.Checks, line.Datasets = l.ConfigMap, l.Checks, l.Datasets
 			delete(said, t.Name)
 		}
-		line.Measurements = measurements(ran.Spec, spec, line.Measurements, results.OwnNumbers(t.Driver, t.Summary))
+		line.Measurements = measurements(ran.Spec, spec, line.Measurements, &t)
 		lines = append(lines, line)
 	}
 	for _, name := range slices.Sorted(maps.Keys(said)) {
@@ -240,18 +242,25 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 }
 
 // measurements of a trial are those that today's spec asks for: as they were measured, or read off
-// the counters of the trial's clients. A number that Prometheus was not asked for in the run stays
-// unknown.
-func measurements(ran, today v1alpha1.ExperimentSpec, measured []results.Measurement, driver map[string]float64) []results.Measurement {
+// the trial anew where its own results can say them. A number that Prometheus was not asked for in
+// the run stays unknown.
+func measurements(ran, today v1alpha1.ExperimentSpec, has []results.Measurement, trial *results.Trial) []results.Measurement {
 	var out []results.Measurement
 	for _, m := range plan.ApplyProfile(today).Measurements {
-		i := slices.IndexFunc(measured, func(r results.Measurement) bool { return r.Name == m.Name })
-		_, asked := measurementOf(ran, m.Name)
+		i := slices.IndexFunc(has, func(r results.Measurement) bool { return r.Name == m.Name })
+		was, asked := measurementOf(ran, m.Name)
+		var read results.Measurement
+		var of bool
+		if trial != nil {
+			read, of = measured.Column(m).Read(trial)
+		}
+		// Where there was little room, it may have been left out of the trial's results.
+		left := i >= 0 && read.Value == nil && reflect.DeepEqual(was.Use, m.Use) && was.Unit == m.Unit
 		switch {
-		case m.Counter != "" && driver != nil:
-			out = append(out, results.Counted(m.Name, m.Counter, m.Per, driver))
+		case of && !(m.Use != nil && left):
+			out = append(out, read)
 		case i >= 0:
-			out = append(out, measured[i])
+			out = append(out, has[i])
 		case !asked:
 			out = append(out, results.Measurement{Name: m.Name, Reason: "not asked for in the run"})
 		}

@@ -81,7 +81,7 @@ func (o *Observation) KeepLogs(t *results.Trial) {
 }
 
 func (p *Pod) describe() results.Pod {
-	out := results.Pod{Name: p.Name, Part: p.Part, Node: p.Node, Images: p.Images, AgentImage: p.AgentImage, Restarts: p.Restarts}
+	out := results.Pod{Name: p.Name, Part: p.Part, Region: p.Region, Node: p.Node, Images: p.Images, AgentImage: p.AgentImage, Restarts: p.Restarts}
 	if rep := p.Report; rep != nil {
 		out.Kernel, out.CPUModel, out.CPUs, out.Agent = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs, rep.Host.Agent
 		out.ClockOffsetMillis, out.ClockErrorMillis = results.Millis(rep.ClockOffset), results.Millis(rep.ClockError)

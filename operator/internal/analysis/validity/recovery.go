@@ -57,6 +57,7 @@ func Recoveries(t *results.Trial) []results.Recovery {
 		}
 		measureRecovery(&out[i], *t.Timeline, window)
 	}
+	addDataRecovery(t, out)
 	return out
 }
 

@@ -46,7 +46,7 @@ func (in *input) take(t results.Trial) {
 	if in.drivers == nil {
 		in.drivers = map[string]map[string]float64{}
 	}
-	in.drivers[t.Name] = results.OwnNumbers(t.Driver, t.Summary)
+	in.drivers[t.Name] = results.OwnNumbers(&t)
 	h, ok, err := model.HistogramOf(t)
 	if err != nil && in.unreadable == nil {
 		in.unreadable = err

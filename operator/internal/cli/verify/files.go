@@ -123,6 +123,13 @@ func (f *folder) compare(differs differ, t results.Trial) {
 	if !reflect.DeepEqual(t.Summary.Operations, merged.Summary.Operations) {
 		differs("trial %s: its kinds of operations are not those of its clients' reports together", t.Name)
 	}
+	if !reflect.DeepEqual(t.Summary.Nodes, merged.Summary.Nodes) {
+		differs("trial %s: its nodes that answered are not those of its clients' reports together", t.Name)
+	}
+	regions, err := results.RegionsOf(f.clients, results.RegionsOfClients(t.Pods), time.Duration(t.MeasureNanos))
+	if err != nil || !reflect.DeepEqual(t.Summary.Regions, regions) {
+		differs("trial %s: the regions of its clients are not those of their reports together", t.Name)
+	}
 	if t.Timeline != nil && !reflect.DeepEqual(*t.Timeline, merged.Timeline) {
 		differs("trial %s: its timeline is not that of its clients' reports together", t.Name)
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,21 +34,41 @@ func neverEvaluated(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Chec
 	return append(warnings, neverCounted(p, systems)...)
 }
 
-// neverCounted warns of measurements of kinds of operations that the clients of a system do not
-// tell apart.
+// neverCounted warns of measurements by kind of operation or by node of systems whose clients tell
+// neither apart.
 func neverCounted(p *Plan, systems map[string]v1alpha1.SystemSpec) (warnings []string) {
 	for i, m := range p.Spec.Measurements {
-		of := slices.ContainsFunc([]string{m.Counter, m.Per}, func(counter string) bool {
-			return strings.HasPrefix(counter, "operation") && strings.Contains(counter, ":")
-		})
 		for _, ref := range p.Spec.Systems {
 			spec := systems[ref.Name]
-			if r := spec.Clients.Results; of && spec.Clients.Driver == nil && r != nil && r.Records != nil && r.Records.Operation == "" {
-				warnings = append(warnings, fmt.Sprintf("spec.measurements[%d].counter: measurement %s can never be had of System %q: its spec.clients.results.records has no operation, which tells kinds of operations apart", i, m.Name, ref.Name))
+			r := spec.Clients.Results
+			if spec.Clients.Driver != nil || r == nil || r.Records == nil {
+				continue
 			}
+			lacks := ""
+			switch {
+			case r.Records.Operation == "" && reads(m, "operation"):
+				lacks = "operation, which tells kinds of operations apart"
+			case r.Records.Node == "" && reads(m, "node"):
+				lacks = "node, which says who answered"
+			default:
+				continue
+			}
+			warnings = append(warnings, fmt.Sprintf("spec.measurements[%d].counter: measurement %s can never be had of System %q: its spec.clients.results.records has no %s", i, m.Name, ref.Name, lacks))
 		}
 	}
 	return warnings
+}
+
+// byPart are the names of numbers by kind of operation, node or region: operationP99Millis:READ,
+// nodeP99MillisVariation.
+var byPart = regexp.MustCompile(`^(operation|node|region)(?:(?:Micros|MeanMillis|MaxMillis|P[0-9]+Millis)?:.*|(?:MeanMillis|P[0-9]+Millis)?Variation)$`)
+
+// reads reports whether a measurement is a number by a part.
+func reads(m v1alpha1.Measurement, part string) bool {
+	return slices.ContainsFunc([]string{m.Counter, m.Per}, func(counter string) bool {
+		found := byPart.FindStringSubmatch(counter)
+		return found != nil && found[1] == part
+	})
 }
 
 // unreported says why the clients of a system never report what a function of claims reads; empty:

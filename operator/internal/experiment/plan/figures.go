@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/measured"
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
@@ -39,7 +40,9 @@ func (e *fieldChecker) checkFigures(written *v1alpha1.ExperimentSpec) {
 
 func (e *fieldChecker) checkStack(path *field.Path, parts []string) {
 	names := measurementNames(e.spec)
-	unit := func(name string) string { return e.spec.Measurements[slices.Index(names, name)].Unit }
+	unit := func(name string) string {
+		return measured.Column(e.spec.Measurements[slices.Index(names, name)]).Unit
+	}
 	for k, part := range parts {
 		switch {
 		case !slices.Contains(names, part):
@@ -90,7 +93,7 @@ func (e *fieldChecker) checkMeasured(path *field.Path, r v1alpha1.ReportedSeries
 	case r.Measurement == "":
 	case i < 0:
 		e.add(field.Invalid(path.Child("measurement"), r.Measurement, suggest.Unknown("there is no measurement", r.Measurement, names)))
-	case e.spec.Measurements[i].Unit != r.Unit:
-		e.add(field.Invalid(path.Child("unit"), r.Unit, fmt.Sprintf("must be that of the measurement %s, %q", r.Measurement, e.spec.Measurements[i].Unit)))
+	case measured.Column(e.spec.Measurements[i]).Unit != r.Unit:
+		e.add(field.Invalid(path.Child("unit"), r.Unit, fmt.Sprintf("must be that of the measurement %s, %q", r.Measurement, measured.Column(e.spec.Measurements[i]).Unit)))
 	}
 }

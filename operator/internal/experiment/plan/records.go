@@ -131,7 +131,7 @@ func Records(r *v1alpha1.ClientRecords) *results.Records {
 	}
 	i := r.Instant
 	out := &results.Records{
-		Pattern: r.Pattern, Separator: r.Separator, Where: r.Where, Operation: r.Operation,
+		Pattern: r.Pattern, Separator: r.Separator, Where: r.Where, Operation: r.Operation, Node: r.Node,
 		Latency: results.RecordLatency{From: r.Latency.From, Unit: string(r.Latency.Unit), Since: r.Latency.Since},
 		Instant: results.RecordInstant{
 			From: i.From, Unit: string(i.Unit), Layout: i.Layout, Zone: i.Zone,

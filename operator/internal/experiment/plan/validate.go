@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/measured"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -71,7 +72,7 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 // point: a query may depend on its coordinates.
 func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	path := field.NewPath("spec", "measurements")
-	asks := slices.ContainsFunc(p.Spec.Measurements, func(m v1alpha1.Measurement) bool { return m.Counter == "" })
+	asks := slices.ContainsFunc(p.Spec.Measurements, func(m v1alpha1.Measurement) bool { return m.Query != "" })
 	if asks && checks.Prometheus != nil {
 		var used []v1alpha1.SystemSpec
 		for _, ref := range p.Spec.Systems {
@@ -85,7 +86,12 @@ func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1a
 		if slices.Contains(ownColumns, m.Name) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), m.Name, "is a column of Assay's own; call the measurement otherwise"))
 		}
-		if checks.Measurement == nil || m.Counter != "" {
+		if use := measured.Use(m); use != nil {
+			if _, _, err := use.Unit(m.Unit); err != nil {
+				errs = append(errs, field.Invalid(path.Index(i).Child("use"), m.Name, err.Error()))
+			}
+		}
+		if checks.Measurement == nil || m.Query == "" {
 			continue
 		}
 		for k := range p.Points {

@@ -150,14 +150,10 @@ func (t *Trial) roles(ctx *Context, r placement.Replica) ([]protocol.RoleProbe, 
 	return out, nil
 }
 
-// volumes that a kill of the replica may empty; none if it is never killed.
-func (t *Trial) volumes(r placement.Replica) []protocol.Volume {
-	if !slices.ContainsFunc(t.Actions, func(a timeline.Action) bool { return a.Pod == r.Name && a.Kind == timeline.Kill }) {
-		return nil
-	}
-	var out []protocol.Volume
+// volumes of a replica, or of a pod of a component.
+func (t *Trial) volumes(r placement.Replica) (out []protocol.Volume) {
 	for _, v := range t.system.Group(r.Component).Volumes {
-		out = append(out, protocol.Volume{Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory || v.Medium == v1alpha1.VolumeHugePages})
+		out = append(out, protocol.Volume{Name: v.Name, Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory || v.Medium == v1alpha1.VolumeHugePages})
 	}
 	return out
 }

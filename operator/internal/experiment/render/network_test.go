@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -201,11 +202,12 @@ func TestRolesAndVolumesOfAReplica(t *testing.T) {
 	if diff := cmp.Diff(wantRoles, pod.Directive.Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]protocol.Volume{{Path: "/wal", Memory: true}, {Path: "/db"}}, pod.Directive.Volumes); diff != "" {
+	wantVolumes := []protocol.Volume{{Name: "wal", Path: "/wal", Memory: true}, {Name: "db", Path: "/db"}}
+	if diff := cmp.Diff(wantVolumes, pod.Directive.Volumes); diff != "" {
 		t.Errorf("volumes (-want +got):\n%s", diff)
 	}
 	other, err := trial.Server(trial.Layout.Servers[0])
-	if err != nil || other.Directive.Roles != nil || other.Directive.Volumes != nil {
+	if err != nil || other.Directive.Roles != nil || !slices.Equal(other.Directive.Volumes, wantVolumes) { // which are measured
 		t.Errorf("a replica that no fault is for is told %+v %+v (%v)", other.Directive.Roles, other.Directive.Volumes, err)
 	}
 	spec.Faults[0].Pause.Target.Role = "chairman"

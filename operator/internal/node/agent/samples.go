@@ -64,7 +64,39 @@ func (m *sampler) doSamples(ctx context.Context) {
 		whole.Series, whole.Unmeasured = used.Series, used.Unmeasured
 		used, measured = &whole, nil
 	}
+	used.Volumes = m.sizeVolumes(ctx)
 	m.record(func(j *journal) { j.Resources, j.Measured = used, measured })
+}
+
+// sizeTimeout is how long a launcher may take to look at all volumes, which it bounds itself.
+const sizeTimeout = 12 * time.Second
+
+// sizeVolumes asks the first container's launcher what the pod's volumes hold that are on a disk.
+func (m *sampler) sizeVolumes(ctx context.Context) (all []results.VolumeUse) {
+	var request launcher.Size
+	for _, v := range m.directive().Volumes {
+		if !v.Memory {
+			request.Paths, all = append(request.Paths, v.Path), append(all, results.VolumeUse{Name: v.Name})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
+	defer cancel()
+	response, err := m.launchers.ask(limited, m.containerNames()[0], launcher.Request{Size: &request})
+	for i := range all {
+		switch {
+		case err != nil:
+			all[i].Unmeasured = err.Error()
+		case i >= len(response.Sizes):
+			all[i].Unmeasured = "the launcher does not say"
+		default:
+			s := response.Sizes[i]
+			all[i].Bytes, all[i].ContentBytes, all[i].Files, all[i].Unmeasured = s.Bytes, s.ContentBytes, s.Files, s.Error
+		}
+	}
+	return all
 }
 
 // samples is the meter of a run, which several readers feed.
@@ -72,6 +104,8 @@ type samples struct {
 	mu    sync.Mutex
 	meter *results.Meter
 	parts *results.Readings // nil: only the window is asked for
+	// energy is fed by the reader of the pod alone.
+	energy energy
 	// It is read from from to to.
 	from, to time.Duration
 }
@@ -130,6 +164,7 @@ func (m *sampler) readContainer(ctx context.Context, run protocol.Run, s *sample
 		Quota: time.Duration(u.QuotaNanos), Period: time.Duration(u.PeriodNanos), Memory: u.MemoryBytes, Peak: u.PeakBytes,
 		Waited: time.Duration(u.WaitedNanos), WaitsUnknown: u.WaitsUnknown != "",
 		Wakes: u.Wakes, LateWakes: u.LateWakes,
+		PageCache: u.CacheBytes, DiskRead: u.DiskReadBytes, DiskWritten: u.DiskWrittenBytes, DiskFrom: u.DiskFrom, DiskUnknown: u.DiskUnknown,
 	}
 	s.meter.Container(name, reading)
 	s.parts.Container(name, reading)
@@ -143,6 +178,9 @@ func (m *sampler) readPod(run protocol.Run, s *samples) {
 		return
 	}
 	reading.Machine, reading.Agent = bootID(), processorTime()
+	if reading.EnergyMicros, err = s.energy.read("/sys"); err != nil {
+		reading.EnergyUnknown = err.Error()
+	}
 	reading.At = m.clock.since(run.ZeroUnixNanos, at)
 	s.mu.Lock()
 	defer s.mu.Unlock()

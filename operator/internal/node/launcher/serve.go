@@ -140,6 +140,8 @@ func (l *Launcher) handle(request Request) (response Response, err error) {
 		if usage, err = l.options.measure(); err == nil {
 			response.Usage = &usage
 		}
+	case request.Size != nil:
+		response.Sizes = sizes(*request.Size)
 	default:
 		err = errors.New("the request asks for nothing that this launcher knows; agent and launcher must be of the same release")
 	}

@@ -48,6 +48,15 @@ type Usage struct {
 	// threads. WaitsUnknown says why that is not known; empty: it is.
 	WaitedNanos  int64  `json:"waited,omitempty"`
 	WaitsUnknown string `json:"waitsUnknown,omitempty"`
+	// CacheBytes are the file pages in memory. MemoryBytes has the part of them that was used of
+	// late.
+	CacheBytes int64 `json:"cache,omitempty"`
+	// DiskReadBytes and DiskWrittenBytes from and to block devices, and where they are from:
+	// DiskFromGroup or DiskFromProcesses. DiskUnknown says why they are not known; empty: they are.
+	DiskReadBytes    int64  `json:"diskRead,omitempty"`
+	DiskWrittenBytes int64  `json:"diskWritten,omitempty"`
+	DiskFrom         string `json:"diskFrom,omitempty"`
+	DiskUnknown      string `json:"diskUnknown,omitempty"`
 }
 
 // ownGroup is looked for once: a container stays in its control group.
@@ -76,6 +85,9 @@ func measure() (Usage, error) {
 		return Usage{}, err
 	}
 	u.see(g.cpu)
+	if err := ownDisks.measure("/", g, &u); err != nil {
+		u.DiskUnknown = err.Error()
+	}
 	return u, nil
 }
 
@@ -237,7 +249,7 @@ func (g group) readFirst(u *Usage) error {
 	if quota > 0 {
 		u.QuotaNanos, u.PeriodNanos = quota*1000, period*1000
 	}
-	stat, err := keyed(g.memory, "memory.stat", "total_inactive_file")
+	stat, err := keyed(g.memory, "memory.stat", "total_inactive_file", "total_cache")
 	if err != nil {
 		return err
 	}
@@ -245,7 +257,7 @@ func (g group) readFirst(u *Usage) error {
 	if err != nil {
 		return err
 	}
-	u.MemoryBytes = max(0, used-stat["total_inactive_file"])
+	u.MemoryBytes, u.CacheBytes = max(0, used-stat["total_inactive_file"]), stat["total_cache"]
 	if limit, err := number(g.memory, "memory.limit_in_bytes"); err == nil && limit < unlimited {
 		u.LimitBytes = limit
 	}
@@ -275,11 +287,11 @@ func (g group) readSecond(u *Usage) error {
 	if err != nil {
 		return err
 	}
-	stat, err := keyed(g.memory, "memory.stat", "inactive_file")
+	stat, err := keyed(g.memory, "memory.stat", "inactive_file", "file")
 	if err != nil {
 		return err
 	}
-	u.MemoryBytes = max(0, used-stat["inactive_file"])
+	u.MemoryBytes, u.CacheBytes = max(0, used-stat["inactive_file"]), stat["file"]
 	if peak, err := number(g.memory, "memory.peak"); err == nil {
 		u.PeakBytes = peak
 	}

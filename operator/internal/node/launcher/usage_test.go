@@ -126,7 +126,7 @@ var (
 	}
 	wantUsage = Usage{
 		CPUNanos: 12003456789, QuotaNanos: 50e6, PeriodNanos: 100e6, Periods: 240, ThrottledPeriods: 231, ThrottledNanos: 21876543210,
-		MemoryBytes: 80 << 20, PeakBytes: 200 << 20, LimitBytes: 256 << 20,
+		MemoryBytes: 80 << 20, PeakBytes: 200 << 20, LimitBytes: 256 << 20, CacheBytes: 40 << 20,
 	}
 )
 

@@ -39,6 +39,7 @@ type Request struct {
 	Archive *Archive `json:"archive,omitempty"`
 	Share   *Share   `json:"share,omitempty"`
 	Measure *Measure `json:"measure,omitempty"`
+	Size    *Size    `json:"size,omitempty"`
 }
 
 // Look asks for the state.
@@ -159,6 +160,7 @@ type Response struct {
 	Run    *RunResult    `json:"run,omitempty"`
 	File   string        `json:"file,omitempty"`
 	Usage  *Usage        `json:"usage,omitempty"`
+	Sizes  []Sized       `json:"sizes,omitempty"`
 }
 
 // The states of a process are in the words of package protocol, which is not imported here. It

@@ -33,6 +33,9 @@ type Result struct {
 	Outcome Outcome
 	// Detail says more about anything but a commit, for the log.
 	Detail string
+	// Operation is the kind that a committed transaction was of, and Node the one that answered.
+	// Empty: the driver does not say.
+	Operation, Node string
 }
 
 // Outcome of an attempt.

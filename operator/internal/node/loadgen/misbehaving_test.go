@@ -104,6 +104,9 @@ func checkMeasured(t *testing.T, c results.Client, log string, clients [2][]int3
 	if c.Clients != 5 || c.MisbehavingClients != 2 || c.MisbehavingDriver["requests"] != 1 || c.Failure != "" {
 		t.Errorf("%d clients, %d of them misbehaving, their driver's counters %v, failure %q", c.Clients, c.MisbehavingClients, c.MisbehavingDriver, c.Failure)
 	}
+	if c.MisbehavingCounters == nil {
+		t.Error("nothing says what became of the requests of clients that misbehave")
+	}
 	if strings.Contains(log, "Request failed") {
 		t.Errorf("failures on purpose are logged:\n%s", log)
 	}

@@ -29,7 +29,7 @@ type run struct {
 	trace   []time.Duration // arrivals of this generator, relative to t = 0
 	stopped atomic.Bool     // given up: send nothing more
 	shards  []*shard        // of the clients that are measured
-	apart   *shard          // of those that misbehave; no report reads it
+	apart   *shard          // of those that misbehave; a report has its counters, and no more
 	clients []*client
 	unsent  int64 // in the window; kept by the agenda, under its lock
 	absence error // why misbehaving clients were missing in the window; nil: they were there
@@ -304,6 +304,7 @@ func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, er
 	failure := ends.err
 	if m := r.cfg.Misbehaving; m != nil {
 		out.MisbehavingClients, out.MisbehavingDriver = int32(len(m.Clients)), ends.misbehavingCounters
+		out.MisbehavingCounters = r.misbehaved()
 		failure = errors.Join(failure, r.absence)
 		if r.absence == nil && ends.misbehavingErr != nil {
 			r.log.Warn("The driver of the clients that misbehave failed after the window, which is no matter", "error", ends.misbehavingErr)
@@ -330,6 +331,17 @@ func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, er
 		out.Failure = text[:min(len(text), results.MaxFailureText)]
 	}
 	return out, nil
+}
+
+// misbehaved counts what became of the requests of clients that misbehave.
+func (r *run) misbehaved() *results.Counters {
+	n := r.apart.rec.Counters
+	for _, c := range r.clients {
+		if c.misbehaves {
+			n.Offered, n.Retries, n.LateSends = n.Offered+c.offered, n.Retries+c.retries, n.LateSends+c.lateSends
+		}
+	}
+	return &n
 }
 
 // firstSend is when the first request of a client that is measured was sent. Where all misbehave,

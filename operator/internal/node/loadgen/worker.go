@@ -158,6 +158,7 @@ func (c *client) transaction(start, now time.Duration) time.Duration {
 			c.failures = 0
 			c.shard.mu.Lock()
 			c.shard.rec.Commit(end, end-start)
+			c.shard.rec.Tell(end, end-start, res.Operation, res.Node)
 			c.shard.mu.Unlock()
 			return end
 		case Abort:

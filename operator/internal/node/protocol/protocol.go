@@ -115,7 +115,7 @@ type Directive struct {
 	Network *Network `json:"network,omitempty"`
 	// Roles of the System, as far as the trial's actions need them.
 	Roles []RoleProbe `json:"roles,omitempty"`
-	// Volumes of the pod that a kill empties.
+	// Volumes of the pod: what is on them is measured, and a kill may empty them.
 	Volumes []Volume `json:"volumes,omitempty"`
 	// Client says how the pod's client is held, ended and read. Nil for replicas.
 	Client *Client `json:"client,omitempty"`
@@ -167,6 +167,8 @@ type RoleProbe struct {
 
 // Volume is a writable directory of a replica.
 type Volume struct {
+	// Name in the System.
+	Name string `json:"name,omitempty"`
 	// Path in the first container.
 	Path string `json:"path"`
 	// Memory: what is on it is lost whenever the replica loses its power.

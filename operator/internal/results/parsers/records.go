@@ -173,10 +173,12 @@ type recordParser struct {
 	// others counts the lines that the pattern does not match.
 	others int64
 	// Where the fields are in the texts of a line; -1: there is none.
-	latency, since, instant, fraction, outcome, kind int
-	unlisted                                         map[string]int64
+	latency, since, instant, fraction, outcome, kind, node int
+	unlisted                                               map[string]int64
 	// kinds of operations that committed in the window.
 	kinds kinds
+	// nodes that answered these.
+	nodes results.Kinds
 }
 
 func newRecordParser(o Options) (*recordParser, error) {
@@ -204,7 +206,8 @@ func newRecordParser(o Options) (*recordParser, error) {
 		}
 		return slices.Index(fields, name)
 	}
-	p.latency, p.since, p.kind = at(o.Records.Latency.From), at(o.Records.Latency.Since), at(o.Records.Operation)
+	p.latency, p.since = at(o.Records.Latency.From), at(o.Records.Latency.Since)
+	p.kind, p.node = at(o.Records.Operation), at(o.Records.Node)
 	p.instant, p.fraction, p.outcome = at(o.Records.Instant.From), -1, -1
 	p.latencyUnit, p.instantUnit = results.RecordUnits[o.Records.Latency.Unit], results.RecordUnits[o.Records.Instant.Unit]
 	if f := o.Records.Instant.Fraction; f != nil {
@@ -240,7 +243,9 @@ func (p *recordParser) end(in *lines) (results.Client, error) {
 	if err != nil {
 		return results.Client{}, err
 	}
-	err = p.kinds.fill(&c)
+	if c.Nodes, err = p.nodes.Operations(); err == nil {
+		err = p.kinds.fill(&c)
+	}
 	return c, err
 }
 
@@ -373,6 +378,9 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 	switch how {
 	case committed:
 		p.commit(latency, end)
+		if p.node >= 0 && p.rec.InWindow(end) {
+			p.nodes.Commit(texts[p.node], 1, latency)
+		}
 		if p.kind >= 0 && p.rec.InWindow(end) {
 			return p.kinds.commit(texts[p.kind], p.outcome >= 0, 1, latency)
 		}

@@ -33,10 +33,6 @@ const (
 	counterBurst = "burstLines"
 	// counterLong counts lines that were skipped since they are longer than maxLine.
 	counterLong = "longLines"
-	// counterOperation, with the kind of operation behind it, counts committed operations of the
-	// window, and counterOperationMicros adds their latencies up, in microseconds.
-	counterOperation       = "operation:"
-	counterOperationMicros = "operationMicros:"
 	// counterUnlisted, with an outcome's text behind it, counts operations whose outcome no list
 	// has.
 	counterUnlisted = "unlistedOutcome:"

@@ -29,7 +29,7 @@ var rules = map[string]string{
 	"has(self.delay) || has(self.jitter) || has(self.loss) || has(self.rate)":                                                          "{to: {replicas: [0]}}",
 	"[has(self.groups), has(self.isolate), has(self.from) || has(self.to)].filter(x, x).size() == 1 && has(self.from) == has(self.to)": "{from: {replicas: [0]}}",
 	"(has(self.stack) ? 1 : 0) + (has(self.speedUp) ? 1 : 0) + (has(self.percentiles) ? 1 : 0) == 1":                                   "{name: a}",
-	"has(self.query) != has(self.counter)":                                                                                             "{name: a}",
+	"[has(self.query), has(self.counter), has(self.use)].filter(x, x).size() == 1":                                                     "{name: a}",
 	"has(self.query) == has(self.over)":                                                                                                "{query: up}",
 	"has(self.counter) || !has(self.per)":                                                                                              "{query: up, over: Last, per: a}",
 	"has(self.between) != (has(self.from) && has(self.to)) && has(self.from) == has(self.to)":                                          "{from: a}",

@@ -2,6 +2,7 @@ package model
 
 import (
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/measured"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -30,5 +31,5 @@ func FiguresOf(spec v1alpha1.ExperimentSpec) (figures []results.Figure) {
 
 // MeasurementColumn is the column of a measurement in results.
 func MeasurementColumn(m v1alpha1.Measurement) results.MeasurementColumn {
-	return results.MeasurementColumn{Name: m.Name, Unit: m.Unit, Query: m.Query, Over: string(m.Over), Counter: m.Counter, Per: m.Per}
+	return measured.Column(m)
 }

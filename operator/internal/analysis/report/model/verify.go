@@ -121,7 +121,7 @@ func (v *Verified) trial(t results.Trial) {
 	if err := results.Agree(t.Summary.Counters, h.Count(), timeline, window); err != nil {
 		v.differs("trial %s: %v", t.Name, err)
 	}
-	if err := results.AgreeOperations(t.Summary.Committed, t.Summary.Operations); err != nil {
+	if err := t.Summary.AgreeParts(); err != nil {
 		v.differs("trial %s: %v", t.Name, err)
 	}
 	if len(timeline.Committed) == 0 && t.Summary.Committed > 0 {

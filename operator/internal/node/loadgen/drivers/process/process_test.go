@@ -78,7 +78,7 @@ func drive(behaviour string) {
 		case m.Type == "begin":
 			ended++
 			outcome := []string{"commit", "abort", "error", "timeout"}[m.Sequence%4]
-			fmt.Printf(`{"type": "end", "id": %d, "outcome": %q, "detail": "client %d attempt %d"}`+"\n", m.ID, outcome, m.Client, m.Attempt)
+			fmt.Printf(`{"type": "end", "id": %d, "outcome": %q, "detail": "client %d attempt %d", "operation": "read", "node": "r%d"}`+"\n", m.ID, outcome, m.Client, m.Attempt, m.Client)
 		case m.Type == "bye" && behaviour == "no stats":
 			return
 		case m.Type == "bye" && behaviour == "never exits":
@@ -143,7 +143,7 @@ func TestConversation(t *testing.T) {
 	for client := range 3 {
 		var want []loadgen.Result
 		for o := loadgen.Commit; o <= loadgen.Timeout; o++ {
-			want = append(want, loadgen.Result{Outcome: o, Detail: fmt.Sprintf("client %d attempt %d", 10+client, o+1)})
+			want = append(want, loadgen.Result{Outcome: o, Detail: fmt.Sprintf("client %d attempt %d", 10+client, o+1), Operation: "read", Node: fmt.Sprintf("r%d", 10+client)})
 		}
 		if diff := cmp.Diff(want, got[client]); diff != "" {
 			t.Errorf("client %d (-want +got):\n%s", client, diff)

@@ -39,12 +39,14 @@ type hello struct {
 
 // message is any line from the driver.
 type message struct {
-	Type     string           `json:"type"`
-	Message  string           `json:"message"`
-	ID       int64            `json:"id"`
-	Outcome  string           `json:"outcome"`
-	Detail   string           `json:"detail"`
-	Counters map[string]int64 `json:"counters"`
+	Type      string           `json:"type"`
+	Message   string           `json:"message"`
+	ID        int64            `json:"id"`
+	Outcome   string           `json:"outcome"`
+	Detail    string           `json:"detail"`
+	Operation string           `json:"operation"`
+	Node      string           `json:"node"`
+	Counters  map[string]int64 `json:"counters"`
 }
 
 // appendBegin writes the one line that is sent for every attempt, without the allocations of
@@ -105,7 +107,7 @@ func parseCommit(line []byte) (message, bool) {
 func (m message) result() (loadgen.Result, error) {
 	for o := loadgen.Commit; o <= loadgen.Timeout; o++ {
 		if m.Outcome == o.String() {
-			return loadgen.Result{Outcome: o, Detail: m.Detail}, nil
+			return loadgen.Result{Outcome: o, Detail: m.Detail, Operation: m.Operation, Node: m.Node}, nil
 		}
 	}
 	return loadgen.Result{}, fmt.Errorf("the driver ended request %d with outcome %q; it must be commit, abort, error or timeout", m.ID, m.Outcome)

@@ -1,0 +1,134 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Where the numbers of a container's disks come from.
+const (
+	// DiskFromGroup: what the control group (version 2) had block devices read and write.
+	DiskFromGroup = "io.stat"
+	// DiskFromProcesses: what the processes had read from devices, and what they wrote for a
+	// device, counted when they wrote it to the page cache.
+	DiskFromProcesses = "processes"
+)
+
+// disks counts the bytes that a container's processes read from block devices and wrote to them.
+//
+// With control groups of version 2, io.stat has them. Version 1 does not count what the kernel
+// writes later from the page cache, and kernels from 6.10 on count nothing there unless a limit is
+// set. So the accounts of the processes are added up (/proc/PID/io). The kernel adds that of a
+// process to its parent's when the parent waits for it, and orphans are waited for by the launcher.
+// So the sum loses only processes whose parents ignore their ends.
+type disks struct {
+	mu            sync.Mutex
+	read, written int64
+	stacked       map[string]bool // of a device's number
+}
+
+// ownDisks are those of this container.
+var ownDisks disks
+
+var errNoDisk = errors.New("the kernel keeps no account of disks: there is neither io.stat of the control group nor /proc/PID/io")
+
+// measure reads into u what is known by now. root is where /proc and /sys are.
+func (d *disks) measure(root string, g group, u *Usage) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	read, written, err := d.ofGroup(root, g)
+	from := DiskFromGroup
+	if errors.Is(err, fs.ErrNotExist) {
+		from = DiskFromProcesses
+		read, written, err = ofProcesses(filepath.Join(root, "proc"), g.cpu)
+	}
+	if err != nil {
+		return err
+	}
+	// A process is in no account between its end and its parent's wait.
+	d.read, d.written = max(d.read, read), max(d.written, written)
+	u.DiskReadBytes, u.DiskWrittenBytes, u.DiskFrom = d.read, d.written, from
+	return nil
+}
+
+// ofGroup reads io.stat, which has a line for each device:
+//
+//	8:0 rbytes=180224 wbytes=4096 rios=3 wios=1 dbytes=0 dios=0
+//
+// Device mapper, RAID and loop devices pass their bytes on to others, which count them again. Only
+// the last devices count.
+func (d *disks) ofGroup(root string, g group) (read, written int64, err error) {
+	if g.version != 2 {
+		return 0, 0, fs.ErrNotExist
+	}
+	content, err := os.ReadFile(filepath.Join(g.cpu, "io.stat"))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(content)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || d.passesOn(root, fields[0]) {
+			continue
+		}
+		for _, field := range fields[1:] {
+			name, text, _ := strings.Cut(field, "=")
+			into := map[string]*int64{"rbytes": &read, "wbytes": &written}[name]
+			if into == nil {
+				continue
+			}
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return 0, 0, fmt.Errorf("io.stat: %s: %w", name, err)
+			}
+			*into += n
+		}
+	}
+	return read, written, nil
+}
+
+// passesOn reports whether what a device (major:minor) does is done by other devices.
+func (d *disks) passesOn(root, device string) bool {
+	if known, has := d.stacked[device]; has {
+		return known
+	}
+	if d.stacked == nil {
+		d.stacked = map[string]bool{}
+	}
+	dir := filepath.Join(root, "sys/dev/block", device)
+	below, _ := os.ReadDir(filepath.Join(dir, "slaves"))
+	d.stacked[device] = len(below) > 0 || exists(filepath.Join(dir, "loop/backing_file"))
+	return d.stacked[device]
+}
+
+// ofProcesses adds up the accounts of the group's processes.
+func ofProcesses(proc, group string) (read, written int64, err error) {
+	members, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	if err != nil {
+		return 0, 0, fmt.Errorf("find the container's processes: %w", err)
+	}
+	found := false
+	for _, pid := range strings.Fields(string(members)) {
+		account, err := keyed(filepath.Join(proc, pid), "io", "read_bytes:", "write_bytes:")
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
+			continue // it has ended meanwhile, or is of another PID namespace (0)
+		case err != nil:
+			return 0, 0, fmt.Errorf("the disk account of process %s: %w", pid, err)
+		}
+		if n, has := account["read_bytes:"]; has {
+			found = true
+			read, written = read+n, written+account["write_bytes:"]
+		}
+	}
+	if !found {
+		return 0, 0, errNoDisk
+	}
+	return read, written, nil
+}

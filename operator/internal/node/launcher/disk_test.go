@@ -1,0 +1,80 @@
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A device mapper's device 253:0 on the disk 8:0, and a loop device whose file is there, too.
+var stackedDevices = map[string]string{
+	"sys/dev/block/253:0/slaves/sda/": "", "sys/dev/block/8:0/queue/": "", "sys/dev/block/7:3/loop/backing_file": "/data/image\n",
+}
+
+func TestDisks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		version int
+		files   map[string]string
+		want    Usage
+		wantErr string
+	}{
+		"version 2: devices that pass on to others do not count": {version: 2, files: map[string]string{
+			"group/io.stat": "8:0 rbytes=180224 wbytes=4096 rios=3 wios=1 dbytes=9 dios=9\n253:0 rbytes=180224 wbytes=4096\n7:3 rbytes=512 wbytes=512\n259:1 rbytes=1 wbytes=2\n",
+		}, want: Usage{DiskReadBytes: 180225, DiskWrittenBytes: 4098, DiskFrom: DiskFromGroup}},
+		"version 2: nothing was read or written": {version: 2, files: map[string]string{"group/io.stat": ""}, want: Usage{DiskFrom: DiskFromGroup}},
+		"version 2: nonsense":                    {version: 2, files: map[string]string{"group/io.stat": "8:0 rbytes=x\n"}, wantErr: "io.stat: rbytes"},
+		"version 2 without the controller": {version: 2, files: map[string]string{
+			"group/cgroup.procs": "1\n", "proc/1/io": "rchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 4096\n",
+		}, want: Usage{DiskReadBytes: 4096, DiskWrittenBytes: 8192, DiskFrom: DiskFromProcesses}},
+		"version 1: processes, one of which has ended": {version: 1, files: map[string]string{
+			"group/cgroup.procs": "1\n7\n9\n", "proc/1/io": "read_bytes: 1\nwrite_bytes: 2\n", "proc/7/io": "read_bytes: 10\nwrite_bytes: 20\n",
+		}, want: Usage{DiskReadBytes: 11, DiskWrittenBytes: 22, DiskFrom: DiskFromProcesses}},
+		"version 1: a kernel that does not count": {version: 1, files: map[string]string{"group/cgroup.procs": "1\n", "proc/1/io": "rchar: 9\n"}, wantErr: errNoDisk.Error()},
+		"no control group":                        {version: 1, wantErr: "find the container's processes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := lay(t, stackedDevices)
+			for file, content := range tc.files {
+				write(t, root, file, content)
+			}
+			var d disks
+			var got Usage
+			dir := filepath.Join(root, "group")
+			err := d.measure(root, group{tc.version, dir, dir, dir}, &got)
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("error = %v, want one with %q", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("%+v, %v; want %+v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// A process that has ended is in no account until its parent has waited for it: the counters stay
+// meanwhile, and count it once.
+func TestDisksOfAProcessThatEnds(t *testing.T) {
+	root := lay(t, map[string]string{
+		"group/cgroup.procs": "1\n7\n", "proc/1/io": "read_bytes: 1\nwrite_bytes: 2\n", "proc/7/io": "read_bytes: 10\nwrite_bytes: 20\n",
+	})
+	dir := filepath.Join(root, "group")
+	var d disks
+	for i, want := range []int64{22, 22, 27} {
+		switch i {
+		case 1:
+			if err := os.RemoveAll(filepath.Join(root, "proc/7")); err != nil {
+				t.Fatal(err)
+			}
+		case 2:
+			write(t, root, "proc/1/io", "read_bytes: 11\nwrite_bytes: 27\n")
+		}
+		var u Usage
+		if err := d.measure(root, group{1, dir, dir, dir}, &u); err != nil || u.DiskWrittenBytes != want {
+			t.Errorf("reading %d: %d bytes, %v; want %d", i, u.DiskWrittenBytes, err, want)
+		}
+	}
+}

@@ -54,6 +54,15 @@ bench-trial-local: local-programs ## The same on this machine without a cluster,
 	@go build -o .work/bench/bench-trial ./hack/bench/trial
 	@.work/bench/bench-trial -local .work/bin/kubectl-assay $(BENCH_FLAGS)
 
+.PHONY: bench-measurements
+bench-measurements: local-programs ## Run one trial on this machine without a cluster, as root, and print its measurements beside other sources: they must agree within 2%; takes some two minutes.
+	@mkdir -p .work/bench
+	@CGO_ENABLED=0 go build -o .work/bench/pod ./hack/bench/measurements/pod
+	@hack/images/own.sh --only-build lab/measured .work/bench/pod >/dev/null
+	@ln -f .work/own/lab/measured/lab-measured.tar .work/images/lab-measured.tar
+	@go build -o .work/bench/bench-measurements ./hack/bench/measurements
+	@.work/bench/bench-measurements .work/bin/kubectl-assay
+
 .PHONY: bench-marks
 bench-marks: local-programs ## Measure, as root and without a cluster, how long it takes from a line that a script writes until a signal on another machine; takes some two minutes.
 	@ASSAY_LOCAL_PROGRAM=$(CURDIR)/.work/bin/kubectl-assay ASSAY_LOCAL_IMAGES=$(CURDIR)/.work/images ASSAY_LOCAL_MARKS=$(or $(TRIALS),4) \

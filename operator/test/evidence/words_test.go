@@ -98,7 +98,7 @@ func TestForgedWordsAreSeen(t *testing.T) {
 		"an own one, consistent":        {func(r *judgedRun) { r.spec.Source, r.results.Claims[0].Verdict = nil, "Consistent" }, "fast is Consistent, which says more"},
 		"no distance":                   {func(r *judgedRun) { r.results.Claims[0].Verdict = "Contradicted" }, "does not say how far"},
 		"a stand-in said to be its own": {func(r *judgedRun) { r.results.Fidelity.Systems[1].Class = original }, `it says that system beta is "Original"; spec and System give "StandIn"`},
-		"words of an older version":               {func(r *judgedRun) { r.results.Fidelity = nil }, "it does not say what ran"},
+		"words of an older version":     {func(r *judgedRun) { r.results.Fidelity = nil }, "it does not say what ran"},
 		"no word":                       {func(r *judgedRun) { r.results.Claims[0].Verdict = "Confirmed" }, "which is none"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -215,13 +215,13 @@ func TestMissingReport(t *testing.T) {
 		"what a pod used was lost, as planned": {change: func(o *Observation) {
 			o.Pods[2].Report.Resources, o.Pods[2].Interrupted = nil, true
 		}},
-		"probes of links that are not shaped": {change: func(o *Observation) { o.Pods[0].Report.Network.Watched = false }},
-		"a report from before the probes' end":  {change: func(o *Observation) { shaped(o); o.Pods[0].ReportedAt = time.Unix(99, 0) }, want: "r-0"},
-		"probes that were not reported":       {change: func(o *Observation) { shaped(o); o.Pods[0].Report.Network.Watched = false }, want: "r-0"},
-		"links that were not reported":        {change: func(o *Observation) { shaped(o); o.Pods[3].Report.Network = nil }, want: "c-1"},
-		"shaped links, all told":              {change: shaped},
-		"a fault that was not reported":       {change: func(o *Observation) { o.Actions = []timeline.Action{kill} }, want: "r-1"},
-		"a fault that was reported":           {change: func(o *Observation) { o.Actions, o.Records = []timeline.Action{kill}, done(kill) }},
+		"probes of links that are not shaped":  {change: func(o *Observation) { o.Pods[0].Report.Network.Watched = false }},
+		"a report from before the probes' end": {change: func(o *Observation) { shaped(o); o.Pods[0].ReportedAt = time.Unix(99, 0) }, want: "r-0"},
+		"probes that were not reported":        {change: func(o *Observation) { shaped(o); o.Pods[0].Report.Network.Watched = false }, want: "r-0"},
+		"links that were not reported":         {change: func(o *Observation) { shaped(o); o.Pods[3].Report.Network = nil }, want: "c-1"},
+		"shaped links, all told":               {change: shaped},
+		"a fault that was not reported":        {change: func(o *Observation) { o.Actions = []timeline.Action{kill} }, want: "r-1"},
+		"a fault that was reported":            {change: func(o *Observation) { o.Actions, o.Records = []timeline.Action{kill}, done(kill) }},
 		"a fault that comes after the requests": {change: func(o *Observation) {
 			late := kill
 			late.At = time.Minute

@@ -10,9 +10,9 @@ func TestAnEventOfMemoryIsCounted(t *testing.T) {
 		killed  bool
 		reached bool
 	}{
-		"nothing":            {"low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n", false, false},
-		"its limit":          {"low 0\nhigh 0\nmax 93\noom 1\noom_kill 1\noom_group_kill 1\n", true, true},
-		"the machine":        {"low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 1\n", true, false},
+		"nothing":         {"low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n", false, false},
+		"its limit":       {"low 0\nhigh 0\nmax 93\noom 1\noom_kill 1\noom_group_kill 1\n", true, true},
+		"the machine":     {"low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 1\n", true, false},
 		"an older kernel": {"low 0\nhigh 0\nmax 0\noom 2\n", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

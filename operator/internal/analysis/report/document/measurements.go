@@ -10,21 +10,23 @@ import (
 )
 
 // MeasurementLegend says where the numbers of these columns come from.
-const MeasurementLegend = "Columns that Prometheus fills, over each trial's measurement window, and the clients' own counters, over their whole run. A trial whose number could not be had is not in its column; n is then given in the cell."
+const MeasurementLegend = "Columns that Prometheus fills, and what pods use, over each trial's measurement window; the clients' own counters, over their whole run. A trial whose number could not be had is not in its column; n is then given in the cell."
 
 // measurementTable says what the measured columns are.
 func measurementTable(e results.Experiment) Table {
-	t := Table{Columns: []Column{{"measurement", false}, {"unit", false}, {"over the window", false}, {"query or counter", false}}}
+	t := Table{Columns: []Column{{"measurement", false}, {"unit", false}, {"over the window", false}, {"query, counter or use", false}}}
 	for _, m := range e.Measurements {
-		if m.Counter != "" {
-			counter := m.Counter
+		over, of := m.Over, strings.Join(strings.Fields(m.Query), " ")
+		switch {
+		case m.Use != nil:
+			over, of = m.Use.Over, m.Use.String()
+		case m.Counter != "":
+			over, of = "-", m.Counter
 			if m.Per != "" {
-				counter += " / " + m.Per
+				of += " / " + m.Per
 			}
-			t.Rows = append(t.Rows, []string{m.Name, m.Unit, "-", counter})
-			continue
 		}
-		t.Rows = append(t.Rows, []string{m.Name, m.Unit, m.Over, strings.Join(strings.Fields(m.Query), " ")})
+		t.Rows = append(t.Rows, []string{m.Name, m.Unit, over, of})
 	}
 	return t
 }

@@ -68,3 +68,22 @@ func TestMeasurementColumns(t *testing.T) {
 		}
 	}
 }
+
+// The table of measurements says what each number is of.
+func TestMeasurementTable(t *testing.T) {
+	table := measurementTable(results.Experiment{Measurements: []results.MeasurementColumn{
+		{Name: "cpu", Unit: "s", Query: "sum( cpu )", Over: "Last"},
+		{Name: "perRead", Counter: "micros", Per: "reads"},
+		{Name: "written", Unit: "MiB", Use: &results.Use{Resource: "DiskWritten", Part: "replica", Over: "Total"}},
+		{Name: "data", Unit: "B", Use: &results.Use{Resource: "VolumeSize", Over: "End", Volume: "data", Pods: results.PodsLargest}},
+	}})
+	want := [][]string{
+		{"cpu", "s", "Last", "sum( cpu )"},
+		{"perRead", "", "-", "micros / reads"},
+		{"written", "MiB", "Total", "DiskWritten, sum of all replicas"},
+		{"data", "B", "End", "VolumeSize data, largest of all pods"},
+	}
+	if diff := cmp.Diff(want, table.Rows); diff != "" {
+		t.Errorf("the rows (-want +got):\n%s", diff)
+	}
+}

@@ -14,10 +14,10 @@ func TestReplacedResultsLeaveATrace(t *testing.T) {
 		stored map[string]string
 		want   string
 	}{
-		"by an older manager":     {nil, ""},
-		"of the same trial":       {map[string]string{v1alpha1.AnnotationTrialUID: "b", v1alpha1.AnnotationOutcome: "Succeeded"}, ""},
-		"of an earlier one":        {map[string]string{v1alpha1.AnnotationTrialUID: "a", v1alpha1.AnnotationOutcome: "Succeeded"}, "Succeeded"},
-		"of several":              {map[string]string{v1alpha1.AnnotationTrialUID: "a", v1alpha1.AnnotationOutcome: "Invalid", v1alpha1.AnnotationReplaced: "Succeeded"}, "Succeeded,Invalid"},
+		"by an older manager":             {nil, ""},
+		"of the same trial":               {map[string]string{v1alpha1.AnnotationTrialUID: "b", v1alpha1.AnnotationOutcome: "Succeeded"}, ""},
+		"of an earlier one":               {map[string]string{v1alpha1.AnnotationTrialUID: "a", v1alpha1.AnnotationOutcome: "Succeeded"}, "Succeeded"},
+		"of several":                      {map[string]string{v1alpha1.AnnotationTrialUID: "a", v1alpha1.AnnotationOutcome: "Invalid", v1alpha1.AnnotationReplaced: "Succeeded"}, "Succeeded,Invalid"},
 		"stored again, of an earlier one": {map[string]string{v1alpha1.AnnotationTrialUID: "b", v1alpha1.AnnotationOutcome: "Invalid", v1alpha1.AnnotationReplaced: "Succeeded"}, "Succeeded"},
 	} {
 		if got := replaced(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: tc.stored}}, "b"); got != tc.want {

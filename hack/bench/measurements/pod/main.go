@@ -23,11 +23,12 @@ import (
 )
 
 const (
-	// step is how often the server reads and writes its disk.
-	step = 50 * time.Millisecond
+	// step is how often the server reads and writes its disk. Two sources may see one step on
+	// different sides of a second's end, which is one part in a hundred.
+	step = 10 * time.Millisecond
 	// block of the disk in a file of fileBlocks of them.
-	block      = 64 << 10
-	fileBlocks = 512
+	block      = 16 << 10
+	fileBlocks = 2048
 	cacheBytes = 24 << 20
 	heapBytes  = 40 << 20
 	answer     = 16 << 10
@@ -105,9 +106,10 @@ func serve(index int) error {
 	return err
 }
 
-// use reads and writes the disk in steps: some blocks for six seconds, twice as many for three, and
-// four times as many for one. The pod of the second index writes twice as much as that of the
-// first. It works for a third of the time. Its account has a line for each step.
+// use reads and writes the disk in steps: some blocks for six seconds, twice as many for two, and
+// four times as many for two, so that each pace has a second of its own wherever seconds begin. The
+// pod of the second index writes twice as much as that of the first. It works for a third of the
+// time. Its account has a line for each step.
 func use(index int, disk *os.File, buffer []byte) error {
 	account, err := os.Create("/assay/out/disk.csv")
 	if err != nil {
@@ -116,7 +118,7 @@ func use(index int, disk *os.File, buffer []byte) error {
 	var read, written, at int64
 	for began := time.Now(); ; {
 		second := int(time.Since(began)/time.Second) % 10
-		blocks := []int{1, 1, 1, 1, 1, 1, 2, 2, 2, 4}[second]
+		blocks := []int{1, 1, 1, 1, 1, 1, 2, 2, 4, 4}[second]
 		for range blocks * (index + 1) {
 			if _, err := disk.WriteAt(buffer, at%fileBlocks*block); err != nil {
 				return err

@@ -2,6 +2,7 @@
 # Builds PostgreSQL from Debian's source in the image of machines: set-up of minutes, as artifacts
 # have it. While AT_LEAST seconds have not passed, it builds anew.
 set -euo pipefail
+# shellcheck source=/dev/null
 . ./at-least
 src=/tmp/postgresql
 sed 's/^deb /deb-src /' /etc/apt/sources.list >/etc/apt/sources.list.d/source.list

@@ -211,23 +211,28 @@ func (u Use) of(t *Trial) (float64, error) {
 	if len(values) == 0 {
 		return 0, fmt.Errorf("the trial has no %s", part)
 	}
-	cov, varies := variation(values)
-	switch {
-	case u.Pods == PodsLargest:
-		return slices.Max(values), nil
-	case u.Pods == PodsVariation && !varies:
-		return 0, fmt.Errorf("no %s used any %s, so that it has no variation", part, u.Resource)
-	case u.Pods == PodsVariation:
+	if cov, varies := variation(values); u.Pods == PodsVariation {
+		if !varies {
+			return 0, fmt.Errorf("no %s used any %s, so that it has no variation", part, u.Resource)
+		}
 		return cov, nil
 	}
+	return u.together(values), nil
+}
+
+// together makes one number of those of several pods, of which there is one at least.
+func (u Use) together(values []float64) float64 {
 	total := 0.0
 	for _, v := range values {
 		total += v
 	}
-	if sum {
-		return total, nil
+	switch u.Pods {
+	case PodsLargest:
+		return slices.Max(values)
+	case PodsMean:
+		return total / float64(len(values))
 	}
-	return total / float64(len(values)), nil
+	return total
 }
 
 // ofPod is the number of one pod; false: it has none.

@@ -1,7 +1,5 @@
 package results
 
-import ()
-
 // Look is one of several planned looks at the verdicts of an experiment whose trials go on.
 type Look struct {
 	// Number of the look from 1, and of how many at most; 0: before the first.

@@ -55,7 +55,7 @@ func newPerson(t *testing.T, users bool) *person {
 	}
 	must("useradd", "--create-home", "--home-dir", p.home, "--shell", "/bin/sh", "-K", "SUB_UID_COUNT=0", "-K", "SUB_GID_COUNT=0", p.name)
 	t.Cleanup(func() {
-		if out, err := exec.Command("userdel", "--remove", p.name).CombinedOutput(); err != nil { //nolint:usetesting // the test's context has ended
+		if out, err := exec.Command("userdel", "--remove", p.name).CombinedOutput(); err != nil {
 			t.Errorf("remove user %s: %v: %s", p.name, err, out)
 		}
 	})

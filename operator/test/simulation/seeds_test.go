@@ -294,7 +294,7 @@ func TestAHistoryLastsAsLongAsItsDisturbances(t *testing.T) {
 	back := w.now.Add(5 * time.Hour)
 	w.disturbStore(back, "the store is down for 5h")
 	w.disturb(v1alpha1.CausedByEnvironment, "something else happens")
-	if w.troubled != back {
+	if !w.troubled.Equal(back) {
 		t.Errorf("disturbed last at %v, and the store is down until %v", w.troubled, back)
 	}
 }

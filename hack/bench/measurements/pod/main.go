@@ -56,7 +56,7 @@ func run(args []string) error {
 		}
 		return ask(time.Duration(seconds*float64(time.Second)), args[2:])
 	}
-	return errors.New("usage: measured serve INDEX | measured ask SECONDS HOST...")
+	return errors.New("usage: measured serve INDEX | measured ask SECONDS HOST, with one host or more")
 }
 
 // serve answers requests, and uses its disk meanwhile.

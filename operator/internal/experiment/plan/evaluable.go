@@ -67,7 +67,7 @@ var byPart = regexp.MustCompile(`^(operation|node|region)(?:(?:Micros|MeanMillis
 func reads(m v1alpha1.Measurement, part string) bool {
 	return slices.ContainsFunc([]string{m.Counter, m.Per}, func(counter string) bool {
 		found := byPart.FindStringSubmatch(counter)
-		return found != nil && found[1] == part
+		return len(found) > 1 && found[1] == part
 	})
 }
 

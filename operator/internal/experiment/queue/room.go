@@ -128,13 +128,13 @@ func (c Cluster) with(key, value string) []int {
 // selected are nodes in their order, among them all that a pod selects: those with its rarest
 // label.
 func (c Cluster) selected(p *Pod) []int {
-	least, any := []int(nil), false
+	least, found := []int(nil), false
 	for key, value := range p.Spec.NodeSelector {
-		if nodes := c.with(key, value); !any || len(nodes) < len(least) {
-			least, any = nodes, true
+		if nodes := c.with(key, value); !found || len(nodes) < len(least) {
+			least, found = nodes, true
 		}
 	}
-	if any {
+	if found {
 		return least
 	}
 	all := make([]int, len(c.nodes))

@@ -103,7 +103,7 @@ func Run(ctx context.Context, arguments, environment []string) (code int, err er
 	}
 	defer says.Close()                    // which ends the command there, if it has not ended
 	cmd := exec.Command("/proc/self/exe") // #nosec G204 -- this program; the context must not kill it
-	cmd.Args, cmd.Env, cmd.ExtraFiles = arguments, append(environment, Variable+"="+Waiting), []*os.File{reads}
+	cmd.Args, cmd.Env, cmd.ExtraFiles = arguments, slices.Concat(environment, []string{Variable + "=" + Waiting}), []*os.File{reads}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC}
 	err = cmd.Start()

@@ -75,9 +75,9 @@ func size(dir string, until time.Time) (s Sized, err error) {
 			return errors.ErrUnsupported
 		}
 		if path == dir {
-			device = uint64(stat.Dev)
+			device = stat.Dev
 		}
-		if uint64(stat.Dev) != device {
+		if stat.Dev != device {
 			if entry.IsDir() {
 				return fs.SkipDir
 			}

@@ -17,13 +17,13 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
+// Start is when the first trial began.
 var Start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 
-var (
-	Axes = []results.Axis{{Name: "clients", Values: []string{"5", "50"}}, {Name: "variant", Values: []string{"ideal", "failure-nofp", "failure-fp"}}}
-)
+// Axes are those of Experiment.
+var Axes = []results.Axis{{Name: "clients", Values: []string{"5", "50"}}, {Name: "variant", Values: []string{"ideal", "failure-nofp", "failure-fp"}}}
 
-// experiment is the failure experiment of the Pesto artifact's notes, at two of its loads.
+// Experiment is the failure experiment of the Pesto artifact's notes, at two of its loads.
 func Experiment() *v1alpha1.Experiment {
 	value := v1alpha1.NewValue
 	series := func(variant, metric, unit, low, high string) v1alpha1.ReportedSeries {
@@ -70,7 +70,7 @@ func Experiment() *v1alpha1.Experiment {
 	}
 }
 
-// lines are three trials of each point but the last, which has one, with an invalid and a failed
+// Lines are three trials of each point but the last, which has one, with an invalid and a failed
 // attempt among them.
 func Lines() []results.TrialLine {
 	mean := []float64{2.63, 4.08, 8.21, 7.1, 8.5, 9.2}
@@ -110,14 +110,15 @@ func Lines() []results.TrialLine {
 	return ls
 }
 
-// systems that the experiment runs: another Basil than its authors'.
+// Systems that the experiment runs: another Basil than its authors'.
 var Systems = map[string]v1alpha1.SystemSpec{"basil": {Program: &v1alpha1.Program{Name: "Basil in Go", Version: "1", Reimplements: "Basil"}}}
 
+// Build is the experiment of Lines.
 func Build() results.Experiment {
 	return model.Build(Experiment(), Systems, Axes, Lines(), Start.Add(time.Hour+time.Second))
 }
 
-// withEverything has every kind of plot and table.
+// WithEverything has every kind of plot and table.
 func WithEverything() results.Experiment {
 	e := Build()
 	e.Series = []results.PointSeries{{
@@ -154,10 +155,10 @@ func WithEverything() results.Experiment {
 	return e
 }
 
-// wobble is by how much runs of an unchanged system differ here, in a fixed order without a trend.
+// Wobble is by how much runs of an unchanged system differ here, in a fixed order without a trend.
 var Wobble = []float64{0.3, -0.5, 0.9, -0.2, -0.8, 0.6, 0.1, -0.9, 0.7, -0.4, 0.5, -0.6, 0.8, -0.1, -0.7, 0.4}
 
-// runOf is a run on a day, with one point whose metrics are given.
+// RunOf is a run on a day, with one point whose metrics are given.
 func RunOf(day int, metrics map[string]float64) model.Historic {
 	e := results.Experiment{
 		Name: "kv", UID: fmt.Sprint(day), Started: time.Date(2026, 5, day, 1, 0, 0, 0, time.UTC),
@@ -171,7 +172,7 @@ func RunOf(day int, metrics map[string]float64) model.Historic {
 	return model.Historic{From: fmt.Sprintf("day-%d.tar.gz", day), Results: e}
 }
 
-// nightly are sixteen runs. From the eleventh on, throughput is a tenth less and latency a tenth
+// Nightly are sixteen runs. From the eleventh on, throughput is a tenth less and latency a tenth
 // more; aborts are as before, and so is what is better in no direction.
 func Nightly() []model.Historic {
 	var runs []model.Historic
@@ -187,6 +188,7 @@ func Nightly() []model.Historic {
 	return runs
 }
 
+// HistoryOf builds a history, and fails the test where that fails.
 func HistoryOf(t *testing.T, runs []model.Historic, o model.HistoryOptions) model.History {
 	t.Helper()
 	h, err := model.NewHistory(runs, o)
@@ -196,7 +198,7 @@ func HistoryOf(t *testing.T, runs []model.Historic, o model.HistoryOptions) mode
 	return h
 }
 
-// section is what a Markdown report has below a heading.
+// Section is what a Markdown report has below a heading.
 func Section(t *testing.T, e results.Experiment, title string) string {
 	t.Helper()
 	var page bytes.Buffer

@@ -14,16 +14,17 @@ import (
 // comparedNames of the metrics, with their units.
 var comparedNames = map[string]string{stats.Throughput: "throughput tx/s", stats.MeanLatency: "mean latency ms", stats.P99Latency: "p99 ms"}
 
-// comparisonPage is what a comparison says, before it is laid out.
-type comparisonPage struct {
+// ComparisonPage is what a comparison says, before it is laid out.
+type ComparisonPage struct {
 	Facts   []string
 	Rows    Table
 	Origins Table
 	Notes   []string
 }
 
-func NewComparisonPage(c model.Comparison) comparisonPage {
-	p := comparisonPage{Facts: []string{"A: " + runText(c.A, c.RunsA), "B: " + runText(c.B, c.RunsB), c.Verdict()}}
+// NewComparisonPage words a comparison.
+func NewComparisonPage(c model.Comparison) ComparisonPage {
+	p := ComparisonPage{Facts: []string{"A: " + runText(c.A, c.RunsA), "B: " + runText(c.B, c.RunsB), c.Verdict()}}
 	if note := c.OrderNote(); note != "" {
 		p.Facts = append(p.Facts, note)
 	}

@@ -34,6 +34,7 @@ type LinePlot struct {
 	LogX, LogY bool
 }
 
+// Curve is one line of a plot, with its points in the order of x.
 type Curve struct {
 	Name   string
 	Style  int // which dots and colour
@@ -404,6 +405,7 @@ func Rounded(p Point) string {
 // Tick3 writes a place on an axis, with decimals where it is measured and not chosen.
 func Tick3(v float64) string { return stats.Rounded(v, 0) }
 
+// Tick writes a place on an axis that was chosen, as exact as it is.
 func Tick(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1e6)/1e6+0, 'f', -1, 64) // + 0 makes 0 of -0
 }

@@ -52,6 +52,7 @@ func (p DeclaredPlot) part(i int) string {
 	return strings.TrimSpace(p.Of + InThePaper)
 }
 
+// Says is a caption.
 func (p DeclaredPlot) Says(e results.Experiment) string {
 	if p.Curves != nil {
 		return p.Curves.Says(e)

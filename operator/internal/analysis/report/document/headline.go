@@ -119,18 +119,23 @@ const InThePaper = " in the paper"
 // Key is what a plot shows, no matter who measured it.
 func (p LinePlot) Key() string { return strings.Replace(p.Title, InThePaper, "", 1) }
 
+// Key is what a plot shows, no matter who measured it.
 func (p BarPlot) Key() string { return strings.Replace(p.Title, InThePaper, "", 1) }
 
+// OfPaper reports whether the source's numbers are in the plot.
 func (p LinePlot) OfPaper() bool {
 	return slices.ContainsFunc(p.Curves, func(c Curve) bool { return c.Paper })
 }
 
+// OfPaper reports whether the source's numbers are in the plot.
 func (p BarPlot) OfPaper() bool {
 	return strings.HasSuffix(p.Title, InThePaper) || slices.ContainsFunc(p.Bars, func(b Bar) bool { return b.HasPaper })
 }
 
+// Heading is the title above a plot.
 func (p LinePlot) Heading() string { return p.Title }
 
+// Heading is the title above a plot.
 func (p BarPlot) Heading() string { return p.Title }
 
 // Says is a caption.
@@ -148,6 +153,7 @@ func (p LinePlot) Says(e results.Experiment) string {
 	return text
 }
 
+// Says is a caption.
 func (p BarPlot) Says(e results.Experiment) string {
 	if strings.HasSuffix(p.Title, InThePaper) {
 		return sourceCaption(e)

@@ -28,12 +28,14 @@ func HistoryChanges(h model.History, only func(model.HistoryMetric, model.Histor
 	return t
 }
 
+// AllChanges chooses every change of every metric.
 func AllChanges(model.HistoryMetric, model.HistoryChange) bool { return true }
 
 // HistoryLegend says what the error rate is.
 const HistoryLegend = "A change is one of the level of a metric, found by permuting the runs (a divisive search for changes of the mean). If nothing changed and runs do not depend on their neighbours, any change at all is shown in at most 5% of such histories, over all metrics together. " +
 	"after/before has a 95% interval that does not allow for the search, so that a change looks somewhat greater than it is. Throughput and capacity are better when higher, latencies and the abort rate when lower."
 
+// HistoryRuns is the table of the runs, in their order.
 func HistoryRuns(h model.History) Table {
 	t := Table{Columns: []Column{{"run", true}, {"started", false}, {"experiment", false}, {"version", false}, {"from", false}}}
 	for i, r := range h.Runs {

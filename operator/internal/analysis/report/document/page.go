@@ -64,6 +64,7 @@ type Page struct {
 	LeftOut     []string
 }
 
+// Table is rows of cells, each as long as the columns.
 type Table struct {
 	Columns []Column
 	Rows    [][]string

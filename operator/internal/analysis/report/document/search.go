@@ -26,6 +26,7 @@ type SearchPlot struct {
 	Curves      []SearchCurve
 }
 
+// SearchCurve is the search at one point of the other axes.
 type SearchCurve struct {
 	Name     string
 	Style    int
@@ -121,8 +122,10 @@ func (p SearchPlot) Loads() (low, high float64) {
 	return low, high
 }
 
+// Heading is the title above a plot.
 func (p SearchPlot) Heading() string { return p.Title }
 
+// Says is a caption.
 func (p SearchPlot) Says(results.Experiment) string {
 	text := "Probability that a trial meets the objective (" + p.Curves[0].Capacity.Objective + "), over " + p.Axis + ", after " + model.Count(p.trials(), "trial") + "."
 	return text + " Bar: the highest load with its 95% interval. Dots above met the objective, dots below did not."
@@ -135,4 +138,5 @@ func (p SearchPlot) trials() (n int) {
 	return n
 }
 
+// Legend is the name of a curve, with the capacity that was found.
 func (c SearchCurve) Legend() string { return c.Name + ": " + model.CapacityText(c.Capacity) }

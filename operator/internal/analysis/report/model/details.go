@@ -203,6 +203,7 @@ func AskedText(l results.LinkAsked) string {
 	return text
 }
 
+// Short writes a number with six decimals at most.
 func Short(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }
 
 // Span writes the minimum and the maximum of some round trips.

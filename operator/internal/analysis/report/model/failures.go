@@ -54,6 +54,7 @@ func FailuresAt(e results.Experiment, p results.PointResult) (Failures, bool) {
 	return f, lines == f.Attempts
 }
 
+// Reports says whether all clients report a counter.
 func (f Failures) Reports(counter string) bool { return !slices.Contains(f.unreported, counter) }
 
 // Of is a share of all requests: the ended ones and the ones never sent.
@@ -68,7 +69,7 @@ func (f Failures) Failed() (share float64, known bool) {
 	return f.Of(f.errors + f.timeouts + f.Unsent), true
 }
 
-// counters of failures, as they are shown.
+// FailureCounters are those of failures, as they are shown.
 var FailureCounters = []struct {
 	Counter, Column string
 	Of              func(Failures) int64

@@ -207,6 +207,7 @@ func (h *History) note() {
 	}
 }
 
+// HistoryName names an experiment with its profile.
 func HistoryName(experiment, profile string) string {
 	if profile != "" {
 		return experiment + " (" + profile + ")"

@@ -22,6 +22,7 @@ func (h History) RunName(i int) string {
 	return name
 }
 
+// Where names the experiment and the point of a metric.
 func (m HistoryMetric) Where() string {
 	return strings.Join(nonEmpty(HistoryName(m.Experiment, m.Profile), m.Point), ", ")
 }
@@ -35,18 +36,18 @@ func nonEmpty(all ...string) (out []string) {
 	return out
 }
 
-// metricChange is a change and the metric that it is of.
-type metricChange struct {
+// MetricChange is a change and the metric that it is of.
+type MetricChange struct {
 	Metric HistoryMetric
 	Change HistoryChange
 }
 
 // Changes of all metrics: regressions first, the largest of them first, then the others in the
 // order of the metrics.
-func (h History) Changes() (all []metricChange) {
+func (h History) Changes() (all []MetricChange) {
 	for _, m := range h.Metrics {
 		for _, c := range m.Changes {
-			all = append(all, metricChange{m, c})
+			all = append(all, MetricChange{m, c})
 		}
 	}
 	badness := func(c HistoryChange) float64 {
@@ -55,7 +56,7 @@ func (h History) Changes() (all []metricChange) {
 		}
 		return 0
 	}
-	slices.SortStableFunc(all, func(a, b metricChange) int { return cmp.Compare(badness(b.Change), badness(a.Change)) })
+	slices.SortStableFunc(all, func(a, b MetricChange) int { return cmp.Compare(badness(b.Change), badness(a.Change)) })
 	return all
 }
 
@@ -67,6 +68,7 @@ func (m HistoryMetric) Named() string {
 	return m.Metric + " " + m.Unit
 }
 
+// RatioInWords is the ratio of a change with its interval; -: it has none.
 func (c HistoryChange) RatioInWords() string {
 	if c.Ratio == nil {
 		return "-"
@@ -102,6 +104,7 @@ func (h History) Lead() string {
 	return text
 }
 
+// Counted writes a number with its noun: no run, 1 run, 2 runs.
 func Counted(n int, one, many string) string {
 	switch n {
 	case 0:

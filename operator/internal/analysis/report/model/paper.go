@@ -102,6 +102,7 @@ func Factor(s results.ReportedSeries) (float64, bool) {
 	return f, ok
 }
 
+// Agrees reports whether the coordinates have all values that are asked for.
 func Agrees(at, coordinates map[string]string) bool {
 	for axis, value := range at {
 		if mine, ok := coordinates[axis]; !ok || !results.SameValue(mine, value) {

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// recoverySum is what a fault did at a point, over its times and the valid trials.
-type recoverySum struct {
+// RecoverySum is what a fault did at a point, over its times and the valid trials.
+type RecoverySum struct {
 	point              int32
 	Coordinates        map[string]string
 	Fault              string
@@ -31,26 +31,26 @@ type recoverySum struct {
 }
 
 // Recoveries of an experiment, by point and then in the order of the faults.
-func Recoveries(e results.Experiment) []*recoverySum {
-	var sums []*recoverySum
+func Recoveries(e results.Experiment) []*RecoverySum {
+	var sums []*RecoverySum
 	for _, l := range e.Trials {
 		if l.Outcome != stats.Succeeded {
 			continue
 		}
 		for _, r := range l.Recovery {
-			i := slices.IndexFunc(sums, func(s *recoverySum) bool { return s.point == l.PointIndex && s.Fault == r.Fault })
+			i := slices.IndexFunc(sums, func(s *RecoverySum) bool { return s.point == l.PointIndex && s.Fault == r.Fault })
 			if i < 0 {
-				sums = append(sums, &recoverySum{point: l.PointIndex, Coordinates: l.Coordinates, Fault: r.Fault})
+				sums = append(sums, &RecoverySum{point: l.PointIndex, Coordinates: l.Coordinates, Fault: r.Fault})
 				i = len(sums) - 1
 			}
 			sums[i].add(l.Name, r)
 		}
 	}
-	slices.SortStableFunc(sums, func(a, b *recoverySum) int { return cmp.Compare(a.point, b.point) })
+	slices.SortStableFunc(sums, func(a, b *RecoverySum) int { return cmp.Compare(a.point, b.point) })
 	return sums
 }
 
-func (s *recoverySum) add(trial string, r results.Recovery) {
+func (s *RecoverySum) add(trial string, r results.Recovery) {
 	if s.lastTrial != trial {
 		s.Trials, s.lastTrial = s.Trials+1, trial
 	}

@@ -55,8 +55,8 @@ var charts = map[string][]string{
 	"chart, host network": {"--set=webhook.hostNetwork=true,webhook.port=10260"},
 }
 
-// Sets of pods that rules refuse, and which. All other sets pass every rule. docs/guide/install.md
-// names the exceptions that an owner makes for these.
+// Sets of pods that rules refuse, and which. All other sets pass every rule.
+// docs/reference/policies.md names the exceptions that an owner makes for these.
 var refused = map[string]struct{ kyverno, gatekeeper []string }{
 	"chart, data sets": {
 		[]string{"disallow-host-path", "require-run-as-non-root-user", "require-run-as-nonroot", "restrict-volume-types"},

@@ -220,7 +220,7 @@ func (u Use) of(t *Trial) (float64, error) {
 	return u.together(values), nil
 }
 
-// together makes one number of those of several pods, of which there is one at least.
+// together makes one number of those of one pod or more.
 func (u Use) together(values []float64) float64 {
 	total := 0.0
 	for _, v := range values {

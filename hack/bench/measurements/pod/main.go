@@ -107,9 +107,9 @@ func serve(index int) error {
 }
 
 // use reads and writes the disk in steps: some blocks for six seconds, twice as many for two, and
-// four times as many for two, so that each pace has a second of its own wherever seconds begin. The
-// pod of the second index writes twice as much as that of the first. It works for a third of the
-// time. Its account has a line for each step.
+// four times as many for two. So each pace has a second of its own, wherever seconds begin. The pod
+// of the second index writes twice as much as that of the first. It works for a third of the time.
+// Its account has a line for each step.
 func use(index int, disk *os.File, buffer []byte) error {
 	account, err := os.Create("/assay/out/disk.csv")
 	if err != nil {

@@ -57,6 +57,7 @@ func newInProcess(t testing.TB) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
+	store.WithoutWebhooks = true
 	e := &Env{Scheme: runtime.NewScheme(), Config: folder.Config(&folder.Server{Store: store})}
 	if err := errors.Join(clientgoscheme.AddToScheme(e.Scheme), v1alpha1.AddToScheme(e.Scheme)); err != nil {
 		return nil, err

@@ -421,7 +421,8 @@ type Session struct {
 	BeginMillis float64  `json:"beginMillis"`
 	EndMillis   *float64 `json:"endMillis,omitempty"`
 	// ClosedMillis is when the session's connection ended for the script's machine, by the clock of
-	// that. Nil: that is not known, or the session came from another machine.
+	// that. An ssh that gives up by itself may end some seconds before its connection. Nil: that is
+	// not known, or the session came from another machine.
 	ClosedMillis *float64 `json:"closedMillis,omitempty"`
 	// ExitCode of the command, or 128 and the number of the signal that ended it. Nil: no end.
 	ExitCode *int   `json:"exitCode,omitempty"`

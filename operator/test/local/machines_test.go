@@ -89,9 +89,11 @@ func TestTheScriptsSSHSeesAFault(t *testing.T) {
 			t.Errorf("the session that the fault ended is %+v", s)
 			continue
 		}
-		// A session begins when its client has connected.
+		// A session begins when its client has connected. If ssh gives up before the machine has
+		// booted, the kernel keeps its socket until a packet that it sends again is answered: at
+		// most 3.2 s later here.
 		took := *s.ClosedMillis - s.BeginMillis
-		if took > row.P50Millis+50 || took < row.P50Millis-2000 {
+		if took > row.P50Millis+3200 || took < row.P50Millis-2000 {
 			t.Errorf("the record has %.0f ms of the session; the script saw %.0f ms", took, row.P50Millis)
 		}
 		t.Logf("m1 was dead at %.1f ms; ssh ended %.1f ms later", s.FaultMillis, *s.ClosedMillis-s.FaultMillis)

@@ -60,7 +60,7 @@ func checkThrottled(t *testing.T, r results.Trial) {
 	t.Helper()
 	for _, p := range r.Pods {
 		u := p.Resources
-		// Disks are not what is tested. Without io.stat they are known where /proc/PID/io may be read.
+		// Disks are not tested here. Without io.stat they are known where /proc/PID/io may be read.
 		other := func(why string) bool { return !strings.Contains(why, ": disks: ") }
 		if u == nil || slices.ContainsFunc(u.Unmeasured, other) || u.Seconds < 4.5 || u.Series == nil || u.Node.BusyShare <= 0 || u.MemoryMaxBytes <= 0 || u.SentBytes <= 0 {
 			t.Errorf("%s: resources of %s are %+v", r.Name, p.Name, u)

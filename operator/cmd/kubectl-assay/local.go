@@ -26,7 +26,7 @@ import (
 // localFlags have this machine take the place of a cluster.
 type localFlags struct {
 	dir, runtime, agentImage string
-	images                   []string
+	images, capabilities     []string
 	verbose                  bool
 	running                  atomic.Bool
 	// entered: another process of this command runs the verb, in a user namespace. ended is its
@@ -42,10 +42,11 @@ func (f *localFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dir, "local", "", "run on this machine, without a cluster, or read what ran there; results are in the folder that is named, default assay-results")
 	flags.Lookup("local").NoOptDefVal = "assay-results"
 	flags.StringSliceVar(&f.images, "local-images", nil, "with --local: folders with archives of images (docker save) or OCI layouts, or one of these; default: "+builtImages+", if it is there; then docker and registries are asked")
+	flags.StringSliceVar(&f.capabilities, "local-capabilities", nil, "with --local, as root: capabilities of the kernel that containers of Systems may have, such as IPC_LOCK; default: none")
 	flags.StringVar(&f.runtime, "local-runtime", "runc", "with --local: program that runs containers, with the command line of runc")
 	flags.StringVar(&f.agentImage, "local-agent-image", "assay/agent:dev", "with --local: image with the agent")
 	flags.BoolVar(&f.verbose, "local-verbose", false, "with --local: write what controllers and pods do to stderr")
-	for _, hidden := range []string{"local-verbose", "local-images", "local-runtime", "local-agent-image"} {
+	for _, hidden := range []string{"local-verbose", "local-capabilities", "local-images", "local-runtime", "local-agent-image"} {
 		flags.Lookup(hidden).Hidden = true
 	}
 }
@@ -119,9 +120,13 @@ func (f *localFlags) machines(ctx context.Context, _, trial string) ([]session.M
 func (f *localFlags) Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
 	refused := local.Refusals(spec, systems)
 	if f.rootless() {
-		refused = append(refused, local.WithoutRoot(spec, systems)...)
+		return append(refused, local.WithoutRoot(spec, systems)...)
 	}
-	return refused
+	own, err := local.OwnCapabilities()
+	if err != nil {
+		return append(refused, err.Error())
+	}
+	return append(refused, local.BeyondAllowed(systems, f.capabilities, own)...)
 }
 
 // Notes is session.Host's.
@@ -148,6 +153,7 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 	}
 	o := local.Options{
 		Dir: f.dir, Cache: filepath.Join(home, ".cache", "assay"), Images: f.images, AgentImage: f.agentImage, Runtime: f.runtime, Log: logger(f.verbose),
+		Capabilities: f.capabilities,
 	}
 	if f.rootless() {
 		o.Rootless = true

@@ -26,6 +26,8 @@ type Options struct {
 	State string
 	// Rootless: this process is root of a user namespace only (package rootless).
 	Rootless bool
+	// Capabilities that containers of Systems may have.
+	Capabilities []string
 	// Images are folders with archives or OCI layouts, or one of these, in which images are looked
 	// for before docker and registries are asked.
 	Images []string

@@ -71,6 +71,9 @@ func Describe(objects *folder.Store) error { return node.Register(objects) }
 // MakesPods says why this process cannot make pods as it is; nil: it can.
 func MakesPods() error { return node.Refusal(StateDir) }
 
+// OwnCapabilities are those that this process can give to containers, without their prefix CAP_.
+func OwnCapabilities() ([]string, error) { return node.OwnCapabilities() }
+
 // Start carries out the experiment of a name from its folder, until it is stopped.
 func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	objects, err := folder.Open(o.Dir, name, clock.RealClock{})
@@ -279,7 +282,8 @@ func (o Options) place() string {
 // matters: eBPF and real-time priority are the whole machine's.
 func (o Options) environment() render.Environment {
 	return render.Environment{
-		WithoutBPF: o.Rootless, WithoutSysNice: o.Rootless, WithoutControlGroups: o.Rootless,
+		Capabilities: o.Capabilities,
+		WithoutBPF:   o.Rootless, WithoutSysNice: o.Rootless, WithoutControlGroups: o.Rootless,
 		AgentImage: o.AgentImage, AgentPullPolicy: corev1.PullIfNotPresent, AgentResources: render.DefaultAgentResources(),
 		CoordinatorAddress: fmt.Sprintf("%s:%d", node.CoordinatorName, node.CoordinatorPort), Namespace: managerNamespace,
 	}

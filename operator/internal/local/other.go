@@ -18,6 +18,9 @@ func Machines(context.Context, string, string) ([]Machine, error) { return nil, 
 // MakesPods needs Linux.
 func MakesPods() error { return errNeedsLinux }
 
+// OwnCapabilities are none: only Linux has them.
+func OwnCapabilities() ([]string, error) { return nil, nil }
+
 // Start needs Linux.
 func (o Options) Start(context.Context, string) (*Running, error) {
 	return nil, errNeedsLinux

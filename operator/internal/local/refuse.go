@@ -100,6 +100,28 @@ func WithoutRoot(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.Syste
 	return refused
 }
 
+// BeyondAllowed names the capabilities that containers of the Systems want and cannot have: those
+// that the user has not allowed, and those that this process lacks itself.
+func BeyondAllowed(systems map[string]v1alpha1.SystemSpec, allowed, own []string) []string {
+	var refused []string
+	for _, name := range slices.Sorted(maps.Keys(systems)) {
+		system := systems[name]
+		for field, c := range containersOf(&system) {
+			for i, capability := range c.Capabilities {
+				at := fmt.Sprintf("System %s: %s.capabilities[%d]: %s", name, field, i, capability)
+				switch {
+				case !slices.Contains(own, capability):
+					refused = append(refused, at+": this process lacks it itself, and cannot give it to a container")
+				case !slices.Contains(allowed, capability):
+					refused = append(refused, at+": allow it with --local-capabilities "+capability+", if you trust the program with it on this machine")
+				}
+			}
+		}
+	}
+	slices.Sort(refused)
+	return refused
+}
+
 // NotesWithoutRoot say what of every experiment one machine leaves undone for an ordinary user.
 // Results and bundles say it, too.
 func NotesWithoutRoot() []string {

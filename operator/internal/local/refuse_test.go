@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,25 @@ func TestWhatNeedsRootIsRefusedByName(t *testing.T) {
 		}
 		if root := Refusals(spec, systems); len(root) > 0 {
 			t.Errorf("%s: root is refused %q", name, root)
+		}
+	}
+}
+
+// A container has a capability only if the user allows it and the process can give it.
+func TestCapabilitiesAreAllowedByName(t *testing.T) {
+	systems := map[string]v1alpha1.SystemSpec{"kv": {Replicas: v1alpha1.ReplicasSpec{
+		Containers: []v1alpha1.Container{{Name: "kv", Capabilities: []string{"IPC_LOCK", "SYS_NICE"}}},
+	}}}
+	const at = "System kv: spec.replicas.containers[0] (kv).capabilities"
+	for name, tc := range map[string]struct{ allowed, own, want []string }{
+		"both":         {[]string{"IPC_LOCK", "SYS_NICE"}, []string{"IPC_LOCK", "SYS_NICE", "CHOWN"}, nil},
+		"one of them":  {[]string{"IPC_LOCK"}, []string{"IPC_LOCK", "SYS_NICE"}, []string{at + "[1]: SYS_NICE: allow it with --local-capabilities SYS_NICE"}},
+		"none":         {nil, []string{"IPC_LOCK", "SYS_NICE"}, []string{at + "[0]: IPC_LOCK: allow it", at + "[1]: SYS_NICE: allow it"}},
+		"none to give": {[]string{"IPC_LOCK", "SYS_NICE"}, []string{"IPC_LOCK"}, []string{at + "[1]: SYS_NICE: this process lacks it"}},
+	} {
+		got := BeyondAllowed(systems, tc.allowed, tc.own)
+		if !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
+			t.Errorf("%s: refused %q; want those that begin with %q", name, got, tc.want)
 		}
 	}
 }

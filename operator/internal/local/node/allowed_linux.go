@@ -3,7 +3,9 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -51,6 +53,16 @@ func Refusal(folder string) error {
 		return err
 	}
 	return allowed(own, cgroupRoots(), folder, mayWrite)
+}
+
+// OwnCapabilities are those of this process, sorted, without their prefix CAP_.
+func OwnCapabilities() ([]string, error) {
+	own, err := ownCapabilities()
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(own, func(_ string, has bool) bool { return !has })
+	return slices.Sorted(maps.Keys(own)), nil
 }
 
 // cgroupRoots are where the machine makes control groups.

@@ -106,7 +106,7 @@ func (a *appendix) ethics() string {
 	if a.in.About.Ethics != "" {
 		return a.in.About.Ethics
 	}
-	return toFillIn + "what running this may endanger, or that nothing is. Of the programs that carry it out: on one machine they need root, for control groups and network namespaces, and remove what they made. " +
+	return toFillIn + "what running this may endanger, or that nothing is. Of the programs that carry it out: on one machine they make control groups and network namespaces as root, or namespaces only as an ordinary user, and remove what they made. " +
 		"On a cluster the agents beside the pods shape the network of these pods alone. A fault kills processes of the experiment's own pods."
 }
 
@@ -196,7 +196,7 @@ func (a *appendix) benchmarks() []string {
 
 func (a *appendix) installation() []any {
 	return []any{
-		paragraph("On one machine: Linux, root, an OCI runtime (Debian's package " + code("runc") + "), and the program " + code("kubectl-assay") + " on the PATH, or in the variable " + code("ASSAY") + ". There is nothing to install beside them."),
+		paragraph("On one machine: Linux, an OCI runtime (Debian's package " + code("runc") + "), root or the package " + code("uidmap") + ", and the program " + code("kubectl-assay") + " on the PATH, or in the variable " + code("ASSAY") + ". There is nothing to install beside them."),
 		paragraph("On a cluster: Assay's chart, and the images of the Systems where the nodes can pull them."),
 		commands{"helm install assay charts/assay --namespace assay-system --create-namespace", "kubectl assay version"},
 	}

@@ -69,7 +69,7 @@ func (a *artifact) addScripts() error {
 		file, where, flags, results, more string
 		local                             bool
 	}{
-		{LocalScript, "in pods of this machine: Linux, root and runc, and no cluster", "--local=results-local ", "results-local", "", true},
+		{LocalScript, "in pods of this machine: Linux and runc, and no cluster; an ordinary user also needs uidmap", "--local=results-local ", "results-local", "", true},
 		{ClusterScript, "on the cluster and in the namespace of kubectl's current context", "", "results-cluster", `, as --image-registry registry.example.org/mirror`, false},
 	} {
 		var b bytes.Buffer
@@ -121,7 +121,7 @@ func (a *artifact) readme() string {
 			commands{"./" + CheckScript},
 		}},
 		section{2, "Run it again", []any{
-			paragraph("The run of the bundle " + ran.time() + ", on " + a.machinesInWords() + ". On one machine, with Linux, root and runc:"),
+			paragraph("The run of the bundle " + ran.time() + ", on " + a.machinesInWords() + ". On one machine, with Linux and runc; without sudo, also with uidmap:"),
 			commands{"sudo ./" + LocalScript},
 			paragraph("On a Kubernetes cluster that has Assay:"),
 			commands{"./" + ClusterScript},

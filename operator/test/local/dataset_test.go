@@ -21,18 +21,7 @@ func TestADatasetIsPreparedOnce(t *testing.T) {
 		if code != 0 || !strings.Contains(out, "2 of 2 planned trials valid") || !strings.Contains(out, "Data sets") {
 			t.Fatalf("%s: exit code %d\n%s\n%s", name, code, said, out)
 		}
-		files, err := filepath.Glob(filepath.Join(kept, "objects", "datasets", "*.json"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("objects of data sets: %q, %v; want one", files, err)
-		}
-		text, err := os.ReadFile(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var set v1alpha1.Dataset
-		if err := json.Unmarshal(text, &set); err != nil {
-			t.Fatal(err)
-		}
+		set := keptDataset(t, kept)
 		if set.Status.Bytes < 4<<20 || len(set.Status.Nodes) != 1 {
 			t.Errorf("%s: %d bytes on %d nodes, want 4 MiB on one", name, set.Status.Bytes, len(set.Status.Nodes))
 		}
@@ -54,4 +43,22 @@ func TestADatasetIsPreparedOnce(t *testing.T) {
 	if left := leftovers(t); len(left) > 0 {
 		t.Errorf("left after the runs: %q", left)
 	}
+}
+
+// keptDataset reads the one data set that a folder keeps.
+func keptDataset(t *testing.T, kept string) v1alpha1.Dataset {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(kept, "objects", "datasets", "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("objects of data sets: %q, %v; want one", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set v1alpha1.Dataset
+	if err := json.Unmarshal(text, &set); err != nil {
+		t.Fatal(err)
+	}
+	return set
 }

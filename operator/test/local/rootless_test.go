@@ -503,3 +503,27 @@ func imageOf(t *testing.T, ref string, file *tar.Header) []byte {
 	}
 	return archive.Bytes()
 }
+
+// An ordinary user's data set is prepared once, in its home, and the trials of a second experiment
+// verify their copies of it.
+func TestAnOrdinaryUsersDatasetIsPreparedOnce(t *testing.T) {
+	p := newPerson(t, true)
+	p.copy("testdata/tabled.yaml", "tabled.yaml")
+	uid := ""
+	for _, name := range []string{"first", "second"} {
+		out, said, code := p.run("run", "--wait", "--name", name, "-f", "tabled.yaml")
+		if code != 0 || !strings.Contains(out, "2 of 2 planned trials valid") || !strings.Contains(out, "Data sets") {
+			t.Fatalf("%s: exit code %d\n%s\n%s", name, code, said, out)
+		}
+		set := keptDataset(t, filepath.Join(p.home, ".cache/assay/datasets"))
+		if uid == "" {
+			uid = string(set.UID)
+		}
+		if string(set.UID) != uid {
+			t.Errorf("%s: the set was prepared again", name)
+		}
+	}
+	if left := p.left(); len(left) > 0 {
+		t.Errorf("left after the runs: %q", left)
+	}
+}

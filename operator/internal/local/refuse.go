@@ -100,8 +100,8 @@ func WithoutRoot(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.Syste
 	return refused
 }
 
-// BeyondAllowed names the capabilities that containers of the Systems want and cannot have. The user
-// has not allowed them, or this process lacks them itself.
+// BeyondAllowed names the capabilities that containers of the Systems want and cannot have. The
+// user has not allowed them, or this process lacks them itself.
 func BeyondAllowed(systems map[string]v1alpha1.SystemSpec, allowed, own []string) []string {
 	var refused []string
 	for _, name := range slices.Sorted(maps.Keys(systems)) {

@@ -27,7 +27,10 @@ const (
 // writes later from the page cache, and kernels from 6.10 on count nothing there unless a limit is
 // set. So the accounts of the processes are added up (/proc/PID/io). The kernel adds that of a
 // process to its parent's when the parent waits for it, and orphans are waited for by the launcher.
-// So the sum loses only processes whose parents ignore their ends.
+// So the sum loses only processes whose parents ignore their ends. Until the parent waits, the file
+// belongs to root, and a launcher that is not may not read it.
+//
+// Containers without a control group are those whose /proc shows their own processes alone.
 type disks struct {
 	mu            sync.Mutex
 	read, written int64
@@ -47,7 +50,7 @@ func (d *disks) measure(root string, g group, u *Usage) error {
 	from := DiskFromGroup
 	if errors.Is(err, fs.ErrNotExist) {
 		from = DiskFromProcesses
-		read, written, err = ofProcesses(filepath.Join(root, "proc"), g.cpu)
+		read, written, err = ofProcesses(filepath.Join(root, "proc"), g.cpu) // of all, without a group
 	}
 	if err != nil {
 		return err
@@ -93,6 +96,12 @@ func (d *disks) ofGroup(root string, g group) (read, written int64, err error) {
 	return read, written, nil
 }
 
+// awaited reports whether a process has ended and its parent has not waited for it.
+func awaited(proc, pid string) bool {
+	fields := statFields(filepath.Join(proc, pid, "stat"))
+	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
+}
+
 // passesOn reports whether what a device (major:minor) does is done by other devices.
 func (d *disks) passesOn(root, device string) bool {
 	if known, has := d.stacked[device]; has {
@@ -107,18 +116,20 @@ func (d *disks) passesOn(root, device string) bool {
 	return d.stacked[device]
 }
 
-// ofProcesses adds up the accounts of the group's processes.
+// ofProcesses adds up the accounts of the group's processes, or of all where there is no group.
 func ofProcesses(proc, group string) (read, written int64, err error) {
-	members, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	pids, err := members(proc, group)
 	if err != nil {
 		return 0, 0, fmt.Errorf("find the container's processes: %w", err)
 	}
 	found := false
-	for _, pid := range strings.Fields(string(members)) {
+	for _, pid := range pids {
 		account, err := keyed(filepath.Join(proc, pid), "io", "read_bytes:", "write_bytes:")
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
 			continue // it has ended meanwhile, or is of another PID namespace (0)
+		case err != nil && awaited(proc, pid):
+			continue // its account is its parent's soon
 		case err != nil:
 			return 0, 0, fmt.Errorf("the disk account of process %s: %w", pid, err)
 		}

@@ -68,10 +68,14 @@ func (o Options) measure() (Usage, error) {
 		return measure()
 	}
 	u, err := ownTally.read("/proc")
-	if err == nil {
-		u.see("")
+	if err != nil {
+		return Usage{}, err
 	}
-	return u, err
+	u.see("")
+	if err := ownDisks.measure("/", group{}, &u); err != nil {
+		u.DiskUnknown = err.Error()
+	}
+	return u, nil
 }
 
 // measure reads the container's control group.

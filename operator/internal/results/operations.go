@@ -235,3 +235,19 @@ func variation(values []float64) (cov float64, ok bool) {
 	}
 	return math.Sqrt(square) / mean, mean != 0
 }
+
+// LatencyVariation is the coefficient of variation of the parts' mean latencies; false: there is
+// one part, or more than are told apart, or of some it is not known.
+func LatencyVariation(parts []OperationSummary) (cov float64, ok bool) {
+	var means []float64
+	for _, s := range parts {
+		if s.Name == OtherOperations || len(s.Percentiles) == 0 {
+			return 0, false
+		}
+		means = append(means, s.MeanMillis)
+	}
+	if len(means) < 2 {
+		return 0, false
+	}
+	return variation(means)
+}

@@ -152,7 +152,7 @@ func TestBundleHoldsEverything(t *testing.T) {
 		"experiment.yaml", "systems/of-this.yaml",
 		"trials/e-0/latency.hdr.base64", "trials/e-0/pods/e-0-s0-0/out/stats.json", "trials/e-0/rendered/client.commands.json", "trials/e-0/rendered/replica.config.json", "trials/e-0/reports/e-0-c-0.json.gz",
 		"trials/e-0/timeline.csv", "trials/e-0/trial.json", "trials/e-1/latency.hdr.base64", "trials/e-1/timeline.csv", "trials/e-1/trial.json",
-		"claims.csv", "network.csv", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "trials.csv", "versions.json", "README.md", "ro-crate-metadata.json",
+		"claims.csv", "latency.csv", "network.csv", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "trials.csv", "use.csv", "versions.json", "README.md", "ro-crate-metadata.json",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/report/csvfile"
 	"assay.dev/assay/operator/internal/analysis/report/figure"
 	"assay.dev/assay/operator/internal/analysis/report/format"
@@ -37,16 +38,20 @@ type input struct {
 	drawing    drawing
 	histograms []model.TrialHistogram
 	unreadable error // of the first histogram that cannot be read
-	// drivers are the counters of each trial's clients.
-	drivers map[string]map[string]float64
+	// figures are of another spec than the one that was run, and read is what its measurements are
+	// of each trial. Nil: they are not.
+	figures *v1alpha1.Experiment
+	read    map[string][]results.Measurement
 }
 
-// take keeps the histogram and the clients' counters of a trial.
+// take keeps the histogram of a trial, and its numbers for other figures.
 func (in *input) take(t results.Trial) {
-	if in.drivers == nil {
-		in.drivers = map[string]map[string]float64{}
+	if in.figures != nil {
+		if in.read == nil {
+			in.read = map[string][]results.Measurement{}
+		}
+		in.read[t.Name] = model.ReadOff(in.figures.Spec, &t)
 	}
-	in.drivers[t.Name] = results.OwnNumbers(&t)
 	h, ok, err := model.HistogramOf(t)
 	if err != nil && in.unreadable == nil {
 		in.unreadable = err

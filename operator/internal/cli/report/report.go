@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/report/format"
 	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -87,6 +86,8 @@ const formsHelp = `Forms of -o:
     network-csv               a line for each pair of regions
     recovery-csv              a line for each fault in each trial
     resources-csv             a line for what replicas or clients used at each point
+    use-csv                   a line for each resource, part and point: use over time
+    latency-csv               a line for each kind of operation, node and region at each point
     histograms-csv            a line for each bin of each valid trial's latency histogram
     parquet                   the same histograms as Parquet
     latex                     verdicts, points, knees and recovery as tables for LaTeX (booktabs)
@@ -105,9 +106,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		return session.Usage(err)
 	}
 	in := input{drawing: drawing}
-	var figures *v1alpha1.Experiment
 	if o.FiguresFile != "" {
-		if figures, err = figuresOf(ctx, o.FiguresFile); err != nil {
+		if in.figures, err = figuresOf(ctx, o.FiguresFile); err != nil {
 			return fmt.Errorf("--figures: %w", err)
 		}
 	}
@@ -123,8 +123,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 			return err
 		}
 	}
-	if figures != nil {
-		model.Redeclare(&in.Experiment, figures.Spec, in.drivers)
+	if in.figures != nil {
+		model.Redeclare(&in.Experiment, in.figures.Spec, in.read)
 	}
 	return in.show(s, o)
 }

@@ -212,8 +212,8 @@ func TestWritesFolders(t *testing.T) {
 	const captions = " plots/captions.txt"
 	const plots = "plots/curve-01-throughput.X plots/curve-02-mean-latency.X plots/curve-03-latency-against-throughput.X"
 	for output, want := range map[string]string{
-		"": "claims.csv network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " " + strings.ReplaceAll(plots, "X", "pdf") + " " + strings.ReplaceAll(plots, "X", "tex") +
-			" " + strings.ReplaceAll(plots, "X", "vl.json") + " " + strings.ReplaceAll(plots, "X", "py") + " " + strings.ReplaceAll(plots, "X", "R") + captions + " points.csv recovery.csv report.html report.md report.txt resources.csv results.json tables.tex trials.csv",
+		"": "claims.csv latency.csv network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " " + strings.ReplaceAll(plots, "X", "pdf") + " " + strings.ReplaceAll(plots, "X", "tex") +
+			" " + strings.ReplaceAll(plots, "X", "vl.json") + " " + strings.ReplaceAll(plots, "X", "py") + " " + strings.ReplaceAll(plots, "X", "R") + captions + " points.csv recovery.csv report.html report.md report.txt resources.csv results.json tables.tex trials.csv use.csv",
 		"pdf": strings.ReplaceAll(plots, "X", "pdf") + captions, "pgfplots": strings.ReplaceAll(plots, "X", "tex") + captions, "vega-lite": strings.ReplaceAll(plots, "X", "vl.json") + captions,
 		"matplotlib": strings.ReplaceAll(plots, "X", "py") + captions, "ggplot": strings.ReplaceAll(plots, "X", "R") + captions, "latex": "tables.tex",
 		"svg": strings.ReplaceAll(plots, "X", "svg"), "png": strings.ReplaceAll(plots, "X", "png"), "markdown": "report.md",
@@ -289,7 +289,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no name":           {report.Options{Output: "text"}, "give the NAME of an experiment"},
 		"name and file":     {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of claims-csv, csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, yaml, svg, png, pdf, pgfplots, vega-lite, matplotlib, ggplot, or a file whose name ends in .csv, "},
+		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of claims-csv, csv, histograms-csv, html, json, latency-csv, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, use-csv, yaml, svg, png, pdf, pgfplots, vega-lite, matplotlib, ggplot, or a file whose name ends in .csv, "},
 		"plots on stdout":   {report.Options{Output: "svg", Name: "e"}, "-o svg: a report has a file for each plot; say where they go with --output-dir"},
 		"plots in one file": {report.Options{Output: "e.png", Name: "e"}, "-o e.png: a report has a file for each plot"},
 		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose one of"},

@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,9 +27,11 @@ import (
 	"assay.dev/assay/operator/internal/cli/list"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
+	"assay.dev/assay/operator/internal/experiment/measured"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/queue"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // view is a page: parts that change on their own.
@@ -229,6 +232,8 @@ type trialRow struct {
 	Name, Point, Outcome, Reason, Log   string
 	Repetition, Attempt                 int32
 	Throughput, Latency, Class, Message string
+	// Measured are the numbers that the experiment asks for, in its order.
+	Measured []string
 }
 
 // experiment is the page of one experiment.
@@ -300,6 +305,7 @@ func newTrialRow(t *v1alpha1.Trial, now time.Time) trialRow {
 	}
 	if h := t.Status.Headline; h != nil && outcome == v1alpha1.ReasonSucceeded {
 		r.Throughput, r.Latency = fmt.Sprintf("%.0f", float64(h.ThroughputMilli)/1000), fmt.Sprintf("%.2f", float64(h.MeanLatencyMicroseconds)/1000)
+		r.Measured = measuredOf(t.Spec.Measurements, h.Measurements)
 	}
 	for _, condition := range []string{v1alpha1.TrialValid, v1alpha1.TrialComplete} {
 		if c := meta.FindStatusCondition(t.Status.Conditions, condition); c != nil && c.Status == metav1.ConditionFalse && outcome != v1alpha1.ReasonSucceeded {
@@ -311,6 +317,24 @@ func newTrialRow(t *v1alpha1.Trial, now time.Time) trialRow {
 		r.Message = c.Message
 	}
 	return r
+}
+
+// measuredOf writes what a trial measured beside throughput and latency, such as the use of disks,
+// each with its unit.
+func measuredOf(asked []v1alpha1.Measurement, values []v1alpha1.MeasuredValue) (all []string) {
+	for _, m := range asked {
+		i := slices.IndexFunc(values, func(v v1alpha1.MeasuredValue) bool { return v.Name == m.Name })
+		x, err := 0.0, error(nil)
+		if i >= 0 {
+			x, err = strconv.ParseFloat(values[i].Value, 64)
+		}
+		if i < 0 || err != nil {
+			all = append(all, m.Name+": not measured")
+			continue
+		}
+		all = append(all, strings.TrimSpace(m.Name+": "+stats.Rounded(x, 0)+" "+measured.Column(m).Unit))
+	}
+	return all
 }
 
 // curves of experiments as they are drawn last, with their claims: drawn again when the counts of

@@ -264,7 +264,7 @@ func (r *run) writeReports(bundle *archive.Writer) error {
 	shown := r.results
 	r.details.Into(&shown)
 	files := []file{{ResultsFile, r.encoded}}
-	for _, name := range []string{"html", "markdown", "csv", "claims-csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv"} {
+	for _, name := range []string{"html", "markdown", "csv", "claims-csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv", "use-csv", "latency-csv"} {
 		form := format.Forms[name]
 		var b bytes.Buffer
 		if err := form.Write(&b, shown); err != nil {
@@ -326,7 +326,7 @@ const readme = `# Results of the experiment %s
 | plots/*.svg | the plots of the report, each by itself; ` + "`kubectl assay report --file FILE -o png --output-dir DIR`" + ` draws them as PNG |
 | experiment.yaml, systems/ | what was run, as it can be applied again: ` + "`kubectl apply -f systems/ -f experiment.yaml`" + ` |
 | results.json | the experiment's results, with a line for each trial |
-| claims.csv, points.csv, trials.csv, recovery.csv, network.csv, resources.csv | the numbers of the report, not rounded |
+| claims.csv, points.csv, trials.csv, recovery.csv, network.csv, resources.csv, use.csv, latency.csv | the numbers of the report, not rounded |
 | trials/*/trial.json | the results of a trial, valid or not: counters, faults, network, provenance |
 | trials/*/timeline.csv | what was committed in each 100 ms |
 | trials/*/latency.hdr.base64 | the latencies: HdrHistogram V2, compressed, base64, in microseconds |

@@ -47,6 +47,8 @@ type Page struct {
 	RecNotes    []string
 	Used        Table
 	Balance     Table
+	Uses        Table // over time
+	LatencyBy   Table
 	Excluded    Table
 	Checks      Table // how often each check said what
 	Checked     Table // trials in which one did not hold
@@ -84,6 +86,7 @@ func NewPage(e results.Experiment) Page {
 	p.Network, p.NetNote, p.Faults = networkTable(e), networkNote(e), faultsTable(e)
 	p.Recovery, p.RecNotes = recoveryTable(e), recoveryNotes(e)
 	p.Used, p.Balance = resourceTable(e), balanceTable(e)
+	p.Uses, p.LatencyBy = usesTable(e), latencyByTable(e)
 	p.Measured, p.Lacking = measurementTable(e), notMeasuredTable(e)
 	p.Declared = DeclaredFigures(e)
 	p.Trials, p.Again = trialsTable(e), runAgain(e)

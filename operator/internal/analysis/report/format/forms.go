@@ -25,5 +25,7 @@ var Forms = map[string]Form{
 	"recovery-csv":  {"recovery.csv", csvfile.Recovery},
 	"resources-csv": {"resources.csv", csvfile.Resources},
 	"trials-csv":    {"trials.csv", csvfile.Trials},
+	"use-csv":       {"use.csv", csvfile.Uses},
+	"latency-csv":   {"latency.csv", csvfile.LatencyBy},
 	"latex":         {"tables.tex", LaTeX},
 }

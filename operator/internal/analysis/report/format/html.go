@@ -47,6 +47,8 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.Measured), htmlTableOf(p.Lacking), document.MeasurementLegend
 	view.Resources, view.ResourcesLegend = htmlTableOf(p.Used), document.ResourceLegend
 	view.Balance, view.BalanceLegend = htmlTableOf(p.Balance), document.BalanceLegend
+	view.Uses, view.UsesLegend = htmlTableOf(p.Uses), document.UsesLegend
+	view.LatencyBy, view.LatencyByLegend = htmlTableOf(p.LatencyBy), document.LatencyByLegend
 	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.Recovery), p.RecNotes, document.RecoveryLegend
 	view.Plots, view.PlotsNote = plot.DrawnLines(e, "curve")
 	view.Searches = plot.DrawnSearches(e, "search")
@@ -125,6 +127,9 @@ type htmlView struct {
 	ChangesTitle   string
 	Sessions       htmlTable
 	SessionsLegend string
+
+	Uses, LatencyBy             htmlTable
+	UsesLegend, LatencyByLegend string
 
 	Collected       htmlTable
 	CollectedLegend string
@@ -332,6 +337,12 @@ var htmlPage = template.Must(template.New("report").Funcs(template.FuncMap{"scri
 {{- if .Balance.Rows}}{{.Heading "Balance"}}
 <p>{{.BalanceLegend}}</p>
 {{template "table" .Balance}}{{end}}
+{{- if .Uses.Rows}}{{.Heading "Use over time"}}
+<p>{{.UsesLegend}}</p>
+{{template "table" .Uses}}{{end}}
+{{- if .LatencyBy.Rows}}{{.Heading "Latency by kind, node and region"}}
+<p>{{.LatencyByLegend}}</p>
+{{template "table" .LatencyBy}}{{end}}
 {{- if .Sessions.Rows}}{{.Heading "Script"}}
 <p>{{.SessionsLegend}}</p>
 {{template "table" .Sessions}}{{end}}

@@ -118,6 +118,8 @@ func markdownSections(b *strings.Builder, p document.Page) {
 	}
 	section("Resources", document.ResourceLegend, p.Used)
 	section("Balance", document.BalanceLegend, p.Balance)
+	section("Use over time", document.UsesLegend, p.Uses)
+	section("Latency by kind, node and region", document.LatencyByLegend, p.LatencyBy)
 	section("Script", document.SessionsLegend, p.Sessions)
 	section(document.ChangesTitle, "", p.Changes)
 	section("Excluded trials", "", p.Excluded)

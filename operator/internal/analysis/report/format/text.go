@@ -54,6 +54,8 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Recovery", p.Recovery, append([]string{document.RecoveryLegend}, p.RecNotes...)...)
 	textSection(b, o.Width, "Resources", p.Used, document.ResourceLegend)
 	textSection(b, o.Width, "Balance", p.Balance, document.BalanceLegend)
+	textSection(b, o.Width, "Use over time", p.Uses, document.UsesLegend)
+	textSection(b, o.Width, "Latency by kind, node and region", p.LatencyBy, document.LatencyByLegend)
 	textSection(b, o.Width, "Script", p.Sessions, document.SessionsLegend)
 	textSection(b, o.Width, document.ChangesTitle, p.Changes)
 	textSection(b, o.Width, "Excluded trials", p.Excluded)

@@ -28,6 +28,7 @@ type Details struct {
 	origin    originSum
 	collected []results.CollectedFile
 	scripts   []results.ScriptRun
+	latencyBy []*latencyBySum
 }
 
 // faultSum is a FaultLine in the making.
@@ -51,6 +52,7 @@ func (d *Details) Add(t results.Trial) {
 	d.addTimes(t)
 	d.addLatency(t)
 	d.addResources(t)
+	d.addLatencyBy(t)
 	d.origin.add(t)
 	seen := map[*faultSum]bool{}
 	for _, f := range t.Faults {
@@ -141,7 +143,7 @@ func (d *Details) Into(e *results.Experiment) {
 	d.intoLines(e)
 	e.LeftOut = slices.Concat(e.LeftOut, d.withoutLatency())
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()
-	e.Collected = d.sortedFiles()
+	e.LatencyBy, e.Collected = d.latencyLines(), d.sortedFiles()
 	e.Scripts = slices.SortedFunc(slices.Values(d.scripts), func(a, b results.ScriptRun) int {
 		return cmp.Or(cmp.Compare(a.PointIndex, b.PointIndex), cmp.Compare(a.Why, b.Why))
 	})

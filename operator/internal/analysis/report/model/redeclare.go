@@ -10,22 +10,25 @@ import (
 
 // Redeclare gives results the figures of another spec, with its profile applied: figures change no
 // trial, and so may be declared when all trials are over. Measurements that the figures stack are
-// taken over with them. They are those of counters that these results lack, from drivers, the
-// counters of each trial's clients, and the paper's series of measurements.
-func Redeclare(e *results.Experiment, spec v1alpha1.ExperimentSpec, drivers map[string]map[string]float64) {
+// taken over with them. They are those of counters and of resources that these results lack, as
+// read off each trial by ReadOff, by its name, and the paper's series of measurements.
+func Redeclare(e *results.Experiment, spec v1alpha1.ExperimentSpec, read map[string][]results.Measurement) {
 	e.Figures = FiguresOf(spec)
 	e.Measurements, e.Trials = slices.Clone(e.Measurements), slices.Clone(e.Trials)
 	for _, m := range spec.Measurements {
-		if m.Counter == "" || slices.ContainsFunc(e.Measurements, func(has results.MeasurementColumn) bool { return has.Name == m.Name }) {
+		if m.Query != "" || slices.ContainsFunc(e.Measurements, func(has results.MeasurementColumn) bool { return has.Name == m.Name }) {
 			continue
 		}
 		e.Measurements = append(e.Measurements, MeasurementColumn(m))
 		samples := map[int32][]float64{}
 		for i, l := range e.Trials {
-			counted := results.Counted(m.Name, m.Counter, m.Per, drivers[l.Name])
-			e.Trials[i].Measurements = append(slices.Clone(l.Measurements), counted)
-			if counted.Value != nil && l.Outcome == stats.Succeeded {
-				samples[l.PointIndex] = append(samples[l.PointIndex], *counted.Value)
+			number := results.Measurement{Name: m.Name, Reason: "the trial's own results were not read"}
+			if k := slices.IndexFunc(read[l.Name], func(r results.Measurement) bool { return r.Name == m.Name }); k >= 0 {
+				number = read[l.Name][k]
+			}
+			e.Trials[i].Measurements = append(slices.Clone(l.Measurements), number)
+			if number.Value != nil && l.Outcome == stats.Succeeded {
+				samples[l.PointIndex] = append(samples[l.PointIndex], *number.Value)
 			}
 		}
 		for _, p := range e.Points {
@@ -39,4 +42,15 @@ func Redeclare(e *results.Experiment, spec v1alpha1.ExperimentSpec, drivers map[
 	})
 	series, leftOut := reported(of)
 	e.Reported, e.LeftOut = slices.Concat(e.Reported, series), slices.Concat(e.LeftOut, leftOut)
+}
+
+// ReadOff are the measurements of a spec that a trial's own results say: those of counters and of
+// resources.
+func ReadOff(spec v1alpha1.ExperimentSpec, t *results.Trial) (read []results.Measurement) {
+	for _, m := range spec.Measurements {
+		if number, of := MeasurementColumn(m).Read(t); of {
+			read = append(read, number)
+		}
+	}
+	return read
 }

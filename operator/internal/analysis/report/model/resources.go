@@ -12,6 +12,9 @@ type resourceSum struct {
 	pods                  int // of all trials
 	cores, busy, in, sent float64
 	balance               balanceSum
+	together, single      overTimeSum
+	volumes               []results.VolumeLine
+	volumeTrials          map[string]int
 }
 
 // addResources takes in what a valid trial's pods used. A part of which some pod is not known is
@@ -29,6 +32,7 @@ func (d *Details) addResources(t results.Trial) {
 		}
 		d.resources[i].add(pods)
 		d.resources[i].balance.add(pods, t.MeasureNanos)
+		d.resources[i].addOverTime(t, part, pods)
 	}
 }
 
@@ -76,5 +80,6 @@ func (s *resourceSum) line() results.ResourceLine {
 	l.CPUMeanCores, l.BusyShare = s.cores/float64(s.pods), s.busy/float64(s.pods)
 	l.CPUTotalCores, l.ReceivedPerSecond, l.SentPerSecond = s.cores/float64(s.Trials), s.in/float64(s.Trials), s.sent/float64(s.Trials)
 	l.Balance = s.balance.mean()
+	l.OverTime, l.PodOverTime, l.Volumes = s.together.mean(), s.single.mean(), s.volumeMeans()
 	return l
 }

@@ -30,6 +30,10 @@ const (
 	// not ask for that (spec.prePull), or no trial has needed one yet.
 	ExperimentImagesReady = "ImagesReady"
 
+	// ExperimentWithinBudget is True while the next trial fits into spec.budget, False when it does
+	// not, so that no further one starts. Absent: the experiment has no budget.
+	ExperimentWithinBudget = "WithinBudget"
+
 	// The conditions of kstatus, by which Flux, kpt and Helm wait for objects of any kind.
 	// ExperimentReady is True when the experiment is complete and every repetition has a valid
 	// trial, whatever its verdicts are.
@@ -62,6 +66,15 @@ const (
 	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again: its
 	// retries are used up, or disturbances.retryFor is.
 	ReasonRetriesExhausted = "RetriesExhausted"
+	// ReasonBudgetExhausted: trials are missing that spec.budget does not pay for. The condition
+	// WithinBudget says which bound it is.
+	ReasonBudgetExhausted = "BudgetExhausted"
+	// ReasonWithinBudget: the next trial fits into spec.budget, or none is needed.
+	ReasonWithinBudget = "WithinBudget"
+	// ReasonNodeHoursExhausted: the next trial would take more than spec.budget.nodeHours has left.
+	ReasonNodeHoursExhausted = "NodeHoursExhausted"
+	// ReasonDeadlineReached: the next trial would not be over at spec.budget.until.
+	ReasonDeadlineReached = "DeadlineReached"
 	// ReasonPreparingData: data sets that the next trial needs are being prepared.
 	ReasonPreparingData = "PreparingData"
 	// ReasonDataFailed: a data set that the next trial needs cannot be prepared. The message says

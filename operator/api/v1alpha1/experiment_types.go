@@ -114,6 +114,12 @@ type ExperimentSpec struct {
 	// +kubebuilder:default={}
 	Disturbances Disturbances `json:"disturbances,omitempty"`
 
+	// budget bounds what the experiment may take: no trial starts that would exceed it. What was
+	// measured until then is judged. It may be changed at any time: an experiment that a greater
+	// budget lets go on does so. Default: none.
+	// +optional
+	Budget *Budget `json:"budget,omitempty"`
+
 	// faults that points may name, and what they do. A fault acts only in the points that name it,
 	// or in all when everyPoint is set.
 	// +optional
@@ -299,8 +305,8 @@ type ExperimentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Accepted, Complete, ResultsStored, Supported, and for tools that know no kind of
-	// ours (kstatus) Ready, Reconciling and Stalled.
+	// conditions: Accepted, Complete, ResultsStored, Supported, with a budget WithinBudget, and for
+	// tools that know no kind of ours (kstatus) Ready, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -330,6 +336,11 @@ type ExperimentStatus struct {
 	// disturbedSeconds is the time that disturbed trials took, of spec.disturbances.retryFor.
 	// +optional
 	DisturbedSeconds int64 `json:"disturbedSeconds,omitempty"`
+
+	// nodeSeconds is the time for which trials that are done held nodes, each node counted by
+	// itself. spec.budget.nodeHours bounds it.
+	// +optional
+	NodeSeconds int64 `json:"nodeSeconds,omitempty"`
 
 	// startTime is when the first trial was created.
 	// +optional
@@ -437,8 +448,8 @@ type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec of the experiment. Only suspend, priority and debug may change after the first trial,
-	// and additionalRepetitions may rise. That of an experiment that recurs may change at any time,
+	// spec of the experiment. Only suspend, priority, budget and debug may change after the first
+	// trial, and additionalRepetitions may rise. That of an experiment that recurs may change at any time,
 	// for the runs to come.
 	Spec ExperimentSpec `json:"spec"`
 

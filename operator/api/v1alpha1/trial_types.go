@@ -189,6 +189,12 @@ type TrialStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	PodsDigest string `json:"podsDigest,omitempty"`
 
+	// nodes is how many nodes the pods of the trial were on when it was deployed. 0: it was not, or
+	// an older version of Assay ran it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Nodes int32 `json:"nodes,omitempty"`
+
 	// datasets that the pods got copies of. Absent: the System has none, or the trial was given up
 	// before all were made.
 	// +optional

@@ -148,6 +148,7 @@ func (p *deploy) configure(ctx context.Context, s *scope) Result {
 		return Retry(err)
 	}
 	s.trial.Status.PodsDigest, s.trial.Status.Datasets = s.podsDigest(), copies.Of(&s.trial.Spec, s.pods)
+	s.trial.Status.Nodes = s.nodesUsed()
 	return Done(v1alpha1.ReasonReady, "Every pod runs and has its files.", &s.trial.Status.Times.Deployed)
 }
 

@@ -112,3 +112,14 @@ func (s *scope) observedPod(o validity.Pod) validity.Pod {
 
 // podsDigest names the pods that take part, by their UIDs.
 func (s *members) podsDigest() string { return validity.PodsDigest(s.everyName(), s.pods) }
+
+// nodesUsed is how many nodes the pods are on.
+func (s *members) nodesUsed() int32 {
+	nodes := map[string]bool{}
+	for _, name := range s.everyName() {
+		if p := s.pods[name]; p != nil && p.Spec.NodeName != "" {
+			nodes[p.Spec.NodeName] = true
+		}
+	}
+	return int32(len(nodes))
+}

@@ -630,6 +630,9 @@ type Experiment struct {
 	// AdditionalRepetitions of each point were asked for when the experiment was complete: after a
 	// look at its results.
 	AdditionalRepetitions int `json:"additionalRepetitions,omitempty"`
+	// Stopped says why trials are missing that the experiment's budget does not pay for. Empty: it
+	// has no budget, or none is missing.
+	Stopped string `json:"stopped,omitempty"`
 	// Look is the one at which the claims are judged, where repetitions go on until claims are
 	// decided; absent: verdicts are looked at once.
 	Look *Look `json:"look,omitempty"`

@@ -108,8 +108,8 @@ func TestSpecThatRecursMayChange(t *testing.T) {
 	}
 }
 
-// When trials are planned, only spec.suspend, spec.priority and spec.debug may change, and
-// additional repetitions may rise.
+// When trials are planned, only spec.suspend, spec.priority, spec.budget and spec.debug may change,
+// and additional repetitions may rise.
 func TestSpecIsFixedOnceAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -136,7 +136,7 @@ func TestSpecIsFixedOnceAccepted(t *testing.T) {
 			}
 			exp.Spec.Repetitions.Min = 5
 			err := env.Client.Update(t.Context(), exp)
-			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only spec.suspend, spec.priority and spec.debug may change") || !strings.Contains(err.Error(), "under another name") {
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only spec.suspend, spec.priority, spec.budget and spec.debug may change") || !strings.Contains(err.Error(), "under another name") {
 				t.Errorf("a change afterwards gives %v", err)
 			}
 			exp.Spec.Repetitions.Min = 4

@@ -32,7 +32,7 @@ var uses = map[string]use{
 	"source": ofVerdicts, "claims": ofVerdicts, "reported": ofVerdicts, "figures": ofVerdicts, "measurements": ofVerdicts,
 	"repetitions": ofRun, "retries": ofRun, "order": ofRun, "placement": ofRun, "prePull": ofRun,
 	"disturbances": ofRun, "tolerances": ofRun,
-	"priority": ofNothing, "suspend": ofNothing, "debug": ofNothing, "results": ofNothing, "seed": ofNothing,
+	"priority": ofNothing, "suspend": ofNothing, "budget": ofNothing, "debug": ofNothing, "results": ofNothing, "seed": ofNothing,
 	"additionalRepetitions": ofNothing, "profiles": ofNothing, "profile": ofNothing,
 }
 

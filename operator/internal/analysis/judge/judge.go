@@ -131,7 +131,7 @@ func object(e results.Experiment, spec v1alpha1.ExperimentSpec) *v1alpha1.Experi
 // keep takes over the fields that say how the run went, and leaves out their judgement.
 func keep(e *results.Experiment, ran results.Experiment) {
 	e.SpecSHA256, e.Written, e.Planned = ran.SpecSHA256, ran.Written, ran.Planned
-	e.AdditionalRepetitions = ran.AdditionalRepetitions
+	e.AdditionalRepetitions, e.Stopped = ran.AdditionalRepetitions, ran.Stopped
 	for _, l := range ran.LeftOut {
 		if !slices.Contains(e.LeftOut, l) && !model.SaysOfLines(l) {
 			e.LeftOut = append(e.LeftOut, l)
@@ -158,6 +158,7 @@ func merge(ran, today v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
 	}
 	whole := *today.DeepCopy()
 	whole.Seed, whole.Suspend, whole.Priority, whole.Debug, whole.AdditionalRepetitions = ran.Seed, ran.Suspend, ran.Priority, ran.Debug, ran.AdditionalRepetitions
+	whole.Budget = ran.Budget
 	whole.Profile = ran.Profile
 	applied := plan.ApplyProfile(ran)
 	p := &whole.Profiles[i]

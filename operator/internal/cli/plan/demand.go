@@ -35,11 +35,10 @@ type demand struct {
 	groups []group
 }
 
-// largestTrial renders every point's objects, as the controller does, and returns the demand of the
-// one with the greatest requests. Images and addresses do not matter for that, so the manager's own
-// are made up. Agents count with what they request by default.
-func largestTrial(p *planner.Plan, set *manifest.Set) (demand, error) {
-	var largest demand
+// demandsOf renders every point's objects, as the controller does, and returns the demand of the
+// one with the greatest requests, and that of each. Images and addresses do not matter for that, so
+// the manager's own are made up. Agents count with what they request by default.
+func demandsOf(p *planner.Plan, set *manifest.Set) (largest demand, all []demand, err error) {
 	for i, point := range p.Points {
 		trial := point.Template
 		system := set.Systems[trial.System.Name]
@@ -48,15 +47,16 @@ func largestTrial(p *planner.Plan, set *manifest.Set) (demand, error) {
 			AgentImage: "agent", AgentResources: render.DefaultAgentResources(), CoordinatorAddress: "manager:8443",
 		})
 		if err != nil {
-			return demand{}, fmt.Errorf("render the objects of point %s: %w", coordinates(p, int32(i)), err)
+			return demand{}, nil, fmt.Errorf("render the objects of point %s: %w", coordinates(p, int32(i)), err)
 		}
 		d := demandOf(objects)
 		d.point = coordinates(p, int32(i))
 		if i == 0 || d.exceeds(largest) {
 			largest = d
 		}
+		all = append(all, d)
 	}
-	return largest, nil
+	return largest, all, nil
 }
 
 func demandOf(objects *render.Objects) demand {

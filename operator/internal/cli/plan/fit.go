@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,28 +43,37 @@ func (n *node) takes(where map[string]string) bool {
 	return n.imagined || labels.SelectorFromSet(where).Matches(labels.Set(n.labels))
 }
 
-// writeFit compares the demand with the nodes of the flags, or of the cluster.
-func writeFit(ctx context.Context, b *strings.Builder, s *session.Session, d demand, o Options) {
-	b.WriteString("\nWhat fits\n\n")
-	var nodes []node
-	var note string
-	var err error
+// fit is the nodes that the demand is compared with.
+type fit struct {
+	nodes []node
+	note  string // about them
+	err   error  // why none are known
+}
+
+// nodesToFit are those of the flags, or of the cluster.
+func nodesToFit(ctx context.Context, s *session.Session, o Options) fit {
 	switch {
 	case len(o.Nodes) > 0:
-		nodes, err = parseNodes(o.Nodes)
+		nodes, err := parseNodes(o.Nodes)
+		return fit{nodes: nodes, err: err}
 	case o.Offline:
-		b.WriteString("  not checked: --offline, and no --nodes\n")
-		return
-	default:
-		nodes, note, err = clusterNodes(ctx, s)
-		if err != nil {
-			err = fmt.Errorf("no cluster answers (%w); say what it has with --nodes, as in --nodes 6x8x32Gi", err)
-		}
+		return fit{err: errors.New("--offline, and no --nodes")}
 	}
+	nodes, note, err := clusterNodes(ctx, s)
 	if err != nil {
-		fmt.Fprintf(b, "  not checked: %v\n", err)
+		err = fmt.Errorf("no cluster answers (%w); say what it has with --nodes, as in --nodes 6x8x32Gi", err)
+	}
+	return fit{nodes, note, err}
+}
+
+// write compares the demand with the nodes. It places the pods there.
+func (f fit) write(b *strings.Builder, d demand) {
+	b.WriteString("\nWhat fits\n\n")
+	if f.err != nil {
+		fmt.Fprintf(b, "  not checked: %v\n", f.err)
 		return
 	}
+	nodes, note := f.nodes, f.note
 	left := place(d, nodes)
 	switch {
 	case len(nodes) == 0:

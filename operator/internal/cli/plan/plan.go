@@ -40,6 +40,8 @@ type Options struct {
 	// Effect is by how much what a claim compares is assumed to differ where spec.reported does not
 	// say it, such as "10%".
 	Effect string
+	// Prices is a file with a price list; empty: no money is said.
+	Prices string
 	// Output is the form: name, json or yaml. Empty: text.
 	Output string
 }
@@ -65,6 +67,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.IntVar(&o.First, "first", 10, "how many trials of the order to show; 0: all")
 	f.DurationVar(&o.Overhead, "overhead", 15*time.Second, "time of a trial beside its schedule: pods, readiness, collecting, cleaning up")
 	f.StringArrayVar(&o.Nodes, "nodes", nil, "nodes to compare with, as COUNTxCPUxMEMORY (6x8x32Gi); may be repeated; default: those of the cluster, if one is reachable")
+	f.StringVar(&o.Prices, "prices", "", "file with what a node costs in an hour: YAML with currency, default, and prices by pools and instanceTypes")
 	f.StringVar(&o.Deviation, "deviation", assumedDeviation, "standard deviation of the trials of a point by their mean, with which the power of claims is computed; above 0% and at most 100%")
 	f.StringVar(&o.Effect, "effect", assumedEffect, "by how much what a claim compares is assumed to differ where spec.reported does not say it, for its power; above 0% and at most 100%")
 	f.BoolVar(&o.Offline, "offline", false, "do not ask a cluster")
@@ -109,12 +112,16 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if p.Spec.Recurrence != nil {
 		writeRecurrence(b, p.Spec.Recurrence, s.Now())
 	}
-	demand, err := largestTrial(p, set)
+	demand, all, err := demandsOf(p, set)
 	if err != nil {
 		return err
 	}
 	demand.write(b)
-	writeFit(ctx, b, s, demand, o)
+	fit := nodesToFit(ctx, s, o)
+	if err := writeCost(b, p, demand, all, fit, o); err != nil { // before pods are placed on the nodes
+		return err
+	}
+	fit.write(b, demand)
 	if err := ctx.Err(); err != nil { // Ctrl-C while the cluster was asked
 		return err
 	}
@@ -296,13 +303,17 @@ func coordinates(p *planner.Plan, index int32) string {
 	return cmp.Or(strings.Join(parts, ", "), "the only point")
 }
 
-func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.SystemSpec, overhead time.Duration) {
-	schedule := p.Spec.Schedule
-	script := len(p.Points) > 0 && p.Points[0].Template.Script != nil
-	if script {
-		schedule = p.Points[0].Template.Schedule // a script has no warm-up, whatever the default is
+// timeOf a trial's run, at most. A script has no warm-up, whatever the default is.
+func timeOf(p *planner.Plan) (run time.Duration, schedule v1alpha1.Schedule, script bool) {
+	schedule = p.Spec.Schedule
+	if script = len(p.Points) > 0 && p.Points[0].Template.Script != nil; script {
+		schedule = p.Points[0].Template.Schedule
 	}
-	run := schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero()
+	return schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero(), schedule, script
+}
+
+func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.SystemSpec, overhead time.Duration) {
+	run, schedule, script := timeOf(p)
 	total := func(trials int) string { return short((time.Duration(trials) * (run + overhead)).Round(time.Second)) }
 	if script {
 		fmt.Fprintf(b, "\nTime\n\n  a run ends with its script, and after %s at most (schedule.measure), with %s for everything else (assumed, --overhead)\n  all %s, one after the other: at most %s\n",

@@ -26,7 +26,7 @@ func CheckChange(before, after *v1alpha1.Experiment) (anew bool, wrong *field.Er
 		return true, nil, nil
 	}
 	fixed := before.Spec.DeepCopy()
-	fixed.Suspend, fixed.Priority, fixed.Debug = after.Spec.Suspend, after.Spec.Priority, after.Spec.Debug
+	fixed.Suspend, fixed.Priority, fixed.Budget, fixed.Debug = after.Spec.Suspend, after.Spec.Priority, after.Spec.Budget, after.Spec.Debug
 	if before.Spec.AdditionalRepetitions <= after.Spec.AdditionalRepetitions {
 		fixed.AdditionalRepetitions = after.Spec.AdditionalRepetitions
 	}
@@ -35,10 +35,13 @@ func CheckChange(before, after *v1alpha1.Experiment) (anew bool, wrong *field.Er
 	case err != nil:
 		return false, nil, err
 	case same:
+		if errs := checkBudget(after.Spec.Budget); len(errs) > 0 {
+			return false, errs[0], nil
+		}
 		return false, CheckAdditional(ApplyProfile(after.Spec), int(before.Status.Points)), nil
 	}
 	return false, field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-		"Experiment %q has been accepted and its trials are planned: only spec.suspend, spec.priority and spec.debug may change, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
+		"Experiment %q has been accepted and its trials are planned: only spec.suspend, spec.priority, spec.budget and spec.debug may change, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
 		after.Name)), nil
 }
 

@@ -21,6 +21,7 @@ func (e *fieldChecker) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkClients()
 	e.checkTolerances()
 	e.checkDisturbances()
+	e.add(checkBudget(e.spec.Budget)...)
 	e.checkDebug()
 	e.checkPrePull()
 	e.checkRecurrence()

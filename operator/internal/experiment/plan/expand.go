@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -40,6 +41,8 @@ type Plan struct {
 	// repetitions that go on until claims are decided, and for anyone who has trials to set; nil:
 	// all claims are open.
 	Open func(rounds int) []string
+	// At is the time of the decision, for spec.budget.until. Zero: it is not looked at.
+	At time.Time
 
 	unused field.ErrorList // see Checks.UnusedParameters
 }

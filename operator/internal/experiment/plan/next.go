@@ -17,7 +17,7 @@ type Step struct {
 	// Done is true when no further trial will run.
 	Done bool
 	// Reason is that of the experiment's condition Complete: TrialsRunning, Suspended,
-	// AllTrialsValid or RetriesExhausted.
+	// AllTrialsValid, RetriesExhausted or BudgetExhausted.
 	Reason string
 	// Message is a sentence for users, stable while nothing happens.
 	Message string
@@ -26,6 +26,12 @@ type Step struct {
 	// Disturbed is the time that trials took which the environment disturbed, of
 	// disturbances.retryFor.
 	Disturbed time.Duration
+	// NodeTime is how long trials that are over held nodes, each node counted by itself.
+	NodeTime time.Duration
+	// Budget is how the experiment stands to spec.budget.
+	Budget Affordable
+	// Withdraw names trials that wait in the queue, and for which it is too late.
+	Withdraw []string
 }
 
 // Outcome of a trial: ReasonSucceeded, ReasonInvalid or ReasonFailed when it is complete, else
@@ -57,9 +63,12 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	points := o.progresses(p)
 	each, planned := wanted(points)
 	o.counts.Planned = planned
-	step := Step{Counts: o.counts, Disturbed: o.lost}
+	step := Step{Counts: o.counts, Disturbed: o.lost, NodeTime: o.nodeTime(p)}
 	slot, open := nextSlot(p, rounds(p, seed, each), o)
 	resolved := o.resolved(each)
+	if step.Budget = o.afford(p, slot.Point, open); o.counts.Active > 0 {
+		step.Budget, step.Withdraw = o.awaited(p), o.withdrawn(p)
+	}
 	switch {
 	case o.counts.Active > 0:
 		step.Reason = v1alpha1.ReasonTrialsRunning
@@ -70,6 +79,9 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	case !open:
 		step.Done, step.Reason = true, v1alpha1.ReasonRetriesExhausted
 		step.Message = fmt.Sprintf("%d of %d trials are valid.", resolved, planned) + o.exhausted(p, each) + whyEnough(p, points)
+	case step.Budget.over():
+		step.Done, step.Reason = true, v1alpha1.ReasonBudgetExhausted
+		step.Message = fmt.Sprintf("%d of %d trials are valid, and are judged. ", resolved, planned) + step.Budget.Message
 	case p.Spec.Suspend:
 		step.Reason = v1alpha1.ReasonSuspended
 		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d of %d trials are valid.", resolved, planned)
@@ -99,10 +111,11 @@ type observation struct {
 	valid    map[Slot]*v1alpha1.Trial // of several, the first
 	alike    *v1alpha1.Trial          // the last of several that failed in the same way
 	next     int32                    // number of the next trial
+	trials   []v1alpha1.Trial         // all of them
 }
 
 func observe(trials []v1alpha1.Trial) observation {
-	o := observation{attempts: map[Slot]int32{}, spent: map[Slot]int32{}, latest: map[Slot]*v1alpha1.Trial{}, valid: map[Slot]*v1alpha1.Trial{}}
+	o := observation{trials: trials, attempts: map[Slot]int32{}, spent: map[Slot]int32{}, latest: map[Slot]*v1alpha1.Trial{}, valid: map[Slot]*v1alpha1.Trial{}}
 	o.alike = alike(trials)
 	for i := range trials {
 		t := &trials[i]

@@ -376,7 +376,14 @@ func nextOfSearch(p *Plan, seed int64, o observation) Step {
 		}
 	}
 	planned := o.counts.Planned
-	step := Step{Counts: o.counts, Disturbed: o.lost}
+	step := Step{Counts: o.counts, Disturbed: o.lost, NodeTime: o.nodeTime(p)}
+	if o.counts.Active > 0 {
+		step.Budget, step.Withdraw = o.awaited(p), o.withdrawn(p)
+	} else if open > 0 {
+		step.Budget = o.afford(p, searches[next].slot.Point, true)
+	} else {
+		step.Budget = o.afford(p, 0, false)
+	}
 	answered := fmt.Sprintf(" Searches that have an answer: %d of %d.", len(searches)-open-stuck, len(searches))
 	switch {
 	case o.counts.Active > 0:
@@ -387,6 +394,9 @@ func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	case open == 0:
 		step.Done, step.Reason = true, v1alpha1.ReasonRetriesExhausted
 		step.Message = fmt.Sprintf("%s cannot go on: %s.", severalSearches(stuck), firstStuck(searches)) + answered
+	case step.Budget.over():
+		step.Done, step.Reason = true, v1alpha1.ReasonBudgetExhausted
+		step.Message = fmt.Sprintf("%s are judged. ", several(resolved, "valid trial")) + step.Budget.Message + answered
 	case p.Spec.Suspend:
 		step.Reason = v1alpha1.ReasonSuspended
 		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d trials are valid.", resolved) + answered

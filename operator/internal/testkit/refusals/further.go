@@ -153,6 +153,8 @@ var FurtherExperiments = map[string]Wrong{
 	"quiet at 200%":                    {[]Edit{set("disturbances", "{idleThreshold: 200%}")}, "spec.disturbances.idleThreshold", `"200%"`, "must be a percentage from 0% to 100%"},
 	"very many repetitions more":       {[]Edit{set("sweep.-", "{axis: clients, values: ["+numbers(64)+"]}"), set("additionalRepetitions", "90")}, "spec.additionalRepetitions", ": 90:", "at most"},
 	"profile that judges other points": {[]Edit{claimC, set("sweep.-", "{axis: clients, values: [10, 20]}"), set("claims.0.expr", "\"throughput(variant='ideal', clients=20) - throughput(variant='ideal', clients=10)\""), set("profiles", "[{name: smoke, sweep: [{axis: clients, values: [10]}]}]"), set("profile", "smoke")}, "spec.profiles[0]", "", "changes the axis"},
+	"budget of no hours":               {[]Edit{set("budget", "{nodeHours: 0}")}, "spec.budget.nodeHours", `"0"`, "must be above 0"},
+	"budget of nothing":                {[]Edit{set("budget", "{}")}, "spec.budget", "", "at least 1 properties"},
 	"logs of no length":                {[]Edit{set("debug", "{keepLogs: 1}")}, "spec.debug.keepLogs", "", "must be from 1Ki to 16Mi"},
 	"half of a tolerance's unit":       {[]Edit{set("claims", "[{name: c, statement: s, expr: \"throughput(variant='ideal')\", expected: 200, within: 5ms}]")}, "spec.claims[0].within", `"5ms"`, ""},
 }

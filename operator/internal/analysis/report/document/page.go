@@ -161,7 +161,11 @@ func progress(e results.Experiment) string {
 	if e.Completed == nil {
 		text += "; as of " + e.Written.Format(time.RFC3339)
 	}
-	return text + "."
+	text += "."
+	if e.Stopped != "" {
+		text += " The budget ended it before all trials: " + e.Stopped
+	}
+	return text
 }
 
 // continued says what it means that repetitions were added after a look.

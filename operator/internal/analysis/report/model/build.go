@@ -80,9 +80,9 @@ func furtherMetrics(spec v1alpha1.ExperimentSpec) []string {
 }
 
 // SpecSHA256 identifies what was run: the hash of the spec as JSON, without suspend, priority,
-// debug and additional repetitions, which may change.
+// budget, debug and additional repetitions, which may change.
 func SpecSHA256(spec v1alpha1.ExperimentSpec) string {
-	spec.Suspend, spec.Priority, spec.AdditionalRepetitions, spec.Debug = false, 0, 0, nil
+	spec.Suspend, spec.Priority, spec.AdditionalRepetitions, spec.Budget, spec.Debug = false, 0, 0, nil, nil
 	b, err := json.Marshal(spec)
 	if err != nil {
 		panic(fmt.Sprintf("report: a spec that came as JSON cannot be written as JSON: %v", err))

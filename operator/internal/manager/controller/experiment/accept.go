@@ -40,6 +40,7 @@ func (r *Reconciler) accept(ctx context.Context, s *scope) error {
 	}
 	s.exp.Status.Seed = r.seed(s.exp)
 	r.chooseStore(s.exp)
+	s.plan.At = s.now.Time
 	s.step = plan.Next(s.plan, s.exp.Status.Seed, s.trials)
 	return r.updateStatus(ctx, s)
 }
@@ -106,6 +107,9 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	if err := r.decide(ctx, s); err != nil {
 		return err
 	}
+	if err := r.withdraw(ctx, s); err != nil {
+		return err
+	}
 	if err := r.puller().hold(ctx, s); err != nil {
 		return err
 	}
@@ -121,6 +125,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 			s.exp.Status.StartTime = &s.now
 		}
 	}
+	s.lookAgain(s.step.Budget.Again)
 	switch {
 	case !s.step.Done:
 		s.exp.Status.CompletionTime = nil
@@ -133,7 +138,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 // decide asks the plan, until the next trial has a number of its own. The remaining trials do not
 // show the number of a deleted last trial.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
-	s.plan.Open = model.OpenClaims(s.plan, trialLines(s.trials))
+	s.plan.Open, s.plan.At = model.OpenClaims(s.plan, trialLines(s.trials)), s.now.Time
 	for first := int32(0); ; {
 		s.step = plan.NextFrom(s.plan, s.exp.Status.Seed, s.trials, first)
 		if s.step.Create == nil {

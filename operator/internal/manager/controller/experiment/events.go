@@ -59,7 +59,7 @@ func kindOf(c *metav1.Condition) string {
 		if c.Type == v1alpha1.ExperimentAccepted {
 			return corev1.EventTypeWarning
 		}
-	case v1alpha1.ReasonRetriesExhausted, v1alpha1.ReasonStoreFailed, v1alpha1.ReasonPartlyStored,
+	case v1alpha1.ReasonRetriesExhausted, v1alpha1.ReasonBudgetExhausted, v1alpha1.ReasonStoreFailed, v1alpha1.ReasonPartlyStored,
 		v1alpha1.ReasonStoreUnreachable, v1alpha1.ReasonStoreDenied, v1alpha1.ReasonStoreBucketMissing, v1alpha1.ReasonStoreCertificate,
 		v1alpha1.ReasonStoreFull, v1alpha1.ReasonStoreCorrupted, v1alpha1.ReasonStoreNotConfigured, v1alpha1.ReasonStoreError,
 		v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonDataFailed, v1alpha1.ReasonImagesFailed:

@@ -30,10 +30,12 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	if s.plan != nil {
 		status.Trials = s.step.Counts
 		status.DisturbedSeconds = int64(s.step.Disturbed.Seconds())
+		status.NodeSeconds = int64(s.step.NodeTime.Seconds())
 		status.Points = int32(len(s.plan.Points))
 	}
 	setAccepted(s)
 	setComplete(s)
+	setWithinBudget(s)
 	setResultsStored(s)
 	setCapacities(s)
 	setClaims(s)

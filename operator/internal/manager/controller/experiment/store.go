@@ -55,6 +55,9 @@ func (r *Reconciler) store(ctx context.Context, s *scope) error {
 			c.Outcome = string(v1alpha1.CapacityGivenUp) // its lines do not know budgets
 		}
 	}
+	if s.step.Done && s.step.Reason == v1alpha1.ReasonBudgetExhausted {
+		built.Stopped = s.step.Budget.Message
+	}
 	sealed, err := s.sealOf()
 	if err != nil {
 		return err

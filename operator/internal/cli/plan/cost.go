@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+	planner "assay.dev/assay/operator/internal/experiment/plan"
+)
+
+// prices is a price list: what a node costs in an hour.
+type prices struct {
+	// Currency is written after amounts: EUR.
+	Currency string `json:"currency"`
+	// Pools and InstanceTypes have prices by the name of the pool, and by the nodes' label
+	// node.kubernetes.io/instance-type. A pool's price comes first.
+	Pools         map[string]float64 `json:"pools,omitempty"`
+	InstanceTypes map[string]float64 `json:"instanceTypes,omitempty"`
+	// Default is the price of all other nodes. Nil: they have none.
+	Default *float64 `json:"default,omitempty"`
+}
+
+// readPrices reads a price list.
+func readPrices(path string) (*prices, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, session.Usage(fmt.Errorf("--prices: %w", err))
+	}
+	var p prices
+	if err := yaml.UnmarshalStrict(text, &p); err != nil {
+		return nil, session.Usage(fmt.Errorf("--prices %s: %w", path, err))
+	}
+	all := slices.Concat(slices.Collect(maps.Values(p.Pools)), slices.Collect(maps.Values(p.InstanceTypes)))
+	if p.Default != nil {
+		all = append(all, *p.Default)
+	}
+	if len(all) == 0 {
+		return nil, session.Usage(fmt.Errorf("--prices %s has no price: it needs pools, instanceTypes or default", path))
+	}
+	for _, price := range all {
+		if !(price >= 0 && price < 1e6) {
+			return nil, session.Usage(fmt.Errorf("--prices %s: %g is no price of a node for an hour", path, price))
+		}
+	}
+	return &p, nil
+}
+
+// held are the nodes of one kind that a trial holds.
+type held struct {
+	where map[string]string // labels of the nodes
+	nodes int
+	// known: so many nodes are there. Else each pod is taken to have one of its own.
+	known bool
+	types []string // of instances that the nodes are
+}
+
+// heldNodes says how many nodes a trial uses: one for each pod, as far as there are nodes, since
+// pods are spread.
+func heldNodes(d demand, f fit) []held {
+	var out []held
+	for _, g := range d.groups {
+		i := slices.IndexFunc(out, func(h held) bool { return maps.Equal(h.where, g.where) })
+		if i < 0 {
+			i, out = len(out), append(out, held{where: g.where})
+		}
+		out[i].nodes += g.pods
+	}
+	for i := range out {
+		h := &out[i]
+		there := 0
+		for k := range f.nodes {
+			n := &f.nodes[k]
+			if !n.takes(h.where) {
+				continue
+			}
+			there++
+			if kind := n.labels[corev1.LabelInstanceTypeStable]; !slices.Contains(h.types, kind) {
+				h.types = append(h.types, kind)
+			}
+		}
+		if f.err == nil && there > 0 {
+			h.nodes, h.known = min(h.nodes, there), true
+		}
+	}
+	return out
+}
+
+// of is the price of a node; of several types, the highest one.
+func (p *prices) of(h held) (float64, error) {
+	if price, ok := p.Pools[h.where[v1alpha1.LabelPool]]; ok {
+		return price, nil
+	}
+	highest, found := 0.0, false
+	for _, kind := range h.types {
+		price, ok := p.InstanceTypes[kind]
+		if !ok && p.Default == nil {
+			return 0, fmt.Errorf("the price list has no price for nodes%s of instance type %q, and no default", onNodes(h.where), kind)
+		} else if !ok {
+			price = *p.Default
+		}
+		highest, found = max(highest, price), true
+	}
+	switch {
+	case found:
+		return highest, nil
+	case p.Default != nil:
+		return *p.Default, nil
+	}
+	return 0, fmt.Errorf("the price list has no price for nodes%s, and no default", onNodes(h.where))
+}
+
+// bill is what a trial takes in an hour.
+type bill struct {
+	nodes int
+	money float64
+	known bool // the nodes are there
+}
+
+// billOf a trial. Without a price list it has no money.
+func billOf(d demand, f fit, list *prices) (bill, error) {
+	b := bill{known: true}
+	for _, h := range heldNodes(d, f) {
+		b.nodes, b.known = b.nodes+h.nodes, b.known && h.known
+		if list == nil {
+			continue
+		}
+		price, err := list.of(h)
+		if err != nil {
+			return b, err
+		}
+		b.money += price * float64(h.nodes)
+	}
+	return b, nil
+}
+
+// writeCost says what the trials cost in node-hours and, by a price list, in money. all are the
+// demands of the points, which get equally many trials.
+func writeCost(b *strings.Builder, p *planner.Plan, largest demand, all []demand, f fit, o Options) error {
+	var list *prices
+	if o.Prices != "" {
+		var err error
+		if list, err = readPrices(o.Prices); err != nil {
+			return err
+		}
+	}
+	most, err := billOf(largest, f, list)
+	mean := bill{known: true}
+	var nodes float64
+	for _, d := range all {
+		one, oneErr := billOf(d, f, list)
+		nodes += float64(one.nodes) / float64(len(all))
+		mean.money, mean.known = mean.money+one.money/float64(len(all)), mean.known && one.known
+		err = cmp.Or(err, oneErr)
+	}
+	if err != nil {
+		return session.Usage(fmt.Errorf("--prices %s: %w", o.Prices, err))
+	}
+	run, _, script := timeOf(p)
+	each := run + o.Overhead
+	about := "about"
+	if script || !mean.known {
+		about = "at most"
+	}
+	fmt.Fprintf(b, "\nCost\n\n  the largest trial: %s for %s = %s node-hours", count(most.nodes, "node"), short(each), planner.Hours(time.Duration(most.nodes)*each))
+	if !mean.known {
+		b.WriteString(", with a node for each pod, since nodes are not known")
+	}
+	takes := func(trials int) time.Duration { return time.Duration(float64(trials) * nodes * float64(each)) }
+	fmt.Fprintf(b, "\n  all %s: %s %s node-hours\n", trials(p), about, spread(planner.Hours(takes(p.Trials())), planner.Hours(takes(p.MostTrials()))))
+	if list != nil {
+		price := func(trials int) string {
+			return strconv.FormatFloat(float64(trials)*each.Hours()*mean.money, 'f', 2, 64)
+		}
+		fmt.Fprintf(b, "  in money: %s %s (%s)\n", about, strings.TrimSpace(spread(price(p.Trials()), price(p.MostTrials()))+" "+list.Currency), o.Prices)
+	}
+	writeBudget(b, p, takes(p.Trials()))
+	return nil
+}
+
+// writeBudget compares spec.budget with what the plan takes without repeated trials.
+func writeBudget(b *strings.Builder, p *planner.Plan, takes time.Duration) {
+	budget := p.Spec.Budget
+	if budget == nil {
+		return
+	}
+	if q := budget.NodeHours; q != nil {
+		enough := "enough, if no trial is repeated"
+		if has := q.AsApproximateFloat64(); takes.Hours() > has {
+			enough = fmt.Sprintf("less than that: about %d of %d trials fit", int(float64(p.Trials())*has/takes.Hours()+1e-9), p.Trials())
+		}
+		fmt.Fprintf(b, "  spec.budget.nodeHours is %s: %s\n", q, enough)
+	}
+	if u := budget.Until; u != nil {
+		fmt.Fprintf(b, "  spec.budget.until: no trial starts that would not be over at %s\n", u.UTC().Format(time.RFC3339))
+	}
+}
+
+// spread writes a range, or one number where both are the same.
+func spread(low, high string) string {
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}

@@ -1,0 +1,92 @@
+package plan_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"assay.dev/assay/operator/internal/cli/plan"
+	"assay.dev/assay/operator/internal/cli/session"
+)
+
+// clusterOf has four nodes in the pool servers, of two types, and one in the pool loaders.
+func clusterOf(t *testing.T) func() (session.Cluster, error) {
+	t.Helper()
+	scheme, err := session.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := fake.NewClientBuilder().WithScheme(scheme)
+	for name, labels := range map[string][2]string{"s0": {"servers", "c6i"}, "s1": {"servers", "c6i"}, "s2": {"servers", "c5"}, "s3": {"servers", "c5"}, "l0": {"loaders", "m5"}} {
+		b = b.WithObjects(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"assay.dev/pool": labels[0], corev1.LabelInstanceTypeStable: labels[1]}},
+			Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
+			}},
+		})
+	}
+	c := b.Build()
+	return func() (session.Cluster, error) { return session.Cluster{Client: c}, nil }
+}
+
+// The plan has 8 trials of 30 s: half of them of 3 replicas and 2 clients, half of 5 and 2.
+func TestCost(t *testing.T) {
+	pools := []string{"placement={replicas: servers, clients: loaders}"}
+	for name, tc := range map[string]struct {
+		set    []string
+		nodes  []string
+		prices string
+		want   []string
+		fails  string
+	}{
+		"nodes of the cluster": {set: pools, want: []string{
+			"the largest trial: 5 nodes for 30s = 0.0417 node-hours\n", // 4 servers and 1 loader
+			"all 8 trials: about 0.3 node-hours\n",                     // 4 x 4 + 4 x 5 = 36 times 30 s
+		}},
+		"nodes of the flag":  {nodes: []string{"3x8x32Gi"}, want: []string{"the largest trial: 3 nodes for 30s", "all 8 trials: about 0.2 node-hours"}},
+		"nodes not known":    {nodes: []string{}, want: []string{"the largest trial: 7 nodes for 30s = 0.0583 node-hours, with a node for each pod, since nodes are not known", "all 8 trials: at most 0.4 node-hours"}},
+		"by pool":            {set: pools, prices: "currency: EUR\npools: {servers: 10, loaders: 2}\n", want: []string{"in money: about 2.47 EUR ("}},       // 4 x 30 s x (32 + 42)
+		"by type":            {set: pools, prices: "currency: USD\ninstanceTypes: {c6i: 10, c5: 1, m5: 2}\n", want: []string{"in money: about 2.47 USD ("}}, // the dearest of a pool
+		"by default":         {set: pools, prices: "default: 100\n", want: []string{"in money: about 30.00 ("}},
+		"no price":           {set: pools, prices: "pools: {servers: 10}\n", fails: `no price for nodes in pool loaders of instance type "m5", and no default`},
+		"an unknown field":   {set: pools, prices: "pool: {servers: 10}\n", fails: `unknown field "pool"`},
+		"no prices":          {set: pools, prices: "currency: EUR\n", fails: "has no price"},
+		"a negative price":   {set: pools, prices: "default: -1\n", fails: "-1 is no price"},
+		"a budget":           {set: append(pools, "budget={nodeHours: 1}"), want: []string{"spec.budget.nodeHours is 1: enough, if no trial is repeated"}},
+		"a small budget":     {set: append(pools, "budget={nodeHours: 0.15}"), want: []string{"less than that: about 4 of 8 trials fit"}},
+		"a deadline":         {set: append(pools, `budget={until: "2026-11-27T08:00:00Z"}`), want: []string{"spec.budget.until: no trial starts that would not be over at 2026-11-27T08:00:00Z"}},
+		"a budget of none":   {set: append(pools, "budget={nodeHours: 0}"), fails: "must be above 0 and at most 1000000"},
+		"a budget of nought": {set: append(pools, "budget={}"), fails: "spec.budget"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := plan.Options{Set: tc.set, Nodes: tc.nodes, Offline: tc.nodes != nil}
+			if tc.prices != "" {
+				o.Prices = filepath.Join(t.TempDir(), "prices.yaml")
+				if err := os.WriteFile(o.Prices, []byte(tc.prices), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := run(t, clusterOf(t), o)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) {
+					t.Fatalf("error %v, want %q", err, tc.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in\n%s", want, got)
+				}
+			}
+		})
+	}
+}

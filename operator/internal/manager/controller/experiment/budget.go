@@ -1,0 +1,58 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// withdraw deletes trials that wait in the queue and for which spec.budget.until is too early now.
+// One that has been admitted meanwhile has another version, and stays.
+func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
+	for _, name := range s.step.Withdraw {
+		for i := range s.trials {
+			t := &s.trials[i]
+			if t.Name != name {
+				continue
+			}
+			err := r.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("withdraw Trial %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// lookAgain has the experiment reconciled soon after an instant, if not before.
+func (s *scope) lookAgain(at time.Time) {
+	if at.IsZero() || s.step.Done {
+		return
+	}
+	wait := max(0, at.Sub(s.now.Time)) + time.Second
+	if s.again == 0 || wait < s.again {
+		s.again = wait
+	}
+}
+
+// setWithinBudget says how the experiment stands to its budget, if it has one.
+func setWithinBudget(s *scope) {
+	if s.exp.Spec.Budget == nil || s.exp.Spec.Recurrence != nil || s.plan == nil {
+		meta.RemoveStatusCondition(&s.exp.Status.Conditions, v1alpha1.ExperimentWithinBudget)
+		return
+	}
+	status, b := metav1.ConditionTrue, s.step.Budget
+	if b.Reason == "" {
+		return // nothing was decided this time
+	}
+	if b.Reason != v1alpha1.ReasonWithinBudget {
+		status = metav1.ConditionFalse
+	}
+	s.set(v1alpha1.ExperimentWithinBudget, status, b.Reason, b.Message)
+}

@@ -101,13 +101,17 @@ func (o observation) afford(p *Plan, point int32, open bool) Affordable {
 	if b == nil {
 		return Affordable{}
 	}
-	a := Affordable{Reason: v1alpha1.ReasonWithinBudget, Message: o.paid(p)}
+	a := Affordable{Reason: v1alpha1.ReasonWithinBudget, Message: o.paid(p), Again: o.withdrawnAt(p)}
 	if !open {
 		return a
 	}
 	lasts := o.expectedTime(p, point)
 	if b.Until != nil && !p.At.IsZero() {
-		if a.Again = b.Until.Add(-lasts); p.At.After(a.Again) {
+		latest := b.Until.Add(-lasts)
+		if a.Again.IsZero() || latest.Before(a.Again) {
+			a.Again = latest
+		}
+		if p.At.After(latest) {
 			return Affordable{Reason: v1alpha1.ReasonDeadlineReached, Message: fmt.Sprintf(
 				"The next trial takes about %s, and would not be over at spec.budget.until, %s.", lasts.Round(time.Second), b.Until.UTC().Format(time.RFC3339))}
 		}
@@ -156,22 +160,22 @@ func (o observation) withdrawn(p *Plan) (names []string) {
 	return names
 }
 
-// awaited is how a plan stands whose trials run or wait: when the budget ends the wait.
-func (o observation) awaited(p *Plan) Affordable {
-	a := o.afford(p, 0, false)
+// withdrawnAt is after which time the first of the trials that wait in the queue is withdrawn. Zero:
+// never.
+func (o observation) withdrawnAt(p *Plan) (at time.Time) {
 	if p.Spec.Budget == nil || p.Spec.Budget.Until == nil || p.At.IsZero() {
-		return a
+		return at
 	}
 	for i := range o.trials {
 		t := &o.trials[i]
 		if Outcome(t) != v1alpha1.ReasonInProgress || t.Status.Times.Admitted != nil {
 			continue
 		}
-		if at := p.Spec.Budget.Until.Add(-o.expectedTime(p, t.Spec.Point.Index)); a.Again.IsZero() || at.Before(a.Again) {
-			a.Again = at
+		if latest := p.Spec.Budget.Until.Add(-o.expectedTime(p, t.Spec.Point.Index)); at.IsZero() || latest.Before(at) {
+			at = latest
 		}
 	}
-	return a
+	return at
 }
 
 // nodeHours of a budget that has them.

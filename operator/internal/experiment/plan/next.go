@@ -66,9 +66,7 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	step := Step{Counts: o.counts, Disturbed: o.lost, NodeTime: o.nodeTime(p)}
 	slot, open := nextSlot(p, rounds(p, seed, each), o)
 	resolved := o.resolved(each)
-	if step.Budget = o.afford(p, slot.Point, open); o.counts.Active > 0 {
-		step.Budget, step.Withdraw = o.awaited(p), o.withdrawn(p)
-	}
+	step.Budget, step.Withdraw = o.afford(p, slot.Point, open && o.counts.Active == 0), o.withdrawn(p)
 	switch {
 	case o.counts.Active > 0:
 		step.Reason = v1alpha1.ReasonTrialsRunning

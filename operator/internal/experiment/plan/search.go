@@ -377,12 +377,9 @@ func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	}
 	planned := o.counts.Planned
 	step := Step{Counts: o.counts, Disturbed: o.lost, NodeTime: o.nodeTime(p)}
-	if o.counts.Active > 0 {
-		step.Budget, step.Withdraw = o.awaited(p), o.withdrawn(p)
-	} else if open > 0 {
+	step.Budget, step.Withdraw = o.afford(p, 0, false), o.withdrawn(p)
+	if o.counts.Active == 0 && open > 0 {
 		step.Budget = o.afford(p, searches[next].slot.Point, true)
-	} else {
-		step.Budget = o.afford(p, 0, false)
 	}
 	answered := fmt.Sprintf(" Searches that have an answer: %d of %d.", len(searches)-open-stuck, len(searches))
 	switch {

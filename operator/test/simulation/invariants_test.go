@@ -155,6 +155,13 @@ func (w *world) counts(t *v1alpha1.Trial) {
 	if r.Outcome != v1alpha1.ReasonSucceeded {
 		w.violated("trial %s counts, and its results say %s", t.Name, r.Outcome)
 	}
+	nodes := map[string]bool{}
+	for _, a := range f.agents {
+		nodes[a.node.name] = true
+	}
+	if n := int(t.Status.Nodes); n < 1 || n > len(nodes) {
+		w.violated("trial %s counts, and has held %d nodes of %d that its pods were on", t.Name, n, len(nodes))
+	}
 	windows := timeline.FromSchedule(t.Spec.Schedule)
 	planned := plannedActions(t)
 	if len(r.Faults) != planned {

@@ -84,6 +84,8 @@ func TestExitCodes(t *testing.T) {
 		"one without data":        {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{none, yes}, code: 4, message: "inconclusive or not evaluated: scales"},
 		"skipped by the profile":  {profile: "smoke", reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, none}},
 		"trials lost":             {reason: "RetriesExhausted", verdicts: []v1alpha1.Verdict{no, yes}, code: 5, message: "2 of 8 trials are valid."},
+		"out of budget":           {reason: "BudgetExhausted", verdicts: []v1alpha1.Verdict{yes, yes}},
+		"out of budget, and open": {reason: "BudgetExhausted", verdicts: []v1alpha1.Verdict{yes, none}, code: 4, message: "inconclusive or not evaluated: peak"},
 		"data that failed":        {reason: "DataFailed", code: 5, message: "2 of 8 trials are valid."},
 		"a claim without verdict": {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes}, code: 1, message: "does not have a verdict for each claim"},
 	} {

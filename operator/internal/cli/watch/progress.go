@@ -41,6 +41,8 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 	}
 	if c := current(exp, v1alpha1.ExperimentComplete); c != nil {
 		switch {
+		case c.Reason == v1alpha1.ReasonBudgetExhausted:
+			p.state, p.refused = "complete", c.Reason+": "+c.Message
 		case c.Status == metav1.ConditionTrue:
 			p.state = "complete"
 		case c.Reason == v1alpha1.ReasonSuspended:

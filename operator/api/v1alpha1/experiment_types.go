@@ -114,9 +114,9 @@ type ExperimentSpec struct {
 	// +kubebuilder:default={}
 	Disturbances Disturbances `json:"disturbances,omitempty"`
 
-	// budget bounds what the experiment may take: no trial starts that would exceed it. What was
-	// measured until then is judged. It may be changed at any time: an experiment that a greater
-	// budget lets go on does so. Default: none.
+	// budget bounds what the experiment may take: no trial starts that would exceed it. The trials
+	// until then are judged. It may be changed at any time, and a greater budget lets the
+	// experiment go on. Default: none.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
 
@@ -449,8 +449,8 @@ type Experiment struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec of the experiment. Only suspend, priority, budget and debug may change after the first
-	// trial, and additionalRepetitions may rise. That of an experiment that recurs may change at any time,
-	// for the runs to come.
+	// trial, and additionalRepetitions may rise. That of an experiment that recurs may change at
+	// any time, for the runs to come.
 	Spec ExperimentSpec `json:"spec"`
 
 	// status of the experiment.

@@ -59,7 +59,7 @@ func TestCost(t *testing.T) {
 		"no prices":          {set: pools, prices: "currency: EUR\n", fails: "has no price"},
 		"a negative price":   {set: pools, prices: "default: -1\n", fails: "-1 is no price"},
 		"a budget":           {set: append(pools, "budget={nodeHours: 1}"), want: []string{"spec.budget.nodeHours is 1: enough, if no trial is repeated"}},
-		"a small budget":     {set: append(pools, "budget={nodeHours: 0.15}"), want: []string{"less than that: about 4 of 8 trials fit"}},
+		"a small budget":     {set: append(pools, `budget={nodeHours: "0.15"}`), want: []string{"less than that: about 4 of 8 trials fit"}},
 		"a deadline":         {set: append(pools, `budget={until: "2026-11-27T08:00:00Z"}`), want: []string{"spec.budget.until: no trial starts that would not be over at 2026-11-27T08:00:00Z"}},
 		"a budget of none":   {set: append(pools, "budget={nodeHours: 0}"), fails: "must be above 0 and at most 1000000"},
 		"a budget of nought": {set: append(pools, "budget={}"), fails: "spec.budget"},

@@ -94,8 +94,8 @@ func (o observation) expectedTime(p *Plan, point int32) time.Duration {
 	return longest
 }
 
-// afford says whether one more trial, of that point, fits into the budget beside those that run.
-// Only an open slot has such a trial.
+// afford says how the experiment stands to its budget if one more trial, of a point, runs beside the
+// present ones. Only an open slot has such a trial.
 func (o observation) afford(p *Plan, point int32, open bool) Affordable {
 	b := p.Spec.Budget
 	if b == nil {
@@ -120,7 +120,7 @@ func (o observation) afford(p *Plan, point int32, open bool) Affordable {
 		return a
 	}
 	spent, next := o.nodeTime(p), time.Duration(o.expectedNodes(p, point))*lasts
-	for i := range o.trials { // those that run, which are not paid yet
+	for i := range o.trials { // trials that run are not paid yet
 		if t := &o.trials[i]; Outcome(t) == v1alpha1.ReasonInProgress {
 			spent += time.Duration(o.nodesOf(p, t)) * o.expectedTime(p, t.Spec.Point.Index)
 		}
@@ -160,8 +160,7 @@ func (o observation) withdrawn(p *Plan) (names []string) {
 	return names
 }
 
-// withdrawnAt is after which time the first of the trials that wait in the queue is withdrawn. Zero:
-// never.
+// withdrawnAt is after which time the first trial of those in the queue is withdrawn. Zero: never.
 func (o observation) withdrawnAt(p *Plan) (at time.Time) {
 	if p.Spec.Budget == nil || p.Spec.Budget.Until == nil || p.At.IsZero() {
 		return at

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/plan"
@@ -42,10 +41,10 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	hours := func(q string) v1alpha1.Budget {
-		return v1alpha1.Budget{NodeHours: ptr.To(resource.MustParse(q))}
+		return v1alpha1.Budget{NodeHours: new(resource.MustParse(q))}
 	}
 	until := func(d time.Duration) v1alpha1.Budget {
-		return v1alpha1.Budget{Until: ptr.To(metav1.NewTime(began.Add(d)))}
+		return v1alpha1.Budget{Until: new(metav1.NewTime(began.Add(d)))}
 	}
 	for name, tc := range map[string]struct { // 2 points, 3 repetitions: 6 trials; a schedule of 36 s
 		budget   v1alpha1.Budget
@@ -85,7 +84,7 @@ func TestBudget(t *testing.T) {
 // Trials that do not count are paid, too, and one whose pods were never placed as another would be.
 func TestInvalidTrialsArePaid(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Repetitions(3).Retries(10).Set(func(s *v1alpha1.ExperimentSpec) {
-		s.Budget = &v1alpha1.Budget{NodeHours: ptr.To(resource.MustParse("1"))}
+		s.Budget = &v1alpha1.Budget{NodeHours: new(resource.MustParse("1"))}
 	}))
 	trials, step := spend(t, p, time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), 3, func(number int32) (time.Duration, string) {
 		if number%2 == 1 {
@@ -108,13 +107,13 @@ func TestLateTrialsAreWithdrawn(t *testing.T) {
 	began := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	p := expand(t, builders.Experiment("e").System("basil").Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Schedule = v1alpha1.Schedule{WarmUp: "5s", Measure: "30s", CoolDown: "1s", Drain: "10s"}
-		s.Budget = &v1alpha1.Budget{Until: ptr.To(metav1.NewTime(began.Add(time.Hour)))}
+		s.Budget = &v1alpha1.Budget{Until: new(metav1.NewTime(began.Add(time.Hour)))}
 	}))
 	p.At = began
 	first := plan.Next(p, 7, nil)
 	waits := *builders.Trial("t").Spec(*first.Create).Obj()
 	runs := waits
-	runs.Status.Times.Admitted = ptr.To(metav1.NewMicroTime(began))
+	runs.Status.Times.Admitted = new(metav1.NewMicroTime(began))
 	latest := began.Add(time.Hour - 36*time.Second)
 	for name, tc := range map[string]struct {
 		trial v1alpha1.Trial
@@ -141,7 +140,7 @@ func TestBudgetOfASearch(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Retries(10).
 		Search("clients", v1alpha1.CapacitySearch{From: 20, To: 90, Precision: "5%", Trials: 60, Objective: v1alpha1.LoadObjective{P99Latency: "20ms"}}).
 		Set(func(s *v1alpha1.ExperimentSpec) {
-			s.Budget = &v1alpha1.Budget{NodeHours: ptr.To(resource.MustParse("1"))}
+			s.Budget = &v1alpha1.Budget{NodeHours: new(resource.MustParse("1"))}
 		}))
 	trials, step := spend(t, p, time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), 1, func(int32) (time.Duration, string) { return 25 * time.Minute, v1alpha1.ReasonInvalid })
 	if len(trials) != 3 || step.Reason != v1alpha1.ReasonBudgetExhausted || !strings.Contains(step.Message, "0 valid trials are judged. The next trial takes") {

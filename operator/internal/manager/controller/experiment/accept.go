@@ -107,7 +107,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	if err := r.decide(ctx, s); err != nil {
 		return err
 	}
-	if err := r.withdraw(ctx, s); err != nil {
+	if err := withdraw(ctx, r.Client, s); err != nil {
 		return err
 	}
 	if err := r.puller().hold(ctx, s); err != nil {

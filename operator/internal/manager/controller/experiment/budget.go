@@ -14,14 +14,14 @@ import (
 
 // withdraw deletes trials that wait in the queue and for which spec.budget.until is too early now.
 // One that has been admitted meanwhile has another version, and stays.
-func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
+func withdraw(ctx context.Context, c client.Client, s *scope) error {
 	for _, name := range s.step.Withdraw {
 		for i := range s.trials {
 			t := &s.trials[i]
 			if t.Name != name {
 				continue
 			}
-			err := r.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			err := c.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 			if client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("withdraw Trial %s: %w", name, err)
 			}

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/testkit/builders"
@@ -30,7 +29,7 @@ func (s *stage) spend(nodes int32, took time.Duration) {
 func TestNodeHoursEndAnExperiment(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Set(func(e *v1alpha1.ExperimentSpec) {
-		e.Budget = &v1alpha1.Budget{NodeHours: ptr.To(resource.MustParse("1"))}
+		e.Budget = &v1alpha1.Budget{NodeHours: new(resource.MustParse("1"))}
 	}).Obj())
 	s.expect(s.settle(), v1alpha1.ExperimentWithinBudget, "True WithinBudget", "Trials have taken 0 node-hours of 1.")
 	s.spend(3, 15*time.Minute)
@@ -44,7 +43,7 @@ func TestNodeHoursEndAnExperiment(t *testing.T) {
 	if stopped := s.results(exp.Status.ResultsConfigMap).Stopped; stopped == "" {
 		t.Error("the results do not say that the budget ended it")
 	}
-	exp.Spec.Budget.NodeHours = ptr.To(resource.MustParse("2"))
+	exp.Spec.Budget.NodeHours = new(resource.MustParse("2"))
 	if err := s.c.Update(t.Context(), exp); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func TestNodeHoursEndAnExperiment(t *testing.T) {
 func TestTheDeadlineWithdrawsATrial(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Set(func(e *v1alpha1.ExperimentSpec) {
-		e.Budget = &v1alpha1.Budget{Until: ptr.To(metav1.NewTime(s.clock.Now().Add(time.Hour)))}
+		e.Budget = &v1alpha1.Budget{Until: new(metav1.NewTime(s.clock.Now().Add(time.Hour)))}
 	}).Obj())
 	s.settle()
 	if n := len(s.trials()); n != 1 {

@@ -94,8 +94,8 @@ func (o observation) expectedTime(p *Plan, point int32) time.Duration {
 	return longest
 }
 
-// afford says how the experiment stands to its budget if one more trial, of a point, runs beside the
-// present ones. Only an open slot has such a trial.
+// afford says how the experiment stands to its budget if one more trial, of a point, runs beside
+// the present ones. Only an open slot has such a trial.
 func (o observation) afford(p *Plan, point int32, open bool) Affordable {
 	b := p.Spec.Budget
 	if b == nil {

@@ -283,7 +283,25 @@ func csvResult(header, record []string) (r Result, counts bool, err error) {
 	if o, ok := r.Labels[outcome]; ok && o != stats.Succeeded {
 		return r, false, nil
 	}
-	return r, true, r.complete()
+	if err = r.complete(); errors.Is(err, errNoNumber) {
+		err = fmt.Errorf("%w in the columns %s%s", err, strings.Join(header, ", "), emptyOf(header, record))
+	}
+	return r, true, err
+}
+
+// emptyOf names the columns of numbers in which a line has nothing.
+func emptyOf(header, record []string) string {
+	var empty []string
+	for i, column := range header {
+		base, _ := splitColumn(strings.TrimSpace(column))
+		if _, what := (&Numbers{}).place(base); what != unknown && strings.TrimSpace(record[i]) == "" {
+			empty = append(empty, column)
+		}
+	}
+	if len(empty) == 0 {
+		return ""
+	}
+	return "; the line has nothing under " + strings.Join(empty, ", ")
 }
 
 // splitColumn takes the unit off the name of a column: p99_ms, p99(ms), p99 [ms].

@@ -136,7 +136,8 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no unit":             {csv("clients,p99\n4,2\n"), Options{Format: "CSV"}, `r.csv:2: p99 has the unit ""; a time has one of ns, us, ms, s`},
 		"mixed units":         {csv("clients,p50_ms,p99_us\n4,2,3\n"), Options{Format: "CSV"}, "r.csv:2: p50 is 2 ms and p99 is 0.003 ms: percentiles rise"},
-		"no number":           {csv("clients,note\n4,x\n"), Options{Format: "CSV"}, "r.csv:2: there is neither a throughput nor a latency"},
+		"no number":           {csv("clients,note\n4,x\n"), Options{Format: "CSV"}, "r.csv:2: there is neither a throughput nor a latency in the columns clients, note"},
+		"an empty cell":       {csv("clients,p99_ms\n4,2\n8,\n"), Options{Format: "CSV"}, "r.csv:3: there is neither a throughput nor a latency in the columns clients, p99_ms; the line has nothing under p99_ms"},
 		"text for a number":   {csv("clients,throughput\n4,fast\n"), Options{Format: "CSV"}, `r.csv:2: column throughput: "fast" is no number`},
 		"a contradiction":     {csv("committed,runtime_s,throughput\n4000,10,900\n"), Options{Format: "CSV"}, "r.csv:2: 4000 operations in 10 s are 400.0 per second, and the throughput is said to be 900.0"},
 		"cut off":             {map[string]string{"a.txt": "[READ], Operations, 5\n"}, Options{Format: "YCSB"}, "a.txt:1: the file ends without a line"},

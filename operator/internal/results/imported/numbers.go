@@ -1,6 +1,7 @@
 package imported
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -169,10 +170,13 @@ func (n *Numbers) complete() error {
 		last, name = *p.x, p.name
 	}
 	if n.Throughput == nil && n.Mean == nil && name == "" {
-		return fmt.Errorf("there is neither a throughput nor a latency")
+		return errNoNumber
 	}
 	return nil
 }
+
+// errNoNumber is that of a result without any number that a claim could be about.
+var errNoNumber = errors.New("there is neither a throughput nor a latency")
 
 // agreement of count, time and rate, as a share: programs print few digits, and take a last second
 // for a whole one.

@@ -204,6 +204,7 @@ func (e *systemChecker) resolveSystems(systems map[string]v1alpha1.SystemSpec) b
 			complete = false
 			continue
 		}
+		e.usedByFaults(&s)
 		s.uses.add(s.count.parameters)
 		for _, count := range s.counts {
 			s.uses.add(count.parameters)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
 // uses are the parameters that the templates of a System name.
@@ -39,6 +40,16 @@ func (u *uses) add(names []string) {
 	for _, name := range names {
 		u.names[name] = true
 	}
+}
+
+// usedByFaults adds what commands of faults use. They see what the System's own steps see.
+func (e *draft) usedByFaults(s *system) {
+	_ = fault.Commands(e.spec.Faults, func(_ string, c *v1alpha1.Command) error {
+		for _, argument := range c.Run {
+			s.uses.in(argument)
+		}
+		return nil
+	})
 }
 
 // in looks for templates in a value of the spec.
@@ -150,15 +161,15 @@ func (u *uses) path(idents []string) {
 	}
 }
 
-// checkUsed notes a parameter that is set and that no template of the systems names: an experiment
-// that turns it would measure the same at each of its values.
+// checkUsed notes a parameter that is set and that no template of the systems or the faults names:
+// an experiment that turns it would measure the same at each of its values.
 func (e *systemChecker) checkUsed(path *field.Path, name string, value v1alpha1.Value, systems []system) {
 	for _, s := range systems {
 		if s.uses.all || s.uses.names[name] {
 			return
 		}
 	}
-	text := fmt.Sprintf("no template of %s uses the parameter: whatever its value is, nothing changes. Use {{.Parameters.%s}} in a command or file of the System, or remove the setting", namesOf(systems), name)
+	text := fmt.Sprintf("no template of %s uses the parameter, and no command of a fault: whatever its value is, nothing changes. Use {{.Parameters.%s}} in a command or file of the System, or remove the setting", namesOf(systems), name)
 	for _, known := range e.unused {
 		if known.Detail == text { // each value of an axis would say so
 			return

@@ -54,3 +54,23 @@ func TestAParameterThatNothingUsesIsRefused(t *testing.T) {
 		t.Errorf("a System that hands all parameters over gives %v", errs.ToAggregate())
 	}
 }
+
+// A fault's command may be all that a parameter is for: how many keys a flush writes, say.
+func TestAFaultsCommandIsAUseOfItsParameters(t *testing.T) {
+	system := builders.System("s").Set(func(s *v1alpha1.SystemSpec) {
+		one := v1alpha1.NewValue("1")
+		s.Parameters = nil
+		for _, name := range []string{"keys", "other"} {
+			s.Parameters = append(s.Parameters, v1alpha1.Parameter{Name: name, Type: v1alpha1.ParameterInteger, Default: &one, Doc: "A knob."})
+		}
+	})
+	exp := builders.Experiment("e").System("s").Parameter("keys", 2).Parameter("other", 2).Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Faults = []v1alpha1.Fault{{Name: "flush", At: "1s", EveryPoint: true, RunCommand: &v1alpha1.Command{
+			Target: v1alpha1.Target{Replicas: []int32{0}}, Run: []string{"/flush", "--keys={{.Parameters.keys}}"},
+		}}}
+	}).Obj()
+	_, errs := plan.Validate(exp, systems(system), plan.Checks{UnusedParameters: true})
+	if len(errs) != 1 || !strings.HasSuffix(errs[0].Field, "[other]") || !strings.Contains(errs[0].Detail, "no command of a fault") {
+		t.Errorf("of keys, which the command uses, and other, which nothing uses: %v", errs.ToAggregate())
+	}
+}

@@ -44,8 +44,8 @@ type Checks struct {
 	Capabilities func(system *v1alpha1.SystemSpec) error
 	// Store knows the installation's result stores by name.
 	Store func(name string) error
-	// UnusedParameters refuses settings that no template of the systems uses. An experiment that
-	// was accepted before is not asked again.
+	// UnusedParameters refuses settings that no template of the systems uses, and no command of a
+	// fault. An experiment that was accepted before is not asked again.
 	UnusedParameters bool
 }
 

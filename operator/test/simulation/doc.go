@@ -6,7 +6,7 @@
 // messages, what puts results into a store outside of the cluster, and validity. The world around
 // them is simulated. It has an API server (api_test.go), the caches of two managers (view_test.go),
 // and their work queues, leases and deaths (manager_test.go). It also has the controllers of
-// Kubernetes, nodes and kubelets (cluster_test.go), the agents (agent_test.go), and a store that
+// Kubernetes, nodes and kubelets (cluster_test.go), the agents (agent*_test.go), and a store that
 // may be slow or down, or lie (store_test.go).
 //
 //	make sim SEEDS=500            500 histories; a violation prints its seed

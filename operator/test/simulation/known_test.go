@@ -43,10 +43,10 @@ var defects = []defect{
 		{"operator/internal/engine/cleanup.go", "KeepFiles(ctx, s.subject()); err != nil {", "KeepFiles(ctx, s.subject()); err != nil {\n\t\tif true {\n\t\t\treturn Retry(err)\n\t\t}"},
 	}},
 	{"R4", "a report that cannot be read is called the environment's fault", "blames the environment", []replacement{
-		{"operator/test/simulation/agent_test.go", "a.disk.unreadable = true", "a.disk.unreadable = false"},
+		{"operator/test/simulation/agentclient_test.go", "a.disk.unreadable = true", "a.disk.unreadable = false"},
 	}},
 	{"R5", "a process that is lost with its container is called an exit", "blames the system", []replacement{
-		{"operator/test/simulation/agent_test.go", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateLost,", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateExited,"},
+		{"operator/test/simulation/agentreport_test.go", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateLost,", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateExited,"},
 	}},
 	{"R7", "an error that comes before every phase has no deadline", "hours after", []replacement{
 		{"operator/internal/engine/engine.go", "if !s.outcomeKnown() && s.overdue()", "if false && s.overdue()"},

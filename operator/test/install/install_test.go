@@ -113,7 +113,7 @@ func (o *owner) installVersionBefore(t *testing.T) (image string) {
 	t.Helper()
 	before := os.Getenv(versionBeforeVariable)
 	if before == "" {
-		t.Skipf("there is no version to upgrade from: eval \"$(hack/cluster/version-before.sh)\", as make test-owner does (%s)", versionBeforeVariable)
+		t.Skipf("there is no version to upgrade from: eval \"$(hack/cluster/version-before.sh nodes)\", as make test-owner does (%s)", versionBeforeVariable)
 	}
 	o.run(t, filepath.Join(root, "hack", "deploy.sh"), "remove")
 	tags := map[string]string{}

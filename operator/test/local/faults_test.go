@@ -20,7 +20,7 @@ import (
 // carried out and confirmed, and ended.
 func TestFaultsOnOneMachine(t *testing.T) {
 	dir := t.TempDir()
-	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/faults.yaml", "-f", systemWithARole(t))
+	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/faults.yaml", "-f", systemWithARole(t, "../../.."))
 	if code != 0 || !strings.Contains(out, "1 of 1 planned trial valid") {
 		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
 	}
@@ -65,10 +65,10 @@ func TestFaultsOnOneMachine(t *testing.T) {
 	t.Logf("%d links of 20 ms by %s, as an example from %+v", shaped, trial.Network.Backend, trial.Network.Links[len(trial.Network.Links)-1])
 }
 
-// systemWithARole is a file with Basil, of which the replica 0 has the role first.
-func systemWithARole(t *testing.T) string {
+// systemWithARole is a file with the Basil of a tree, of which the replica 0 has the role first.
+func systemWithARole(t *testing.T, tree string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../experiments/systems/basil.yaml")
+	text, err := os.ReadFile(filepath.Join(tree, "experiments", "systems", "basil.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

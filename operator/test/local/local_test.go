@@ -27,14 +27,28 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
+// build is a program, which has the manager in it, and the folders of the images that it looks in,
+// with a comma between them.
+type build struct{ program, images string }
+
+// ours is what is built of this tree.
+func ours(t *testing.T) build {
+	t.Helper()
+	b := build{program: os.Getenv("ASSAY_LOCAL_PROGRAM"), images: os.Getenv("ASSAY_LOCAL_IMAGES")}
+	if b.program == "" {
+		t.Fatal("ASSAY_LOCAL_PROGRAM names no kubectl-assay: run make test-local")
+	}
+	return b
+}
+
 // command is the program with arguments of this test, in a folder of its own.
 func command(ctx context.Context, t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
-	program := os.Getenv("ASSAY_LOCAL_PROGRAM")
-	if program == "" {
-		t.Fatal("ASSAY_LOCAL_PROGRAM names no kubectl-assay: run make test-local")
-	}
-	cmd := exec.CommandContext(ctx, program, append(args, "--local="+dir, "--local-images="+os.Getenv("ASSAY_LOCAL_IMAGES"))...)
+	return ours(t).command(ctx, dir, args...)
+}
+
+func (b build) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, b.program, append(args, "--local="+dir, "--local-images="+b.images)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	return cmd
@@ -43,9 +57,14 @@ func command(ctx context.Context, t *testing.T, dir string, args ...string) *exe
 // run it to its end. It returns what it printed, and its exit code.
 func run(t *testing.T, dir string, args ...string) (out, said string, code int) {
 	t.Helper()
+	return ours(t).run(t, dir, args...)
+}
+
+func (b build) run(t *testing.T, dir string, args ...string) (out, said string, code int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := command(ctx, t, dir, args...)
+	cmd := b.command(ctx, dir, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

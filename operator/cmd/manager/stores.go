@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities, and a store may be on the Internet
@@ -11,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/manager/cacheopts"
 	"assay.dev/assay/operator/internal/manager/controller/archive"
 	"assay.dev/assay/operator/internal/store"
@@ -49,6 +53,10 @@ func (o *storeOptions) desk(mgr ctrl.Manager, namespaces []string) *archive.Uplo
 func addArchive(mgr ctrl.Manager, o options) error {
 	stores, namespaces := o.stores.registry, o.namespaces
 	reader := cacheopts.Reader(mgr.GetAPIReader(), namespaces...)
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the programs of the image: %w", err)
+	}
 	gates := &archive.Gates{Clock: clock.RealClock{}}
 	trials := &archive.Trials{
 		Client: mgr.GetClient(), Reader: reader, Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Stores: stores, Gates: gates,
@@ -56,13 +64,27 @@ func addArchive(mgr ctrl.Manager, o options) error {
 	if err := trials.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the archive of trials: %w", err)
 	}
-	experiments := &archive.Experiments{Client: mgr.GetClient(), Reader: reader, Stores: stores, Gates: gates,
-		Bundle: func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error {
-			_, err := bundle.Write(ctx, mgr.GetClient(), stored, bundle.License{}, w)
-			return err
-		}}
+	experiments := &archive.Experiments{Client: mgr.GetClient(), Reader: reader, Stores: stores, Gates: gates, Bundle: bundler(filepath.Join(filepath.Dir(own), "live-page"))}
 	if err := experiments.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the archive of experiments: %w", err)
 	}
 	return nil
+}
+
+// bundler has bundles written by a program of the manager's image: see operator/cmd/live-page. A
+// report takes several packages that a manager does not need otherwise.
+func bundler(program string) func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error {
+	return func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error {
+		given, err := json.Marshal(stored)
+		if err != nil {
+			return fmt.Errorf("encode the results: %w", err)
+		}
+		var said bytes.Buffer
+		cmd := exec.CommandContext(ctx, program, "bundle") // #nosec G204 -- a program of the image
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(given), w, &said
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s bundle: %w: %s", program, err, bytes.TrimSpace(said.Bytes()))
+		}
+		return nil
+	}
 }

@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -167,6 +168,40 @@ func TestBundleHoldsEverything(t *testing.T) {
 	}
 	if _, err := results.DecodeHistogram(strings.TrimSpace(content["trials/e-0/latency.hdr.base64"])); err != nil {
 		t.Error(err)
+	}
+}
+
+// A manager gets the same bytes for the ConfigMap that it has read.
+func TestManagersGetTheSameBytes(t *testing.T) {
+	path, _ := makeBundle(t, objects(t)...)
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := newSession(t, objects(t)...)
+	cluster, err := s.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &corev1.ConfigMap{}
+	if err := cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "e-results"}, stored); err != nil {
+		t.Fatal(err)
+	}
+	given, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := bundle.ForManagers(func() (client.Reader, error) { return cluster.Client, nil })
+	var out bytes.Buffer
+	cmd.SetIn(bytes.NewReader(given))
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{})
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("got %d bytes, want %d that are equal: %v", out.Len(), len(want), err)
+	}
+	cmd.SetIn(strings.NewReader("{"))
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "read the ConfigMap with the results") {
+		t.Errorf("of half a ConfigMap: %v", err)
 	}
 }
 

@@ -1,0 +1,34 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+)
+
+// ForManagers is the verb by which a manager has a bundle written that it puts into a store. It
+// gives the ConfigMap with the experiment's results as it has read it, and gets the bundle. So
+// whatever lays a report out and draws it is in another program than the manager.
+func ForManagers(connect func() (client.Reader, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: "bundle", Short: "Write the bundle of the results in a ConfigMap, which is read as JSON from the standard input, to the standard output",
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var stored corev1.ConfigMap
+			if err := json.NewDecoder(cmd.InOrStdin()).Decode(&stored); err != nil {
+				return fmt.Errorf("read the ConfigMap with the results: %w", err)
+			}
+			cluster, err := connect()
+			if err != nil {
+				return err
+			}
+			_, err = bundle.Write(cmd.Context(), cluster, stored, bundle.License{}, cmd.OutOrStdout())
+			return err
+		},
+	}
+}

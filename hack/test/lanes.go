@@ -30,6 +30,7 @@ type lane struct {
 	plain  []string      // no go test: the exit status is the result of one test
 	inputs []string      // files and directories that decide its result, beside its packages
 	builds []string      // packages that it runs as programs or in images
+	first  []string      // packages that take longest: they begin first, so that no other waits for the last of them
 }
 
 // A cluster lane runs images of our programs, by the chart, on nodes of the recipe.
@@ -63,7 +64,7 @@ var lanes = []lane{
 	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
 	moduleLane("hack/images", "systems/*/images*.txt"), moduleLane("hack/node-image"),
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
-	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=2"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
+	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=3", "-parallel=8"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
 	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
@@ -157,7 +158,21 @@ func packages(ctx context.Context, r rules) (map[string][]string, error) {
 			}
 		}
 	}
+	for _, l := range lanes {
+		l.sort(found[l.name])
+	}
 	return found, nil
+}
+
+// sort puts the packages first that are to begin first. go test begins packages in the given order.
+func (l lane) sort(pkgs []string) {
+	place := func(pkg string) int {
+		if i := slices.Index(l.first, strings.TrimPrefix(pkg, module)); i >= 0 {
+			return i
+		}
+		return len(l.first)
+	}
+	slices.SortStableFunc(pkgs, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 }
 
 // output of a program that reports the repository.

@@ -183,6 +183,23 @@ func TestRecordsAreOfTheInputs(t *testing.T) {
 	}
 }
 
+// The packages that take longest begin first, and exist.
+func TestTheLongestPackagesBeginFirst(t *testing.T) {
+	for _, l := range lanes {
+		for _, dir := range l.first {
+			if tests, err := filepath.Glob(filepath.Join("..", "..", dir, "*_test.go")); len(tests) == 0 || err != nil {
+				t.Errorf("lane %s: %s has no tests: %v", l.name, dir, err)
+			}
+		}
+	}
+	l := lane{first: []string{"c", "b"}}
+	pkgs := []string{module + "a", module + "b", module + "c", module + "d"}
+	l.sort(pkgs)
+	if diff := cmp.Diff([]string{module + "c", module + "b", module + "a", module + "d"}, pkgs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A System that is a module has a lane of its name without a line here; one with needs of its own
 // keeps the lane that says so.
 func TestSystemsHaveLanes(t *testing.T) {

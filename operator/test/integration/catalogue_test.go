@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,7 @@ import (
 // Every System and every Experiment of the catalogue is admitted as it is, and with each of its
 // profiles.
 func TestCatalogueIsAdmitted(t *testing.T) {
+	t.Parallel()
 	root, err := testenv.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +33,18 @@ func TestCatalogueIsAdmitted(t *testing.T) {
 		systems++
 	}
 	experiments := 0
+	var wait sync.WaitGroup
+	offered := make(chan *unstructured.Unstructured)
+	for range 4 { // requests are mostly waited for
+		wait.Go(func() {
+			for try := range offered {
+				if err := env.Client.Create(t.Context(), try, client.DryRunAll); err != nil {
+					profile, _, _ := unstructured.NestedString(try.Object, "spec", "profile")
+					t.Errorf("%s, profile %q: %v", try.GetName(), profile, err)
+				}
+			}
+		})
+	}
 	for _, obj := range objects(t, filepath.Join(root, "experiments", "*.yaml"), filepath.Join(root, "experiments", "*", "*.yaml")) {
 		if obj.GetKind() != "Experiment" {
 			continue
@@ -49,11 +63,11 @@ func TestCatalogueIsAdmitted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := env.Client.Create(t.Context(), try, client.DryRunAll); err != nil {
-				t.Errorf("%s, profile %q: %v", obj.GetName(), profile, err)
-			}
+			offered <- try
 		}
 	}
+	close(offered)
+	wait.Wait()
 	if systems < 9 || experiments < 25 {
 		t.Errorf("%d Systems and %d Experiments; the catalogue has more", systems, experiments)
 	}

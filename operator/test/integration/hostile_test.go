@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,10 +42,7 @@ func filled(template string) func(*v1alpha1.SystemSpec) {
 // another namespace must not notice.
 func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 	env := testenv.Get(t)
-	binary := filepath.Join(t.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
-		t.Fatalf("build the manager: %v\n%s", err, out)
-	}
+	binary := managerProgram(t)
 	hostile := env.Namespace(t)
 	systems := map[string]func(*v1alpha1.SystemSpec){
 		"memory": filled(`{{printf "%01000000d" 1}}`),

@@ -8,8 +8,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,10 +34,7 @@ const hostileLimit = 512
 // in time meanwhile, and counts.
 func TestTheManagerLivesBesideHostileTenants(t *testing.T) {
 	env := testenv.Get(t)
-	binary := filepath.Join(t.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
-		t.Fatalf("build the manager: %v\n%s", err, out)
-	}
+	binary := managerProgram(t)
 	hostile, honest := env.Namespace(t), env.Namespace(t)
 	clearOthers(t, env, "")
 	schedulable(t, env, "bad-0", "bad")

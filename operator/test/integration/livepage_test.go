@@ -214,6 +214,7 @@ func TestLivePageInTheClusterSignsIn(t *testing.T) {
 // A page that stays open shows what changes, and its stream ends when the cluster no longer knows
 // the visitor.
 func TestLivePageInTheClusterFollows(t *testing.T) {
+	t.Parallel()
 	s := newPageStage(t)
 	papers := s.env.Namespace(t)
 	s.experiment(papers, "apples")

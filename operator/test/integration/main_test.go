@@ -5,8 +5,10 @@ package integration
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,11 +28,37 @@ import (
 var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Shapes: claims.Shapes, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}
 
 func TestMain(m *testing.M) {
-	os.Exit(testenv.Run(m, testenv.Options{Webhooks: func(mgr ctrl.Manager) error {
+	code := testenv.Run(m, testenv.Options{Webhooks: func(mgr ctrl.Manager) error {
 		checks.Capabilities = func(s *v1alpha1.SystemSpec) error { return plan.CheckCapabilities(s, []string{"IPC_LOCK"}) }
 		checks.ChaosMesh = (&chaosmesh.Installation{Enabled: true, Mapper: mgr.GetRESTMapper()}).Check
 		return webhook.Setup(mgr, mgr.GetAPIReader(), checks, render.ParseTemplate)
-	}}))
+	}})
+	if program != "" {
+		_ = os.RemoveAll(filepath.Dir(program)) // it is in the folder of temporary files
+	}
+	os.Exit(code)
+}
+
+// program is the manager's; empty: no test has asked for it.
+var (
+	program     string
+	programOnce sync.Once
+)
+
+// managerProgram builds the manager, once for all tests.
+func managerProgram(t testing.TB) string {
+	t.Helper()
+	programOnce.Do(func() {
+		dir, err := os.MkdirTemp("", "assay-manager-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		program = filepath.Join(dir, "manager")
+		if out, err := exec.Command("go", "build", "-o", program, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
+			t.Fatalf("build the manager: %v\n%s", err, out)
+		}
+	})
+	return program
 }
 
 // samples reads a file of config/samples.

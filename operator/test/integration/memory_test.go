@@ -41,10 +41,7 @@ const (
 //	make bench-memory
 func BenchmarkManagerMemory(b *testing.B) {
 	env := testenv.Get(b)
-	binary := filepath.Join(b.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
-		b.Fatalf("build the manager: %v\n%s", err, out)
-	}
+	binary := managerProgram(b)
 	for b.Loop() {
 		ns := env.Namespace(b)
 		create(b, env, ns)

@@ -2,8 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -64,10 +62,7 @@ var onePhases = []onePhase{
 //	make bench-scale
 func BenchmarkOneTrial(b *testing.B) {
 	env := testenv.Get(b)
-	binary := filepath.Join(b.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
-		b.Fatalf("build the manager: %v\n%s", err, out)
-	}
+	binary := managerProgram(b)
 	for b.Loop() {
 		took := map[string][]time.Duration{}
 		for _, size := range sizes {
@@ -153,10 +148,7 @@ const leastAdmitted = 100
 //	make bench-scale
 func BenchmarkAdmission(b *testing.B) {
 	env := testenv.Get(b)
-	binary := filepath.Join(b.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
-		b.Fatalf("build the manager: %v\n%s", err, out)
-	}
+	binary := managerProgram(b)
 	const all = scaleNamespaces * scaleExperiments
 	for round := 0; b.Loop(); round++ {
 		m := startManager(b, env, binary)

@@ -2,8 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -31,10 +29,7 @@ const (
 //	make bench-scale
 func BenchmarkScale(b *testing.B) {
 	env := testenv.Get(b)
-	binary := filepath.Join(b.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
-		b.Fatalf("build the manager: %v\n%s", err, out)
-	}
+	binary := managerProgram(b)
 	for b.Loop() {
 		var namespaces []string
 		for i := range scaleNodes {

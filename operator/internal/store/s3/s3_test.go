@@ -88,6 +88,7 @@ func roundTrip(t *testing.T, s *s3.Bucket) {
 }
 
 func TestPathStyle(t *testing.T) {
+	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
 	c := server.Config()
 	c.Prefix = "team-a/assay"
@@ -106,6 +107,7 @@ func TestPathStyle(t *testing.T) {
 
 // A server that knows no checksums is used all the same: what is stored is read back.
 func TestWithoutTheServersChecksums(t *testing.T) {
+	t.Parallel()
 	c := tests3.Start(t, tests3.Options{}).Config()
 	c.Checksums = s3.ChecksumsWhenRequired
 	s, err := s3.NewWith(c, tests3.Keys(), nil)
@@ -117,6 +119,7 @@ func TestWithoutTheServersChecksums(t *testing.T) {
 
 // The bucket is in the host name.
 func TestVirtualHost(t *testing.T) {
+	t.Parallel()
 	server := tests3.Start(t, tests3.Options{Domain: "store.test"})
 	c := server.Config()
 	c.PathStyle, c.Endpoint = false, "http://store.test"
@@ -161,6 +164,7 @@ func certificate(t *testing.T) (ca []byte, certFile, keyFile string) {
 }
 
 func TestCustomCA(t *testing.T) {
+	t.Parallel()
 	ca, cert, key := certificate(t)
 	server := tests3.Start(t, tests3.Options{CertFile: cert, KeyFile: key})
 	s, err := s3.NewWith(server.Config(), tests3.Keys(), ca)
@@ -201,6 +205,7 @@ func wantProblem(t *testing.T, name string, err error, reason string) {
 }
 
 func TestWhatIsWrongIsTold(t *testing.T) {
+	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
 	keys := tests3.Keys()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -224,6 +229,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		"no TLS there":       {func(c *s3.Config) { c.Endpoint = "https://" + server.Address }, keys, v1alpha1.ReasonStoreCertificate},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // some are asked again and again before they are given up
 			c := server.Config()
 			if tc.change != nil {
 				tc.change(&c)
@@ -268,6 +274,7 @@ func TestMissingKeys(t *testing.T) {
 
 // A disk of 4 MiB, which has room for one object and not for two.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("assay-test", dir, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
@@ -300,6 +307,7 @@ func TestFullDisk(t *testing.T) {
 
 // The server dies while an object is on its way, and comes back with its data.
 func TestServerStopsInTheMiddle(t *testing.T) {
+	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
 	s := server.Store(t)
 	before := put(t, s, "before", large(100))
@@ -337,6 +345,7 @@ func (r *stopping) Read(p []byte) (int, error) {
 
 // The checksum finds a change that was made behind the server's back.
 func TestCorruption(t *testing.T) {
+	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
 	s := server.Store(t)
 	f := store.ExperimentFolder("ns", "e", "u")
@@ -374,6 +383,7 @@ func TestCorruption(t *testing.T) {
 
 // A presigned request puts that object and no other, as often as needed, until it expires.
 func TestPresigned(t *testing.T) {
+	t.Parallel()
 	s := tests3.Start(t, tests3.Options{}).Store(t)
 	content := large(3 << 20)
 	o := store.Describe("v1/ns/e/u/trials/t/pods/p/c.stdout.gz", content)

@@ -49,6 +49,7 @@ func hurried(t *testing.T, c s3.Config) *s3.Bucket {
 // 100 MB waited for minutes, as long as it takes at the slowest rate. One whose content stopped
 // coming looked like the manager's own failure, "context canceled".
 func TestServerThatHangs(t *testing.T) {
+	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
 	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up
 	small, big := []byte("v"), large(100<<20)
@@ -73,6 +74,7 @@ func TestServerThatHangs(t *testing.T) {
 
 // It answers, and hangs in the middle of what it is sent.
 func TestServerThatHangsInTheMiddle(t *testing.T) {
+	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
 	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up
 	content := large(64 << 20)
@@ -86,6 +88,7 @@ func TestServerThatHangsInTheMiddle(t *testing.T) {
 
 // It hangs in the middle of what it sends, or sends one byte after the other, for ever.
 func TestContentThatStopsComing(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		size  int
 		every time.Duration // 0: nothing comes after the first half

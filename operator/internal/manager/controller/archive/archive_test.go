@@ -292,6 +292,7 @@ func TestTheManifestOfAnotherTrialOfTheName(t *testing.T) {
 // A store that is down loses nothing, says so, is asked less and less often, and is used again when
 // it is back: by another manager, too.
 func TestAStoreThatIsDown(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
 	s.complete()
@@ -421,6 +422,7 @@ func (s *stage) reconcileExperiment(r *Experiments) (ctrl.Result, v1alpha1.Resul
 }
 
 func TestAnExperimentIsStored(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	folder := store.ExperimentFolder(s.exp.Namespace, "e", string(s.exp.UID))
 	s.server.Stop(t)

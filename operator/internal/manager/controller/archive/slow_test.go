@@ -24,6 +24,7 @@ import (
 // A store that takes connections and never answers is one that does not answer: that is told, and
 // what it does not take stays in the cluster.
 func TestAStoreThatHangs(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
 	s.complete()
@@ -92,6 +93,7 @@ func TestNoTicketWithoutAStore(t *testing.T) {
 // With the store down and the namespace full of logs, results find room; what does not is named in
 // the trial's condition, in an event and in the manifest.
 func TestWhatFoundNoRoomIsNamed(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	full := &store.Cluster{Client: s.client, Reader: s.client, Trial: s.trial}
 	log := store.Object{Key: s.folder().PodFile("p-9", "replica.stdout.gz"), Size: 48 << 20, SHA256: "x"} // only its first part comes

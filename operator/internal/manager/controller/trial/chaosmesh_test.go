@@ -26,11 +26,11 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/chaos"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// chaosPlay is a trial with one fault of Chaos Mesh, on an API server that has its real kinds. The
-// test plays its controller.
+// chaosPlay is a trial with one fault of Chaos Mesh. The test plays its controller.
 type chaosPlay struct {
 	*play
 	kind, name string
@@ -57,9 +57,20 @@ func objectOf(kind, lasts, spec string, change ...func(*v1alpha1.ChaosMesh)) v1a
 
 func newChaosPlay(t *testing.T, f v1alpha1.Fault) *chaosPlay {
 	t.Helper()
+	return newChaosPlayIn(t, testcluster.InProcess(t).WithOthers(t, chaosmesh.GroupVersion.Group), f)
+}
+
+// newServedChaosPlay is on an API server with the real kinds of Chaos Mesh, for tests of these.
+func newServedChaosPlay(t *testing.T, f v1alpha1.Fault) *chaosPlay {
+	t.Helper()
 	server := testenv.Get(t)
 	server.ChaosMesh(t)
-	p := newPlayIn(t, &server.Env, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults = []v1alpha1.Fault{f} })
+	return newChaosPlayIn(t, &server.Env, f)
+}
+
+func newChaosPlayIn(t *testing.T, env *testcluster.Env, f v1alpha1.Fault) *chaosPlay {
+	t.Helper()
+	p := newPlayIn(t, env, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults = []v1alpha1.Fault{f} })
 	return &chaosPlay{play: p, kind: f.ChaosMesh.Kind, name: "trial-0-cm-1"}
 }
 
@@ -194,7 +205,7 @@ func (c *chaosPlay) ends(outcome, reason string) results.Trial {
 }
 
 func TestChaosMeshSplitsReplicas(t *testing.T) {
-	c := newChaosPlay(t, split())
+	c := newServedChaosPlay(t, split())
 	c.runs()
 	c.at(1900 * time.Millisecond)
 	if c.object() != nil {
@@ -273,6 +284,7 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 		happens func(c *chaosPlay)
 		reason  string
 		says    string
+		served  bool // by an API server with the kind's schema
 	}{
 		"no controller acts on the object": {
 			fault: split(), happens: func(c *chaosPlay) { c.at(2 * time.Second); c.at(5100 * time.Millisecond) },
@@ -305,7 +317,7 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 		},
 		"the kind refuses the spec": {
 			fault: objectOf("NetworkChaos", "3s", `{"action": "nonsense"}`), happens: func(c *chaosPlay) { c.at(2 * time.Second) },
-			reason: v1alpha1.ReasonFaultNotConfirmed, says: "the NetworkChaos was refused: ",
+			reason: v1alpha1.ReasonFaultNotConfirmed, says: "the NetworkChaos was refused: ", served: true,
 		},
 		"a user deletes the object": {
 			fault: split(), happens: func(c *chaosPlay) {
@@ -352,7 +364,11 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := newChaosPlay(t, tc.fault)
+			play := newChaosPlay
+			if tc.served {
+				play = newServedChaosPlay
+			}
+			c := play(t, tc.fault)
 			c.runs()
 			tc.happens(c)
 			c.measured(10, 0)
@@ -419,7 +435,7 @@ func TestProbesThatPassAPartition(t *testing.T) {
 }
 
 func TestATrialWithoutChaosMeshIsGivenUpBeforeAnythingIsMade(t *testing.T) {
-	c := newChaosPlay(t, objectOf("JVMChaos", "3s", `{"action": "stress", "cpuCount": 1}`))
+	c := newServedChaosPlay(t, objectOf("JVMChaos", "3s", `{"action": "stress", "cpuCount": 1}`))
 	c.settle(false)
 	c.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonChaosMeshMissing)
 	if m := c.condition(v1alpha1.TrialValid).Message; !strings.Contains(m, "the cluster has no kind JVMChaos (chaos-mesh.org/v1alpha1): install Chaos Mesh") {

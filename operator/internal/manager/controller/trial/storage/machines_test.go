@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"context"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,13 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
-
 func TestResultsSayHowMachinesAreSet(t *testing.T) {
-	env := testenv.Get(t)
+	env := testcluster.InProcess(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: "prepared",
 		Labels: map[string]string{
@@ -27,11 +23,6 @@ func TestResultsSayHowMachinesAreSet(t *testing.T) {
 	if err := env.Client.Create(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // other tests count nodes
-		if err := env.Client.Delete(context.Background(), node); err != nil {
-			t.Error(err)
-		}
-	})
 	trial := &results.Trial{Pods: []results.Pod{{Name: "a", Node: "prepared"}, {Name: "b", Node: "gone"}, {Name: "c"}, {Name: "d", Node: "prepared"}}}
 	Results{Reader: env.Client}.nameMachines(t.Context(), trial)
 	set := map[string]string{"pool": "servers", "region": "us-east-1", "smt": "off", "not-set": "turbo: no such file"}

@@ -32,13 +32,14 @@ func TestAnOldAgentUnderThisManager(t *testing.T) {
 	b := theVersionBefore(t)
 	this := ours(t)
 	this.images = filepath.Join(b.dir, "images") + "," + this.images // the first that has an image is taken
-	trial := everyFault(t, this, "../../..")
-	if trial.Software.Manager == b.version {
-		t.Errorf("the manager is of version %s, which is the version before", trial.Software.Manager)
-	}
-	for _, p := range trial.Pods {
-		if p.Agent != b.version {
-			t.Errorf("the agent of pod %s is of version %q, want %q", p.Name, p.Agent, b.version)
+	for _, trial := range everyFault(t, this, "../../..") {
+		if trial.Software.Manager == b.version {
+			t.Errorf("the manager is of version %s, which is the version before", trial.Software.Manager)
+		}
+		for _, p := range trial.Pods {
+			if p.Agent != b.version {
+				t.Errorf("the agent of pod %s is of version %q, want %q", p.Name, p.Agent, b.version)
+			}
 		}
 	}
 }
@@ -48,41 +49,58 @@ func TestThisAgentUnderAnOldManager(t *testing.T) {
 	b := theVersionBefore(t)
 	old := ours(t)
 	old.program = filepath.Join(b.dir, "kubectl-assay")
-	trial := everyFault(t, old, filepath.Join(b.dir, "tree"))
-	if trial.Software.Manager != b.version {
-		t.Errorf("the manager is of version %q, want %q", trial.Software.Manager, b.version)
-	}
-	for _, p := range trial.Pods {
-		if p.Agent == b.version || p.Agent == "" {
-			t.Errorf("the agent of pod %s is of version %q, want another than that of the manager", p.Name, p.Agent)
+	for _, trial := range everyFault(t, old, filepath.Join(b.dir, "tree")) {
+		if trial.Software.Manager != b.version {
+			t.Errorf("the manager is of version %q, want %q", trial.Software.Manager, b.version)
+		}
+		for _, p := range trial.Pods {
+			if p.Agent == b.version || p.Agent == "" {
+				t.Errorf("the agent of pod %s is of version %q, want another than that of the manager", p.Name, p.Agent)
+			}
 		}
 	}
 }
 
-// everyFault runs one trial by a build, with the experiment and the System of a tree. The trial is
-// valid only if each fault was carried out, confirmed and ended.
-func everyFault(t *testing.T, b build, tree string) *results.Trial {
+// everyFault runs one trial of pods and one of machines by a build, with the experiments and the
+// System of a tree. A trial is valid only if each fault was carried out, confirmed and ended.
+func everyFault(t *testing.T, b build, tree string) []*results.Trial {
+	t.Helper()
+	files := filepath.Join(tree, "operator", "test", "local", "testdata")
+	pods := validRun(t, b, "faults", "1 of 1 planned trial valid", filepath.Join(files, "faults.yaml"), systemWithARole(t, tree))
+	if len(pods.Pods) < 8 || pods.Summary.Counters.Committed == 0 {
+		t.Errorf("the results have %d pods and %d transactions", len(pods.Pods), pods.Summary.Counters.Committed)
+	}
+	machines := validRun(t, b, "marks", "4 of 4 planned trials valid", filepath.Join(files, "marks.yaml"))
+	if len(machines.Rows) != 4 || len(machines.Sessions) == 0 {
+		t.Errorf("the script left %d rows and %d sessions", len(machines.Rows), len(machines.Sessions))
+	}
+	return []*results.Trial{pods, machines}
+}
+
+// validRun runs an experiment whose one trial must be valid, with all kinds of faults.
+func validRun(t *testing.T, b build, experiment, want string, files ...string) *results.Trial {
 	t.Helper()
 	dir := t.TempDir()
-	out, said, code := b.run(t, dir, "run", "--wait", "-f", filepath.Join(tree, "operator/test/local/testdata/faults.yaml"), "-f", systemWithARole(t, tree))
-	if code != 0 || !strings.Contains(out, "1 of 1 planned trial valid") {
-		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	args := []string{"run", "--wait"}
+	for _, f := range files {
+		args = append(args, "-f", f)
+	}
+	out, said, code := b.run(t, dir, args...)
+	if code != 0 || !strings.Contains(out, want) {
+		t.Fatalf("%s: exit code %d\n%s\n%s", experiment, code, said, out)
 	}
 	if left := leftovers(t); len(left) > 0 {
-		t.Errorf("left after the run: %q", left)
+		t.Errorf("%s: left after the run: %q", experiment, left)
 	}
-	trial := validTrial(t, filepath.Join(dir, "faults", "configmaps"))
+	trial := validTrial(t, filepath.Join(dir, experiment, "configmaps"))
 	kinds := map[string]bool{}
 	for i := range trial.Faults {
 		kinds[trial.Faults[i].Kind] = true
 	}
 	for _, kind := range []string{"Kill", "Revive", "Pause", "Resume", "Cut", "Heal", "Degrade", "Restore"} {
 		if !kinds[kind] {
-			t.Errorf("no pod did %s", kind)
+			t.Errorf("%s: no pod did %s", experiment, kind)
 		}
-	}
-	if len(trial.Pods) < 8 || trial.Summary.Counters.Committed == 0 {
-		t.Errorf("the results have %d pods and %d transactions", len(trial.Pods), trial.Summary.Counters.Committed)
 	}
 	return trial
 }

@@ -313,7 +313,7 @@ func TestAnOrdinaryUsersCtrlCCleansUp(t *testing.T) {
 func TestAnOrdinaryUsersFaults(t *testing.T) {
 	p := newPerson(t, true)
 	p.copy("testdata/faults.yaml", "faults.yaml")
-	p.copy(systemWithARole(t), "systems/basil.yaml")
+	p.copy(systemWithARole(t, "../../.."), "systems/basil.yaml")
 	out, said, code := p.run("run", "--wait", "-f", "faults.yaml")
 	if code != 0 || !strings.Contains(out, "1 of 1 planned trial valid") {
 		t.Fatalf("exit code %d\n%s\n%s", code, said, out)

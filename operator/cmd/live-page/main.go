@@ -2,8 +2,8 @@
 // only read experiments and trials and ask who a visitor is. The chart runs it if livePage.enabled
 // is set.
 //
-// It is in the manager's image. A manager that stores results runs "live-page bundle", so that it
-// need not itself have what lays reports out and draws them.
+// It is in the manager's image. A manager has bundles written by "live-page bundle", and does not
+// link the packages that lay reports out and draw them.
 package main
 
 import (

@@ -161,8 +161,8 @@ func (u *uses) path(idents []string) {
 	}
 }
 
-// checkUsed notes a parameter that is set and that no template of the systems or the faults names:
-// an experiment that turns it would measure the same at each of its values.
+// checkUsed notes a parameter that is set, and that no template of the systems or the faults names.
+// An experiment that turns it would measure the same at each of its values.
 func (e *systemChecker) checkUsed(path *field.Path, name string, value v1alpha1.Value, systems []system) {
 	for _, s := range systems {
 		if s.uses.all || s.uses.names[name] {

@@ -45,6 +45,11 @@ var banned = []struct {
 	{phrase(`rather [a-z]+s than`), `"prefers … to …"`},
 	{phrase(`no more than|not more than`), `"at most"`},
 	{phrase(`bespeaks?|hereby|thereof|whereof|thereby|hitherto`), `the plain word`},
+	{phrase(`in case that`), `"if"`},
+	{phrase(`of something else`), `name the other thing`},
+	{phrase(`by (its|their) look`), `"by its content"`},
+	{phrase(`as far as that`), `"as far as possible", or what is left out`},
+	{phrase(`take[sn]? as nothing|took as nothing`), `"treats as 0", "ignores"`},
 	{phrase(`of before`), `"earlier", "older", "former" or "from before"`},
 }
 

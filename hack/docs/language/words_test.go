@@ -12,8 +12,8 @@ import (
 // wordsPerMinute is how fast people read technical text.
 const wordsPerMinute = 200
 
-// The map of the documents says what to read in so many minutes. A cell of its table takes no
-// longer, with what the cells before it name.
+// The map of the documents says what to read in so many minutes. The pages of a cell of its table,
+// with those of the cells before it, take no longer.
 func TestTheMapTakesItsMinutes(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "docs/README.md"))
 	if err != nil {

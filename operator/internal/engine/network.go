@@ -96,7 +96,7 @@ func (p *network) choose(s *scope, limit time.Duration) Result {
 // they are there.
 const anyPath = shaping.MaxDelay
 
-// networkOf a pod's directive: as rendered, and what has been decided since.
+// networkOf returns the network part of a pod's directive: the rendered one, with later decisions.
 func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
 	if rendered == nil || s.trial.Status.Network == nil {
 		return rendered

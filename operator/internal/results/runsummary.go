@@ -94,9 +94,9 @@ func (w *RunSummary) check(c Client) error {
 	return nil
 }
 
-// mergeRunSummaries puts summaries of whole runs together, as far as that can be done. Throughput
-// is the sum, the mean latency that of all transactions, and the longest the longest of all. The
-// percentiles of several clients are not known.
+// mergeRunSummaries merges summaries of whole runs. Throughput is the sum, the mean latency is over
+// all transactions, and the longest latency is the longest of all. The percentiles of several
+// clients are not known.
 func mergeRunSummaries(counters Counters, clients []Client) Summary {
 	s := Summary{Counters: counters, RunSummary: true}
 	mean, longest, known := 0.0, 0.0, true

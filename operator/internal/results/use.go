@@ -66,7 +66,7 @@ func (u Use) Unit(unit string) (own string, size float64, err error) {
 	i := slices.IndexFunc(usables, func(r usable) bool { return r.name == u.Resource })
 	switch volumes := u.Resource == UseVolumeSize; {
 	case volumes != (u.Over == overEnd):
-		return "", 0, fmt.Errorf("%s is taken at the End of the window, and no other resource is", UseVolumeSize)
+		return "", 0, fmt.Errorf("%s is read at the End of the window, and it is the only resource with over: End", UseVolumeSize)
 	case u.Resource == UseEnergy:
 		return u.energyUnit(unit)
 	case u.Volume != "" && !volumes:

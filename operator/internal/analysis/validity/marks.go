@@ -88,7 +88,7 @@ func rowWindow(script *v1alpha1.Script, row v1alpha1.Point, marks []timeline.Mar
 	return results.RowWindow{Span: timeline.Span{From: begin, To: max(begin, ended)}}
 }
 
-// hasCells reports whether the groups of a mark that are called as axes have the row's cells.
+// hasCells reports whether the groups of a mark with the names of axes have the row's cells.
 func hasCells(m timeline.Mark, cells map[string]string) bool {
 	for _, axis := range slices.Sorted(maps.Keys(cells)) {
 		if value, said := m.Groups[axis]; said && !results.SameCell(value, cells[axis]) {

@@ -231,7 +231,7 @@ func TestRefuses(t *testing.T) {
 		"no such about":              {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), About: filepath.Join(dir, "none.yaml")}, "none.yaml", session.ExitUsage},
 		"a wrong about":              {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), About: about}, "about.yaml: line 1: licence", session.ExitError},
 		"no folder of images":        {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), Images: filepath.Join(dir, "none")}, "--images", session.ExitUsage},
-		"a folder of something else": {artifact.Options{Name: failureFP, Output: other}, "README.md in", session.ExitError},
+		"a folder of another program": {artifact.Options{Name: failureFP, Output: other}, "README.md in", session.ExitError},
 		"no bundle":                  {artifact.Options{Name: "./" + filepath.Base(file), Output: dir}, "", session.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -181,13 +181,12 @@ func changedIn(folder string) (map[string][]byte, error) {
 	return changed, nil
 }
 
-// writeFolder writes the files. Files that are there and that the command has not written are
-// refused: they are of something else.
+// writeFolder writes the files. It refuses to replace a file that another program has written.
 func writeFolder(s *session.Session, folder string, made artifact.Made, archives []archiveFile) error {
 	if _, err := os.Stat(filepath.Join(folder, madeFile)); errors.Is(err, fs.ErrNotExist) {
 		for _, f := range made.Files {
 			if _, err := os.Stat(filepath.Join(folder, filepath.FromSlash(f.Name))); err == nil && f.Name != artifact.AboutFile {
-				return fmt.Errorf("%s in %s is of something else; name a new folder with -o", f.Name, folder)
+				return fmt.Errorf("%s in %s was not written by this command; name a new folder with -o", f.Name, folder)
 			}
 		}
 	}

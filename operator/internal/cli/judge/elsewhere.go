@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// check refuses a file that a cluster would refuse, as far as that shows: without the Systems it is
-// its text alone.
+// check refuses a file that a cluster would refuse. Without the file's Systems it checks only that
+// the file can be read.
 func check(ctx context.Context, set *manifest.Set) error {
 	if len(set.Missing()) > 0 {
 		return set.Readable(ctx)

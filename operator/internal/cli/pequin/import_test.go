@@ -89,9 +89,9 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// Configurations are edited by hand: what is a list of one in some is no list in others, and the
-// loops are not named in all.
-func TestOtherWaysToWriteTheSame(t *testing.T) {
+// People edit configurations by hand. Some write a list of one item as the item, and some do not
+// name the loops.
+func TestSettingsHaveSeveralSpellings(t *testing.T) {
 	const rest = `"benchmark_name": "rw", "fault_tolerance": 1, "client_processes_per_client_node": 8, "client_experiment_length": 30.0, `
 	tests := map[string]string{
 		"nothing nested":    `{` + rest + `"replication_protocol": "tapir", "server_names": ["a-0", "a-1", "a-2"], "client_total": 7}`,

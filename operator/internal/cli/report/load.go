@@ -29,7 +29,7 @@ func Load(ctx context.Context, s *session.Session, from string) (results.Experim
 	return load(ctx, s, from, func(results.Trial) {})
 }
 
-// load also hands each trial whose own results it reads to each.
+// load reads an experiment's results, and calls each with the results of every trial that it reads.
 func load(ctx context.Context, s *session.Session, from string, each func(results.Trial)) (results.Experiment, error) {
 	if strings.Contains(from, "/") || slices.Contains([]string{".json", ".gz", ".tgz"}, path.Ext(from)) {
 		return fromFile(from, each)

@@ -123,7 +123,7 @@ func TestRunsBesideAnother(t *testing.T) {
 	}
 }
 
-func TestJoinsWhatRuns(t *testing.T) {
+func TestRunJoinsARunningExperiment(t *testing.T) {
 	s, _ := newSession(t, finish(t, "AllTrialsValid", v1alpha1.VerdictReproduced, v1alpha1.VerdictReproduced),
 		before(func(e *v1alpha1.Experiment) {
 			e.Status = v1alpha1.ExperimentStatus{Trials: v1alpha1.TrialCounts{Planned: 8, Succeeded: 3}}

@@ -50,9 +50,10 @@ func written(t *testing.T, o scaffold.SSH, files map[string]string) (set *manife
 
 const table = "scheme\tload\tthroughput\tp50_ms\tp99_ms\nserial\tsmall\t10\t1\t2\nserial\tlarge\t5\t3\t4\nthreads\tsmall\t30\t1\t2\nthreads\tlarge\t9\t3\t4\n"
 
-// The three commands of an artifact's README become a System and an Experiment that plan as they
-// are. With a file that the script has left, rows, numbers, a claim and a figure are read from it.
-func TestSSHArtifactsPlanAsTheyAre(t *testing.T) {
+// The three commands of an artifact's README become a System and an Experiment that plan accepts
+// without an edit. With a file that the script has left, rows, numbers, a claim and a figure are
+// read from it.
+func TestPlanAcceptsScaffoldsOfSSHArtifacts(t *testing.T) {
 	o := scaffold.SSH{Run: "./run.sh", Results: "~/results/summary.txt"}
 	files := map[string]string{"hosts.txt": "# ours\nnode-0\nnode-1\nnode-2\n", "run.sh": "#!/bin/bash\ncd ~/artifact\n", "old.txt": table}
 	set, p, said := written(t, o, files)

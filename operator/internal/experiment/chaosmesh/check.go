@@ -109,8 +109,8 @@ func checkPrograms(at *field.Path, spec map[string]any) field.ErrorList {
 	return nil
 }
 
-// checkDelays refuses fractions of milliseconds written as such, which releases of Chaos Mesh up to
-// 2.8 take as nothing.
+// checkDelays refuses fractions of milliseconds written as such. Releases of Chaos Mesh up to 2.8
+// read them as 0.
 func checkDelays(at *field.Path, spec map[string]any) field.ErrorList {
 	delay, _ := spec["delay"].(map[string]any)
 	var errs field.ErrorList

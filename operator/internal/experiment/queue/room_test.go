@@ -209,7 +209,7 @@ func TestQuota(t *testing.T) {
 		"too little CPU":     {quota: quota(list("3500m", "", ""), list("0", "", "")), want: QuotaExceeded, says: "allows cpu 3500m, of which 0 is in use, and the trial needs 4"},
 		"too little memory":  {quota: quota(list("", "3Gi", ""), list("", "0", "")), want: QuotaExceeded, says: "allows memory 3Gi, of which 0 is in use, and the trial needs 4Gi"},
 		"of certain pods":    {quota: scoped, want: Start},
-		"of something else":  {quota: quota(corev1.ResourceList{"count/secrets": resource.MustParse("0")}, nil), want: Start},
+		"of other kinds":     {quota: quota(corev1.ResourceList{"count/secrets": resource.MustParse("0")}, nil), want: Start},
 		"requests by name":   {quota: quota(corev1.ResourceList{"requests.cpu": resource.MustParse("1")}, nil), want: QuotaExceeded, says: "requests.cpu 1"},
 		"limits, unlimited":  {quota: quota(corev1.ResourceList{"limits.cpu": resource.MustParse("1")}, nil), want: Start},
 		"pods by their kind": {quota: quota(corev1.ResourceList{"count/pods": resource.MustParse("1")}, nil), want: QuotaExceeded, says: "count/pods 1"},

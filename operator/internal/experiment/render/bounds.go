@@ -29,8 +29,8 @@ const (
 	// room.
 	maxDepth   = 100
 	maxNesting = 100
-	// maxWidth bounds widths and precisions in printf: fmt takes what is larger for no number at
-	// all.
+	// maxWidth bounds widths and precisions in printf. Package fmt treats a larger one as no
+	// number.
 	maxWidth = 1_000_000
 )
 

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The network of the pods: a bridge in a network namespace of its own, so that nothing of it is in
-// the machine's, neither addresses nor rules of its firewall.
+// The network of the pods is a bridge in a network namespace of its own. The machine's namespace
+// gets no address and no rule of a firewall.
 //
 //	 pod's namespace          hub
 //	eth0 10.199.0.5/16 --- veth5 -- bridge 10.199.0.1 (the coordinator, names)

@@ -59,8 +59,8 @@ func TestProposalsFromAFileOfResults(t *testing.T) {
 	}
 }
 
-// Results of other artifacts are known by their look, in one file or one for each point. No axis
-// that is proposed is called as one that Assay sets itself.
+// Results of other artifacts are recognised by their content, in one file or one for each point. No
+// proposed axis has the name of an axis that Assay sets itself.
 func TestProposalsFromResultsOfOtherArtifacts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path  string

@@ -343,8 +343,8 @@ func (m *lineMatcher) match(line []byte) ([]string, bool) {
 	return m.texts, true
 }
 
-// neededText is the longest text that every match of a pattern has in it, as far as that can be
-// seen without trying alternatives.
+// neededText is the longest text that is in every match of a pattern. Alternatives are not tried,
+// so that a longer one may exist.
 func neededText(pattern string) []byte {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

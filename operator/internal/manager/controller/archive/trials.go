@@ -121,8 +121,8 @@ func waits(t *v1alpha1.Trial) bool {
 		!meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialResultsStored)
 }
 
-// replaceable is how long an object that a pod has put may be replaced still: a manifest that is
-// written before would confirm what is not there any more.
+// replaceable is for how long a pod may still replace the objects that it has put. An earlier
+// manifest could list an object that the pod then replaces.
 func (r *Trials) replaceable(trial *v1alpha1.Trial) time.Duration {
 	s, err := r.Stores.Get(trial.Spec.ResultsStore)
 	if err != nil || s.BindsContent() {

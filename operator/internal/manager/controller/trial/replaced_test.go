@@ -285,8 +285,8 @@ func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	}
 }
 
-// A loss of a pod that no fault plans, or not yet, or not so often, ends the trial, no matter who
-// takes the pod's place.
+// A pod is lost that no fault was to end, or sooner or more often than planned. The trial ends,
+// also if another pod takes its place.
 func TestPodsThatNoFaultReplaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		faults  []v1alpha1.Fault

@@ -151,8 +151,8 @@ func (t tree) original() uint32 {
 	return now
 }
 
-// attach makes our filter run the program: a new one, or the one that is there from the next packet
-// on, without a gap.
+// attach makes our filter run the program. It adds the filter, or changes the one that is there,
+// which runs the program from the next packet on.
 func (s *Shaper) attach(p *program, original uint32) error {
 	filter := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{

@@ -28,8 +28,8 @@ type Shaper struct {
 	// with the process.
 	before  map[netip.Addr]netem.Counters
 	dropped uint64
-	// original is the interface's gso_max_segs, in case that another program deletes our qdisc,
-	// which keeps it; 0 before the first Apply.
+	// original is the interface's gso_max_segs before the first Apply; 0 until then. Our qdisc
+	// holds a copy, which is lost if another program deletes the qdisc.
 	original uint32
 }
 

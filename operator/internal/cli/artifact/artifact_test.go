@@ -226,13 +226,13 @@ func TestRefuses(t *testing.T) {
 		want string
 		code int
 	}{
-		"output is a file":           {artifact.Options{Name: failureFP, Output: file}, "name a folder, or a file", session.ExitUsage},
-		"no such bundle":             {artifact.Options{Name: filepath.Join(dir, "none.tar.gz"), Output: dir}, "none.tar.gz", session.ExitUsage},
-		"no such about":              {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), About: filepath.Join(dir, "none.yaml")}, "none.yaml", session.ExitUsage},
-		"a wrong about":              {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), About: about}, "about.yaml: line 1: licence", session.ExitError},
-		"no folder of images":        {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), Images: filepath.Join(dir, "none")}, "--images", session.ExitUsage},
+		"output is a file":            {artifact.Options{Name: failureFP, Output: file}, "name a folder, or a file", session.ExitUsage},
+		"no such bundle":              {artifact.Options{Name: filepath.Join(dir, "none.tar.gz"), Output: dir}, "none.tar.gz", session.ExitUsage},
+		"no such about":               {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), About: filepath.Join(dir, "none.yaml")}, "none.yaml", session.ExitUsage},
+		"a wrong about":               {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), About: about}, "about.yaml: line 1: licence", session.ExitError},
+		"no folder of images":         {artifact.Options{Name: failureFP, Output: filepath.Join(dir, "out"), Images: filepath.Join(dir, "none")}, "--images", session.ExitUsage},
 		"a folder of another program": {artifact.Options{Name: failureFP, Output: other}, "README.md in", session.ExitError},
-		"no bundle":                  {artifact.Options{Name: "./" + filepath.Base(file), Output: dir}, "", session.ExitUsage},
+		"no bundle":                   {artifact.Options{Name: "./" + filepath.Base(file), Output: dir}, "", session.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, _ := newSession()

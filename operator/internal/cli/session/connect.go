@@ -84,6 +84,9 @@ func (f *Flags) unreadable(err error) error {
 // ClusterOf makes clients of a connection.
 func ClusterOf(rest *rest.Config) (Cluster, error) {
 	rest.UserAgent = "kubectl-assay"
+	if rest.QPS == 0 {
+		rest.QPS, rest.Burst = requestRate, requestBurst
+	}
 	scheme, err := NewScheme()
 	if err != nil {
 		return Cluster{}, err
@@ -104,6 +107,10 @@ func ClusterOf(rest *rest.Config) (Cluster, error) {
 	}
 	return Cluster{Client: c, Config: rest, Logs: logs, Machines: machines}, nil
 }
+
+// Requests to an API server in a second, and at once: kubectl's own. client-go's are five and ten,
+// by which a bundle of some trials waits, and lines about that reach the user.
+const requestRate, requestBurst = 50, 300
 
 // errNoKubeconfig replaces client-go's error, which names an environment variable that users do not
 // set.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,13 +10,18 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
 )
 
 // Machines of two trials answer SSH in two restricted namespaces at once. A person has a shell on
-// each by kubectl assay ssh. From a machine of one trial, with the key of that, none of the other
-// XX
+// each by kubectl assay ssh. Machines of the other trial refuse whoever comes with the key of the
+// first, and count that.
 func TestMachinesAnswerTheirOwnTrialOnly(t *testing.T) {
 	e := newEnv(t)
 	other := *e
@@ -109,6 +115,64 @@ func TestPoliciesKeepOtherNamespacesFromMachines(t *testing.T) {
 		if refused := results.RefusedConnections(r.Sessions); refused != 0 {
 			t.Errorf("%s counts %d connections that were refused, want none: %+v", r.Name, refused, r.Sessions)
 		}
+	}
+}
+
+// Machines of a cluster share directories by a volume that many pods may write to. What one writes,
+// the others read, and a trial does not see what the one before has left. The volume is a directory
+// of one node, so that nothing is said of file systems between nodes.
+func TestMachinesShareAVolume(t *testing.T) {
+	e := newEnv(t)
+	e.enforce(t, "restricted")
+	on := e.workers(t)[0].name
+	dir := "/var/lib/" + e.namespace
+	mustNode(t, on, "mkdir", "-m", "1777", dir)
+	t.Cleanup(func() {
+		if _, err := node(context.Background(), on, "rm", "-r", dir); err != nil {
+			t.Error(err)
+		}
+	})
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, Capacity: size, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		ClaimRef:               &corev1.ObjectReference{Namespace: e.namespace, Name: v1alpha1.SharedClaim},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir, Type: new(corev1.HostPathDirectory)}},
+		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{on}}},
+		}}}},
+	}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: v1alpha1.SharedClaim}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: volume.Spec.AccessModes, Resources: corev1.VolumeResourceRequirements{Requests: size}, StorageClassName: new(string), VolumeName: volume.Name,
+	}}
+	for _, o := range []client.Object{volume, claim} {
+		if err := e.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := e.Delete(context.Background(), volume); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	exp := e.apply(t, "../local/testdata/shared.yaml", func(o client.Object) {
+		if s, is := o.(*v1alpha1.System); is {
+			s.Spec.Machines[0].ImagePullPolicy = corev1.PullNever
+		}
+	})
+	valid := 0
+	for _, trial := range e.complete(t, exp, 4*time.Minute) {
+		if trial.Reason != "" {
+			continue
+		}
+		valid++
+		for i, row := range trial.Rows {
+			if want := []float64{1, 2, 3}[i]; row.Summary.Throughput != want {
+				t.Errorf("%s: %v: %v lines in the shared directory, want %v", trial.Name, row.Coordinates, row.Summary.Throughput, want)
+			}
+		}
+	}
+	if valid != 2 {
+		t.Errorf("%d valid trials, want 2", valid)
 	}
 }
 

@@ -103,7 +103,18 @@ func newConfined(t *testing.T) *confined {
 func workloads(t *testing.T, name, namespace string) []client.Object {
 	t.Helper()
 	system := decodeSystem(t, sample(t, name))
-	text, err := sample(t, "experiment-minimal.yaml").MarshalJSON()
+	return workloadsOf(t, "experiment-minimal.yaml", system, namespace, func(spec *v1alpha1.ExperimentSpec) {
+		spec.Workload.Name = system.Workloads[0].Name
+		// Every capability that agents may have.
+		spec.Network.Shaping = v1alpha1.ShapingAllowed
+		spec.Faults = []v1alpha1.Fault{{Name: "crash", At: "1s", EveryPoint: true, NodeKill: &v1alpha1.NodeKill{Target: v1alpha1.Target{Replicas: []int32{0}}}}}
+	})
+}
+
+// workloadsOf a trial of a changed sample of an experiment with a system.
+func workloadsOf(t *testing.T, experiment string, system v1alpha1.SystemSpec, namespace string, change func(*v1alpha1.ExperimentSpec)) []client.Object {
+	t.Helper()
+	text, err := sample(t, experiment).MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +122,7 @@ func workloads(t *testing.T, name, namespace string) []client.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exp.Spec.Workload.Name = system.Workloads[0].Name
-	// Every capability that agents may have.
-	exp.Spec.Network.Shaping = v1alpha1.ShapingAllowed
-	exp.Spec.Faults = []v1alpha1.Fault{{Name: "crash", At: "1s", EveryPoint: true, NodeKill: &v1alpha1.NodeKill{Target: v1alpha1.Target{Replicas: []int32{0}}}}}
+	change(&exp.Spec)
 	p, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{exp.Spec.Systems[0].Name: system})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
@@ -148,6 +156,13 @@ func TestManagerIsConfined(t *testing.T) {
 			if err := c.manager.Create(t.Context(), o, client.DryRunAll); err != nil {
 				t.Errorf("%T of %s: %v", o, name, err)
 			}
+		}
+	}
+	machines := decodeSystem(t, sample(t, "systems/machines.yaml"))
+	machines.Shared = []v1alpha1.SharedDirectory{{Path: "/proj"}}
+	for _, o := range workloadsOf(t, "experiment-machines.yaml", machines, "confined-papers", func(*v1alpha1.ExperimentSpec) {}) {
+		if err := c.manager.Create(t.Context(), o, client.DryRunAll); err != nil {
+			t.Errorf("%T of machines with a shared directory: %v", o, err)
 		}
 	}
 	allowed := workloads(t, "systems/driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
@@ -305,7 +320,6 @@ func TestRevisionsOfTheManagerAreSnapshots(t *testing.T) {
 	}
 }
 
-// The one claim that pods of the manager mount is that of data sets.
 func TestJobsOfDatasetsAreOfThatShape(t *testing.T) {
 	c := newConfined(t)
 	set := &v1alpha1.Dataset{ObjectMeta: metav1.ObjectMeta{Namespace: "confined-papers", Name: "rows-1"}, Spec: v1alpha1.DatasetSpec{

@@ -20,8 +20,7 @@ import (
 )
 
 // Machines of two trials answer SSH in two restricted namespaces at once. A person has a shell on
-// each by kubectl assay ssh. Machines of the other trial refuse whoever comes with the key of the
-// first, and count that.
+// each by kubectl assay ssh. Machines of one trial refuse the key of the other, and count that.
 func TestMachinesAnswerTheirOwnTrialOnly(t *testing.T) {
 	e := newEnv(t)
 	other := *e
@@ -118,9 +117,9 @@ func TestPoliciesKeepOtherNamespacesFromMachines(t *testing.T) {
 	}
 }
 
-// Machines of a cluster share directories by a volume that many pods may write to. What one writes,
-// the others read, and a trial does not see what the one before has left. The volume is a directory
-// of one node, so that nothing is said of file systems between nodes.
+// Machines of a cluster share directories by a volume that many pods may write to. All machines read
+// the lines of each, and no trial sees lines of another. The volume is a directory of one node, so
+// that nothing is said of file systems between nodes.
 func TestMachinesShareAVolume(t *testing.T) {
 	e := newEnv(t)
 	e.enforce(t, "restricted")

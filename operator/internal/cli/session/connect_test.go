@@ -36,7 +36,7 @@ func TestRequestsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// Rates that somebody set stay: in-process servers have no limit.
+// Rates of a configuration stay: servers in this process have no limit.
 func TestRatesThatAreSetStay(t *testing.T) {
 	config := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1}
 	if _, err := ClusterOf(config); err != nil || config.QPS != -1 {

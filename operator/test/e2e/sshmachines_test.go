@@ -117,9 +117,9 @@ func TestPoliciesKeepOtherNamespacesFromMachines(t *testing.T) {
 	}
 }
 
-// Machines of a cluster share directories by a volume that many pods may write to. All machines read
-// the lines of each, and no trial sees lines of another. The volume is a directory of one node, so
-// that nothing is said of file systems between nodes.
+// Machines of a cluster share directories by a volume that many pods may write to. All machines
+// read the lines of each, and no trial sees lines of another. The volume is a directory of one
+// node, so that nothing is said of file systems between nodes.
 func TestMachinesShareAVolume(t *testing.T) {
 	e := newEnv(t)
 	e.enforce(t, "restricted")

@@ -108,8 +108,9 @@ func ClusterOf(rest *rest.Config) (Cluster, error) {
 	return Cluster{Client: c, Config: rest, Logs: logs, Machines: machines}, nil
 }
 
-// Requests to an API server in a second, and at once, as kubectl has them. The defaults of client-go
-// are five and ten: a bundle of some trials would wait, and lines about that reach the user.
+// Requests to an API server in a second, and at once, as kubectl has them. The defaults of
+// client-go are five and ten: a bundle of some trials would wait, and lines about that reach the
+// user.
 const requestRate, requestBurst = 50, 300
 
 // errNoKubeconfig replaces client-go's error, which names an environment variable that users do not

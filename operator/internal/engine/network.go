@@ -139,7 +139,7 @@ func (s *members) marks() []timeline.Mark {
 
 // longestRoundTrip that is asked of any pair.
 func (s *scope) longestRoundTrip() time.Duration {
-	return linkcheck.LongestRoundTrip(s.rendered.pods)
+	return s.rendered.longest
 }
 
 // probesOver is when no agent's probes of the window are in flight any more: those that were sent

@@ -46,7 +46,7 @@ func (s *scope) measured() *validity.Observation {
 	o := *s.observation()
 	o.Trial = s.judgedTrial() // phases of this reconcile have written to its status
 	if o.Rendered {
-		o.Pairs = validity.PairsOf(o.Pods, func(name string) []protocol.NetworkPeer { return s.rendered.pods[name].Directive.Network.Peers })
+		o.Pairs = validity.PairsOf(o.Pods, func(name string) *protocol.Network { return s.rendered.pods[name].Directive.Network })
 	}
 	return &o
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/linkcheck"
 	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/render"
@@ -105,6 +106,7 @@ func (r *renderer) all(s *scope, resolved *placement.Layout, prepared []protocol
 	if out.trial, out.pods, err = render.All(s.trial, s.system, resolved, prepared, s.pods); err != nil {
 		return nil, &RejectedError{v1alpha1.ReasonRenderFailed, err.Error()}
 	}
+	out.longest = linkcheck.LongestRoundTrip(out.pods)
 	return out, nil
 }
 

@@ -65,6 +65,7 @@ type rendered struct {
 	addresses string
 	trial     *render.Trial
 	pods      map[string]*render.Pod // by name in the layout
+	longest   time.Duration          // round trip that is asked of any pair
 }
 
 // agentReport is what an agent reported last, and when.

@@ -101,15 +101,23 @@ func missingLinks(o *Observation) string {
 	if n := o.Trial.Status.Network; n == nil || n.Backend == "" {
 		return ""
 	}
-	known := map[[2]string]bool{}
-	for _, p := range o.Pairs {
-		known[[2]string{p.A, p.B}], known[[2]string{p.B, p.A}] = true, true
+	pods, at := len(o.Pods), map[string]int{}
+	for i := range o.Pods {
+		at[o.Pods[i].Name] = i
+	}
+	known := make([]bool, pods*pods)
+	for k := range o.Pairs {
+		i, one := at[o.Pairs[k].A]
+		j, other := at[o.Pairs[k].B]
+		if one && other {
+			known[i*pods+j], known[j*pods+i] = true, true
+		}
 	}
 	var missing []string
 	for i := range o.Pods {
 		for j := range i {
-			if a, b := o.Pods[j].Name, o.Pods[i].Name; !known[[2]string{a, b}] {
-				missing = append(missing, fmt.Sprintf("the links between %s and %s", a, b))
+			if !known[i*pods+j] {
+				missing = append(missing, fmt.Sprintf("the links between %s and %s", o.Pods[j].Name, o.Pods[i].Name))
 			}
 		}
 	}

@@ -67,13 +67,14 @@ func eventful(t *testing.T) *Observation {
 	for i := range o.Pods {
 		o.report(i)
 	}
-	o.Pairs = PairsOf(o.Pods, func(pod string) (peers []protocol.NetworkPeer) {
+	o.Pairs = PairsOf(o.Pods, func(pod string) *protocol.Network {
+		var peers []protocol.NetworkPeer
 		for i := range o.Pods {
 			if name := o.Pods[i].Name; name != pod {
 				peers = append(peers, protocol.NetworkPeer{Name: name, Out: shaping.Link{Delay: 10 * time.Millisecond}, In: shaping.Link{Delay: 10 * time.Millisecond}})
 			}
 		}
-		return peers
+		return &protocol.Network{Peers: peers}
 	})
 	value := 1.0
 	o.Measured = []results.Measurement{{Name: "queue", Value: &value}}

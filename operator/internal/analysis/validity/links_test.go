@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -205,14 +206,34 @@ func TestPairsOfPods(t *testing.T) {
 	o.Pods[0].Report.Network.Links = []protocol.LinkReport{{Peer: "r-1", RTT: time.Second}}
 	o.Pods[1].Report = nil
 	delay := shaping.Link{Delay: time.Millisecond}
-	pairs := PairsOf(o.Pods[:3], func(pod string) []protocol.NetworkPeer {
-		return []protocol.NetworkPeer{{Name: "r-1", Out: delay}, {Name: "c-0", In: delay}}
+	pairs := PairsOf(o.Pods[:3], func(string) *protocol.Network {
+		return &protocol.Network{Peers: []protocol.NetworkPeer{{Name: "r-1", Out: delay}, {Name: "c-0", In: delay}}}
 	})
 	if len(pairs) != 3 || pairs[0].ByA == nil || pairs[0].ByA.RTT != time.Second || pairs[0].ByB != nil || pairs[0].Out != delay || pairs[1].In != delay {
 		t.Errorf("the pairs are %+v", pairs)
 	}
 	if d := LongestRoundTrip(pairs); d != time.Millisecond {
 		t.Errorf("the longest round trip is %v", d)
+	}
+}
+
+// Each pod had two maps of all others, made anew whenever links were judged.
+func TestPairsTakeNoAllocationForEachPod(t *testing.T) {
+	allocations := func(n int) float64 {
+		pods, network := make([]Pod, n), &protocol.Network{}
+		for i := range pods {
+			pods[i] = Pod{Name: fmt.Sprintf("r-%d", i), Report: &protocol.Report{Network: &protocol.NetworkReport{}}}
+			network.Peers = append(network.Peers, protocol.NetworkPeer{Name: pods[i].Name})
+		}
+		for i := range pods {
+			for j := range pods {
+				pods[i].Report.Network.Links = append(pods[i].Report.Network.Links, protocol.LinkReport{Peer: pods[j].Name})
+			}
+		}
+		return testing.AllocsPerRun(5, func() { PairsOf(pods, func(string) *protocol.Network { return network }) })
+	}
+	if few, many := allocations(10), allocations(200); many > few+40 { // the one map of names grows
+		t.Errorf("the pairs of 10 pods take %.0f allocations, those of 200 take %.0f", few, many)
 	}
 }
 

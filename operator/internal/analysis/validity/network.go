@@ -35,16 +35,15 @@ func (o *Observation) network() *results.Network {
 		if link.Undirected {
 			n.Undirected++
 		}
-		n.Links = append(n.Links, link)
+		if n.Pairs <= results.MaxLinks {
+			n.Links = append(n.Links, link)
+		}
 		if measured && (n.WorstPair == "" || abs(off) > abs(n.WorstErrorMillis)) {
 			n.WorstPair, n.WorstErrorMillis = pairName(p.A, p.B), off
 		}
 		byRegion.add(p, link, off, measured)
 	}
 	n.Regions = byRegion.rows
-	if n.Pairs > results.MaxLinks {
-		n.Links = nil
-	}
 	return n
 }
 

@@ -226,30 +226,41 @@ func (o *Observation) Faulted() Faulted {
 }
 
 // PairsOf joins the request for every two pods with the measurements of their agents. asked returns
-// the request for a pod's links.
-func PairsOf(pods []Pod, asked func(pod string) []protocol.NetworkPeer) []Pair {
-	said := make([]map[string]*protocol.LinkReport, len(pods))
+// the request for a pod's links. Of many pods that is much, and nothing but the pairs is allocated
+// for each of them.
+func PairsOf(pods []Pod, asked func(pod string) *protocol.Network) []Pair {
+	at := make(map[string]int, len(pods))
 	for i := range pods {
-		said[i] = map[string]*protocol.LinkReport{}
-		if n := pods[i].Network(); n != nil {
-			for k := range n.Links {
-				said[i][n.Links[k].Peer] = &n.Links[k]
+		at[pods[i].Name] = i
+	}
+	said := make([]*protocol.LinkReport, len(pods)*len(pods)) // by who says it, then by whom it is about
+	for i := range pods {
+		n := pods[i].Network()
+		if n == nil {
+			continue
+		}
+		for k := range n.Links {
+			if j, known := at[n.Links[k].Peer]; known {
+				said[i*len(pods)+j] = &n.Links[k]
 			}
 		}
 	}
-	var pairs []Pair
+	pairs, links := make([]Pair, 0, len(pods)*max(0, len(pods)-1)/2), make([]*protocol.NetworkPeer, len(pods))
 	for i := range pods {
 		a := &pods[i]
-		peers := map[string]protocol.NetworkPeer{}
-		for _, p := range asked(a.Name) {
-			peers[p.Name] = p
+		clear(links)
+		for p := range asked(a.Name).All() {
+			if j, known := at[p.Name]; known {
+				links[j] = p
+			}
 		}
 		for j := i + 1; j < len(pods); j++ {
 			b := &pods[j]
-			pairs = append(pairs, Pair{
-				A: a.Name, B: b.Name, RegionA: a.Region, RegionB: b.Region, Out: peers[b.Name].Out, In: peers[b.Name].In,
-				ByA: said[i][b.Name], ByB: said[j][a.Name],
-			})
+			p := Pair{A: a.Name, B: b.Name, RegionA: a.Region, RegionB: b.Region, ByA: said[i*len(pods)+j], ByB: said[j*len(pods)+i]}
+			if links[j] != nil {
+				p.Out, p.In = links[j].Out, links[j].In
+			}
+			pairs = append(pairs, p)
 		}
 	}
 	return pairs

@@ -79,7 +79,7 @@ func PodWaiting(p *corev1.Pod) string {
 			return " (" + c.Message + ")"
 		}
 	}
-	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if w, last := c.State.Waiting, c.LastTerminationState.Terminated; w != nil && last != nil && last.Message != "" {
 			return fmt.Sprintf(" (%s: %s)", c.Name, strings.TrimSpace(last.Message))
 		}

@@ -104,7 +104,7 @@ func (l Links) Unverified() []string {
 func LongestRoundTrip(pods map[string]*render.Pod) time.Duration {
 	var longest time.Duration
 	for _, pod := range pods {
-		for _, p := range pod.Directive.Network.Peers {
+		for p := range pod.Directive.Network.All() {
 			longest = max(longest, p.Out.Delay+p.Out.Jitter+p.In.Delay+p.In.Jitter)
 		}
 	}

@@ -40,31 +40,67 @@ func links(spec *v1alpha1.TrialSpec, l *placement.Layout) (matrix network.Matrix
 // Shapes says that links must be shaped in this trial, now and then or all the time.
 func (t *Trial) Shapes() bool { return t.shapes }
 
+// everyone is who takes part in a trial, as its network needs it.
+type everyone struct {
+	at        map[string]int // where each pod is in the layout
+	names     []string
+	regions   []string
+	addresses []netip.Addr
+	meshes    map[string]*protocol.Mesh // by region
+}
+
+func everyoneOf(l *placement.Layout) (*everyone, error) {
+	e := &everyone{names: append(l.ServerPods(), l.ClientPods()...), regions: l.RegionNames(), at: map[string]int{}, meshes: map[string]*protocol.Mesh{}}
+	for i, ip := range l.IPs() {
+		address, err := netip.ParseAddr(ip)
+		if err != nil {
+			return nil, fmt.Errorf("the address of %s: %w", e.names[i], err)
+		}
+		e.at[e.names[i]], e.addresses = i, append(e.addresses, address)
+	}
+	return e, nil
+}
+
 // Network is what the links between one pod and all others must be: two directions for each peer,
 // by the regions of both ends. The manager adds what depends on more than the trial's spec: the key
 // of the probes, and whether and by what to shape.
 func (t *Trial) Network(pod string) (*protocol.Network, error) {
-	names, regions := append(t.Layout.ServerPods(), t.Layout.ClientPods()...), t.Layout.RegionNames()
-	self := slices.Index(names, pod)
-	if self < 0 {
+	if t.everyone == nil {
+		var err error
+		if t.everyone, err = everyoneOf(t.Layout); err != nil {
+			return nil, err
+		}
+	}
+	self, ok := t.everyone.at[pod]
+	if !ok {
 		return nil, fmt.Errorf("no pod of the trial is called %q", pod)
 	}
-	n := &protocol.Network{Tolerance: t.spec.Tolerances.LinkDelay.OrZero()}
-	addresses := t.Layout.IPs()
-	for i, name := range names {
-		if i == self {
-			continue
-		}
-		address, err := netip.ParseAddr(addresses[i])
-		if err != nil {
-			return nil, fmt.Errorf("the address of %s: %w", name, err)
-		}
-		n.Peers = append(n.Peers, protocol.NetworkPeer{
-			Name: name, Address: address,
-			Out: t.links[network.Direction{From: regions[self], To: regions[i]}], In: t.links[network.Direction{From: regions[i], To: regions[self]}],
-		})
+	mesh, err := t.mesh(t.everyone.regions[self])
+	if err != nil {
+		return nil, err
 	}
-	return n, nil
+	return &protocol.Network{Tolerance: t.spec.Tolerances.LinkDelay.OrZero(), Mesh: mesh, Self: self}, nil
+}
+
+// mesh is every pod, and its links with a region.
+func (t *Trial) mesh(region string) (*protocol.Mesh, error) {
+	e := t.everyone
+	if e.meshes[region] != nil {
+		return e.meshes[region], nil
+	}
+	pods := make([]protocol.NetworkPeer, len(e.names))
+	for i, name := range e.names {
+		pods[i] = protocol.NetworkPeer{
+			Name: name, Address: e.addresses[i],
+			Out: t.links[network.Direction{From: region, To: e.regions[i]}], In: t.links[network.Direction{From: e.regions[i], To: region}],
+		}
+	}
+	mesh, err := protocol.NewMesh(pods)
+	if err != nil {
+		return nil, fmt.Errorf("encode the links of region %q: %w", region, err)
+	}
+	e.meshes[region] = mesh
+	return mesh, nil
 }
 
 // capabilities that the agents of some pods need, which share a template: none, unless something is

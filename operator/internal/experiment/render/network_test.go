@@ -1,6 +1,7 @@
 package render
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -47,7 +48,7 @@ func TestNetworkOfAPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, p := range n.Peers {
+	for p := range n.All() {
 		got = append(got, fmt.Sprintf("%s %s out %v in %v lost %v", p.Name, p.Address, p.Out.Delay, p.In.Delay, p.Out.Loss))
 	}
 	want := []string{
@@ -65,10 +66,72 @@ func TestNetworkOfAPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range back.Peers {
-		if p.Name == trial.Layout.Servers[2].Name && (p.Out != n.Peers[0].In || p.In != n.Peers[0].Out) {
-			t.Errorf("the two ends of a link are told different things: %+v and %+v", p, n.Peers[0])
+	here := slices.Collect(n.All())[0]
+	for p := range back.All() {
+		if p.Name == trial.Layout.Servers[2].Name && (p.Out != here.In || p.In != here.Out) {
+			t.Errorf("the two ends of a link are told different things: %+v and %+v", p, here)
 		}
+	}
+}
+
+// Each pod had a list of all others, and of their hosts: a trial of 750 pods took a hundred
+// megabytes for them.
+func TestPodsShareWhatTheyAreToldOfAll(t *testing.T) {
+	trial := resolved(t, widened(), kvSystem())
+	for i := range trial.Layout.Clients {
+		trial.Layout.Clients[i].IP = fmt.Sprintf("10.0.1.%d", i+1)
+	}
+	names := append(trial.Layout.ServerPods(), trial.Layout.ClientPods()...)
+	network := func(pod string) *protocol.Network {
+		n, err := trial.Network(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, name := range names {
+		network(name)
+	}
+	if n := testing.AllocsPerRun(20, func() { network(names[0]) }); n > 1 {
+		t.Errorf("the network of a pod takes %.0f allocations", n)
+	}
+	if east, also, west := network(names[0]), network(names[1]), network(names[2]); east.Mesh != also.Mesh || east.Mesh == west.Mesh {
+		t.Error("two pods of a region do not share what they are told, or pods of two regions do")
+	}
+	var hosts []*string
+	for _, c := range trial.Layout.Clients {
+		pod, err := trial.Client(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts = append(hosts, &pod.Directive.Resolve[0])
+	}
+	server, err := trial.Server(trial.Layout.Servers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts = append(hosts, &server.Directive.Resolve[0])
+	for _, first := range hosts {
+		if first != hosts[0] {
+			t.Error("a pod has a list of hosts of its own")
+		}
+	}
+	if len(server.Directive.Resolve) != len(trial.Layout.Servers) {
+		t.Errorf("a server resolves %q", server.Directive.Resolve)
+	}
+}
+
+// A file that lists all pods was kept once for each pod.
+func TestEqualFilesAreKeptOnce(t *testing.T) {
+	one, other := []protocol.File{{Path: "/a", Content: []byte("same")}, {Path: "/b", Content: []byte("one")}}, []protocol.File{{Path: "/c", Content: []byte("same")}, {Path: "/b", Content: []byte("other")}}
+	contents := map[[sha256.Size]byte][]byte{}
+	share(one, contents)
+	share(other, contents)
+	if &one[0].Content[0] != &other[0].Content[0] {
+		t.Error("equal contents are kept twice")
+	}
+	if string(one[1].Content) != "one" || string(other[1].Content) != "other" || other[0].Path != "/c" {
+		t.Errorf("the files have become %+v and %+v", one, other)
 	}
 }
 

@@ -9,9 +9,11 @@ package render
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -36,6 +38,9 @@ type Trial struct {
 	ctx    *Context
 	links  network.Matrix
 	shapes bool
+	// hostNames are those of the servers, then of the clients. All pods resolve these lists.
+	hostNames []string
+	everyone  *everyone // nil until a pod's network is asked for
 }
 
 // All renders every replica and client of a trial whose layout has addresses, by name. prepared are
@@ -57,8 +62,9 @@ func All(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec, l *placement.Layout
 		}
 	}
 	AssignProcessors(pods, there)
-	key := ProbeKey(trial.UID)
+	key, contents := ProbeKey(trial.UID), map[[sha256.Size]byte][]byte{}
 	for name, p := range pods {
+		share(p.Files, contents)
 		p.WithPrepared(prepared)
 		if p.Directive.Network, err = t.Network(name); err != nil {
 			return nil, nil, err
@@ -66,6 +72,19 @@ func All(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec, l *placement.Layout
 		p.Directive.Network.ProbeKey = key
 	}
 	return t, pods, nil
+}
+
+// share keeps contents that are the same in many pods once: a file that lists all pods would take
+// memory in proportion to the square of these.
+func share(files []protocol.File, contents map[[sha256.Size]byte][]byte) {
+	for i := range files {
+		key := sha256.Sum256(files[i].Content)
+		if same, known := contents[key]; known {
+			files[i].Content = same
+		} else {
+			contents[key] = files[i].Content
+		}
+	}
 }
 
 // NewTrial prepares rendering for a resolved layout.
@@ -79,7 +98,7 @@ func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placemen
 	if err != nil {
 		return nil, err
 	}
-	t := &Trial{Layout: l, Actions: acts, spec: spec, system: system, ctx: ctx}
+	t := &Trial{Layout: l, Actions: acts, spec: spec, system: system, ctx: ctx, hostNames: hostNames(l)}
 	if t.links, t.shapes, err = links(spec, l); err != nil {
 		return nil, err
 	}
@@ -153,7 +172,7 @@ func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	cs := t.system.Clients
 	ctx := t.ctx.with(c)
-	pod := &Pod{Part: v1alpha1.PodTypeClient, Directive: protocol.Directive{Resolve: append(t.serverHosts(), t.clientHosts()...)}}
+	pod := &Pod{Part: v1alpha1.PodTypeClient, Directive: protocol.Directive{Resolve: t.hostNames}}
 	var err error
 	if pod.Directive.Containers, err = t.containers(ctx, "spec.clients.containers", cs.Containers, c.Name); err != nil {
 		return nil, err
@@ -258,21 +277,20 @@ func (t *Trial) useLoadgen(c placement.Client, pod *Pod) error {
 	return nil
 }
 
-func (t *Trial) serverHosts() []string {
-	var out []string
-	for _, r := range t.Layout.Servers {
+// hostNames of all servers, then of all clients.
+func hostNames(l *placement.Layout) []string {
+	out := make([]string, 0, len(l.Servers)+len(l.Clients))
+	for _, r := range l.Servers {
 		out = append(out, r.Host)
 	}
-	return out
-}
-
-func (t *Trial) clientHosts() []string {
-	var out []string
-	for _, c := range t.Layout.Clients {
+	for _, c := range l.Clients {
 		out = append(out, c.Host)
 	}
 	return out
 }
+
+// serverHosts has no room for more: who appends to it changes no other pod's.
+func (t *Trial) serverHosts() []string { return slices.Clip(t.hostNames[:len(t.Layout.Servers)]) }
 
 // ownVariables is how many variables of a container differ between trials: they come first.
 const ownVariables = 2

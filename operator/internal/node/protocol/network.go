@@ -13,8 +13,11 @@ type Network struct {
 	// Backend to shape with, the same in every pod of the trial. Empty: nothing is shaped, but the
 	// links are measured all the same.
 	Backend shaping.Backend `json:"backend,omitempty"`
-	// Peers are all other pods of the trial.
+	// Peers are all other pods of the trial. The manager leaves them out where Mesh has them.
 	Peers []NetworkPeer `json:"peers,omitempty"`
+	// Mesh has all pods of the trial, in the layout's order, this one as number Self.
+	Mesh *Mesh `json:"-"`
+	Self int   `json:"-"`
 	// ProbeKey is known to the trial's agents alone; they answer no other probes.
 	ProbeKey []byte `json:"probeKey"`
 	// Shape says that the links must be shaped now and then measured. Before, the agent measures

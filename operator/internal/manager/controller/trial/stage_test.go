@@ -71,10 +71,19 @@ func (a *agents) Register(_ types.NamespacedName, pods []coordinator.Pod) {
 	}
 }
 
+// Direct keeps a directive as an agent gets it.
 func (a *agents) Direct(_ types.NamespacedName, pod string, d protocol.Directive, files []protocol.File) {
+	sent, err := json.Marshal(d)
+	if err != nil {
+		panic(err)
+	}
+	var got protocol.Directive
+	if err := json.Unmarshal(sent, &got); err != nil {
+		panic(err)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.directives[pod], a.files[pod] = d, files
+	a.directives[pod], a.files[pod] = got, files
 }
 
 func (a *agents) Report(_ types.NamespacedName, pod string) (*protocol.Report, time.Time) {
@@ -419,7 +428,7 @@ func (p *play) measured(commits int64, startSpread time.Duration) {
 	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
 	for i, c := range p.layout().Clients {
 		packed := p.clientResults(c, commits, time.Duration(i)*startSpread)
-		if err := store.StoreResults(p.t.Context(), p.agents.registered[c.Name], packed); err != nil {
+		if err := store.StoreResults(p.t.Context(), p.agents.registered[c.Name], packed, func() {}); err != nil {
 			p.t.Fatal(err)
 		}
 		r := p.agents.reports[c.Name]

@@ -45,11 +45,12 @@ type RejectedError struct{ Reason string }
 func (e *RejectedError) Error() string { return "it is rejected: " + e.Reason }
 
 // Store keeps what agents send. All calls return only when it is safe. A *RejectedError is final;
-// after others agents send again.
+// after others agents send again. They call read when they have read what is packed, before they
+// write it anywhere: the memory for that is then free for others.
 type Store interface {
-	StorePrepared(ctx context.Context, pod Pod, packed []byte) error
-	StoreResults(ctx context.Context, pod Pod, packed []byte) error
-	StoreCollected(ctx context.Context, pod Pod, packed []byte) error
+	StorePrepared(ctx context.Context, pod Pod, packed []byte, read func()) error
+	StoreResults(ctx context.Context, pod Pod, packed []byte, read func()) error
+	StoreCollected(ctx context.Context, pod Pod, packed []byte, read func()) error
 }
 
 // Identifier tells which pod a token belongs to.
@@ -102,8 +103,10 @@ type session struct {
 	report    *protocol.Report
 	reported  time.Time
 	tickets   int // that were given for files
-	// reporting and delivering let in one request each.
+	// reporting and delivering let in one request each. linksRead is the last report's links, for
+	// the one that reports.
 	reporting, delivering *semaphore.Weighted
+	linksRead             linksRead
 	// trial is the part of what is received that all pods of the trial share.
 	trial *semaphore.Weighted
 }
@@ -154,8 +157,15 @@ func (c *Coordinator) Forget(trial types.NamespacedName) {
 }
 
 // Direct sets what a pod should do and the files that it should have. A pod that is not registered
-// is ignored.
+// is ignored. The trial controller directs every pod at each look at the trial, and most directives
+// are those that the pods have: to compare them costs little, since they share what is large. What
+// a directive refers to must not change any more.
 func (c *Coordinator) Direct(trial types.NamespacedName, name string, d protocol.Directive, files []protocol.File) {
+	last, known, directed := c.directiveOf(trial, name)
+	d.Version = last.Version
+	if !known || directed && reflect.DeepEqual(last, d) {
+		return
+	}
 	setVersion(&d)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,6 +176,18 @@ func (c *Coordinator) Direct(trial types.NamespacedName, name string, d protocol
 	s.directive, s.files, s.directed = d, files, true
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// directiveOf returns the directive of a pod, whether there is such a pod, and whether the trial
+// controller has directed it.
+func (c *Coordinator) directiveOf(trial types.NamespacedName, name string) (d protocol.Directive, known, directed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.trials[trial][name]
+	if s == nil {
+		return d, false, false
+	}
+	return s.directive, true, s.directed
 }
 
 // Report returns the last report of a pod and when it came, or nil.
@@ -179,15 +201,15 @@ func (c *Coordinator) Report(trial types.NamespacedName, name string) (*protocol
 	return s.report, s.reported
 }
 
-// reader returns a pod's session, and the number of pods of its trial. Nil: the pod belongs to no
-// trial.
-func (c *Coordinator) reader(uid types.UID) (s *session, pods int) {
+// reader returns a pod's session, the number of pods of its trial, and the network that the pod is
+// to have. Nil: the pod belongs to no trial.
+func (c *Coordinator) reader(uid types.UID) (s *session, pods int, network *protocol.Network) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s = c.sessions[uid]; s == nil {
-		return nil, 0
+		return nil, 0, nil
 	}
-	return s, len(c.trials[s.pod.Trial])
+	return s, len(c.trials[s.pod.Trial]), s.directive.Network
 }
 
 // setVersion names the directive by its content, so that the same directive has the same version in

@@ -49,7 +49,8 @@ type kept struct {
 }
 
 func (k *kept) store(kind string) storeFunc {
-	return func(_ context.Context, p Pod, packed []byte) error {
+	return func(_ context.Context, p Pod, packed []byte, read func()) error {
+		read()
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.fail != nil {
@@ -60,14 +61,14 @@ func (k *kept) store(kind string) storeFunc {
 	}
 }
 
-func (k *kept) StorePrepared(ctx context.Context, p Pod, b []byte) error {
-	return k.store("prepared")(ctx, p, b)
+func (k *kept) StorePrepared(ctx context.Context, p Pod, b []byte, read func()) error {
+	return k.store("prepared")(ctx, p, b, read)
 }
-func (k *kept) StoreCollected(ctx context.Context, p Pod, b []byte) error {
-	return k.store("collected")(ctx, p, b)
+func (k *kept) StoreCollected(ctx context.Context, p Pod, b []byte, read func()) error {
+	return k.store("collected")(ctx, p, b, read)
 }
-func (k *kept) StoreResults(ctx context.Context, p Pod, b []byte) error {
-	return k.store("results")(ctx, p, b)
+func (k *kept) StoreResults(ctx context.Context, p Pod, b []byte, read func()) error {
+	return k.store("results")(ctx, p, b, read)
 }
 
 type fixture struct {

@@ -86,7 +86,7 @@ func (c *Coordinator) keepPart(w http.ResponseWriter, r *http.Request, uid types
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s, _ := c.reader(uid)
+	s, _, _ := c.reader(uid)
 	if s == nil {
 		forbidden(w)
 		return

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -134,10 +135,52 @@ type blocking struct {
 	free chan struct{}
 }
 
-func (b *blocking) StoreCollected(_ context.Context, p Pod, _ []byte) error {
+func (b *blocking) StoreCollected(_ context.Context, p Pod, _ []byte, _ func()) error {
 	b.came <- p.Name
 	<-b.free
 	return nil
+}
+
+func (b *blocking) StoreResults(_ context.Context, p Pod, _ []byte, read func()) error {
+	read()
+	b.came <- p.Name
+	<-b.free
+	return nil
+}
+
+// While the API server wrote the results of one client, nobody else's were read: those of many
+// clients took as many of its calls one after the other.
+func TestResultsAreReadWhileOthersAreWritten(t *testing.T) {
+	const many = 8
+	f := newFixture(t)
+	store := &blocking{f.kept, make(chan string, many), make(chan struct{})}
+	f.Coordinator.Store = store
+	var pods []Pod
+	for i := range many {
+		pods = append(pods, Pod{UID: types.UID(fmt.Sprintf("u%d", i)), Trial: trialA, Name: fmt.Sprintf("c%d", i), Part: v1alpha1.PodTypeClient})
+	}
+	f.Register(trialA, pods)
+	f.Notify = func(types.NamespacedName) {}
+	var all sync.WaitGroup
+	for _, p := range pods {
+		all.Go(func() {
+			if status, text := f.call(t, http.MethodPost, "/v1/results", string(p.UID), []byte("packed")); status != http.StatusNoContent {
+				t.Errorf("pod %s: status %d (%s)", p.Name, status, text)
+			}
+		})
+	}
+	for n := range many {
+		select {
+		case <-store.came:
+		case <-time.After(10 * time.Second):
+			t.Errorf("the results of %d of %d clients are written at once", n, many)
+			close(store.free)
+			all.Wait()
+			return
+		}
+	}
+	close(store.free)
+	all.Wait()
 }
 
 // The bodies of requests were bounded for each pod, and not together: 200 pods of one trial took

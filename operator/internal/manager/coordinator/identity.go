@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-type storeFunc func(ctx context.Context, pod Pod, packed []byte) error
+type storeFunc func(ctx context.Context, pod Pod, packed []byte, read func()) error
 
 // DeniedError says why a token is not accepted.
 type DeniedError struct{ Reason string }

@@ -50,7 +50,12 @@ func (c *Coordinator) receive(w http.ResponseWriter, r *http.Request, of *semaph
 	// deadlines, and no sender that dawdles.
 	control := http.NewResponseController(w)
 	dawdles := time.AfterFunc(receiveTimeout, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if r.ContentLength >= 0 { // what grows takes twice as much
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
+	} else {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	}
 	if !dawdles.Stop() {
 		_ = control.SetReadDeadline(time.Time{})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -160,7 +161,7 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 
 // readReport reads one report of each pod at a time, of a size that fits its trial.
 func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid types.UID) (report *protocol.Report, status int, err error) {
-	s, pods := c.reader(uid)
+	s, pods, network := c.reader(uid)
 	if s == nil {
 		return nil, http.StatusForbidden, errors.New("this pod belongs to no trial that runs")
 	}
@@ -186,8 +187,7 @@ func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid typ
 	if err := jsonlimit.Check(body, reportMay.With(records, 2*records)); err != nil {
 		return nil, http.StatusBadRequest, err
 	}
-	report = &protocol.Report{}
-	if err := json.Unmarshal(body, report); err != nil {
+	if report, err = s.linksRead.decode(body, network); err != nil {
 		return nil, http.StatusBadRequest, err
 	}
 	return report, http.StatusOK, nil
@@ -261,8 +261,9 @@ func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID
 	if err := c.decoding.Acquire(r.Context(), d.memory); err != nil {
 		return
 	}
-	err = d.store(r.Context(), s.pod, body)
-	c.decoding.Release(d.memory)
+	read := sync.OnceFunc(func() { c.decoding.Release(d.memory) })
+	err = d.store(r.Context(), s.pod, body, read)
+	read()
 	var rejected *RejectedError
 	if errors.As(err, &rejected) {
 		http.Error(w, rejected.Error(), http.StatusBadRequest)

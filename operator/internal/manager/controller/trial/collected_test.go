@@ -36,7 +36,7 @@ func (p *play) asked(pod string) *protocol.Collect { return p.agents.directives[
 func (p *play) send(pod, packed string) {
 	p.t.Helper()
 	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
-	if err := store.StoreCollected(p.t.Context(), p.agents.registered[pod], []byte(packed)); err != nil {
+	if err := store.StoreCollected(p.t.Context(), p.agents.registered[pod], []byte(packed), func() {}); err != nil {
 		p.t.Fatal(err)
 	}
 	p.agents.reports[pod].HandedOver = true

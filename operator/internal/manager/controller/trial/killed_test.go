@@ -198,7 +198,7 @@ func (k *killedRun) clientsSend(zero time.Time) {
 		}
 		r.Over = true
 		r.Client = &protocol.ClientRun{Released: max(-k.trial().Spec.Schedule.WarmUp.OrZero(), k.heard[c.Name].Sub(zero)), Ended: 23 * time.Second}
-		err := k.store().StoreResults(k.t.Context(), pod, k.clientResults(c, 10, 0))
+		err := k.store().StoreResults(k.t.Context(), pod, k.clientResults(c, 10, 0), func() {})
 		if err != nil && !errors.Is(err, errKilled) {
 			k.t.Fatalf("store the results of %s: %v", c.Name, err)
 		}

@@ -38,7 +38,7 @@ func TestALaterTrialReusesWhatTheStepMade(t *testing.T) {
 			p.settle(false)
 			first := p.layout()
 			store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
-			if err := store.StorePrepared(t.Context(), p.agents.registered[first.PrepareJob()], tarball(t, map[string]string{"0.priv": "first"})); err != nil {
+			if err := store.StorePrepared(t.Context(), p.agents.registered[first.PrepareJob()], tarball(t, map[string]string{"0.priv": "first"}), func() {}); err != nil {
 				t.Fatal(err)
 			}
 			p.settle(true)

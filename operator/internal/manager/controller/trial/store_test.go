@@ -28,7 +28,7 @@ func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
 	pod := p.agents.registered[p.layout().Clients[0].Name]
 	var rejected *coordinator.RejectedError
-	if err := store.StoreResults(t.Context(), pod, []byte("no gzip")); !errors.As(err, &rejected) {
+	if err := store.StoreResults(t.Context(), pod, []byte("no gzip"), func() {}); !errors.As(err, &rejected) {
 		t.Fatalf("the error is %v, want that it is rejected", err)
 	}
 	p.measured(10, 0)
@@ -37,7 +37,7 @@ func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := cm.BinaryData[storage.ClientKey]
-	if err := store.StoreResults(t.Context(), pod, sent); err != nil {
+	if err := store.StoreResults(t.Context(), pod, sent, func() {}); err != nil {
 		t.Errorf("the same again is not taken: %v", err)
 	}
 	other := p.agents.registered[p.layout().Clients[1].Name]
@@ -45,7 +45,7 @@ func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	if err := p.env.Client.Get(t.Context(), client.ObjectKey{Namespace: p.ns, Name: p.layout().ClientResultConfigMap(1)}, cm); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.StoreResults(t.Context(), other, cm.BinaryData[storage.ClientKey]); !errors.As(err, &rejected) {
+	if err := store.StoreResults(t.Context(), other, cm.BinaryData[storage.ClientKey], func() {}); !errors.As(err, &rejected) {
 		t.Errorf("other results of the same client are taken: %v", err)
 	}
 }

@@ -474,7 +474,7 @@ func TestThePrepareStepsOutputReachesEveryPod(t *testing.T) {
 		t.Fatalf("the prepare pod's directive is %+v", d)
 	}
 	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
-	if err := store.StorePrepared(t.Context(), p.agents.registered[job], tarball(t, map[string]string{"0.priv": "secret", "../../etc/passwd": "root"})); err != nil {
+	if err := store.StorePrepared(t.Context(), p.agents.registered[job], tarball(t, map[string]string{"0.priv": "secret", "../../etc/passwd": "root"}), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	p.settle(true)

@@ -22,7 +22,7 @@ func TestARunWhosePlanIsLostDoesNotCount(t *testing.T) {
 	p.deployed()
 	p.settle(false)
 	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
-	if err := store.StorePrepared(t.Context(), p.agents.registered[p.layout().PrepareJob()], tarball(t, map[string]string{"0.priv": "k"})); err != nil {
+	if err := store.StorePrepared(t.Context(), p.agents.registered[p.layout().PrepareJob()], tarball(t, map[string]string{"0.priv": "k"}), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	p.settle(true)

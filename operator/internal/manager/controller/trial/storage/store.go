@@ -35,17 +35,18 @@ var _ coordinator.Store = (*Store)(nil)
 
 // StorePrepared keeps the prepare step's output in a Secret, since it may hold keys. A file that
 // cannot be unpacked is rejected now, while its agent can still say so.
-func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed []byte) error {
+func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed []byte, read func()) error {
 	if _, err := render.UnpackOutput("/", packed); err != nil {
 		return &coordinator.RejectedError{Reason: "the prepare step's output cannot be unpacked: " + err.Error()}
 	}
+	read()
 	l := placement.Layout{Trial: pod.Trial.Name}
 	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{placement.PreparedKey: packed}})
 }
 
 // StoreResults keeps one client's results until they are merged. A report that cannot be read then
 // is rejected now, while its agent can still say so.
-func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed []byte) error {
+func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed []byte, read func()) error {
 	trial := &v1alpha1.Trial{}
 	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {
 		return fmt.Errorf("read trial %s: %w", pod.Trial, err)
@@ -53,6 +54,7 @@ func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed [
 	if _, err := results.UnpackClient(packed, runLength(&trial.Spec)); err != nil {
 		return &coordinator.RejectedError{Reason: err.Error()}
 	}
+	read()
 	l := placement.Layout{Trial: pod.Trial.Name}
 	return st.create(ctx, pod, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: l.ClientResultConfigMap(pod.Index)}, BinaryData: map[string][]byte{ClientKey: packed},

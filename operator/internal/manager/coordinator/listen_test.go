@@ -1,0 +1,64 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-logr/logr"
+)
+
+// Each connection kept a buffer as large as its agent's largest report: the coordinator allows no
+// larger frames than HTTP/2 demands.
+func TestConnectionsKeepSmallBuffers(t *testing.T) {
+	lender := httptest.NewTLSServer(http.NotFoundHandler()) // of its certificate
+	defer lender.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	s := &Server{Handler: http.NotFoundHandler(), Listener: listener, Log: logr.Discard(), GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return &lender.TLS.Certificates[0], nil
+	}}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	conn, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	// The preface of HTTP/2, and settings that change nothing.
+	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+		t.Fatal(err)
+	}
+	const header, maxFrameSize = 9, 5
+	head := make([]byte, header)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		t.Fatal(err)
+	}
+	settings := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+	if _, err := io.ReadFull(conn, settings); err != nil {
+		t.Fatal(err)
+	}
+	frame := uint32(1 << 14) // unless it says otherwise
+	for ; len(settings) >= 6; settings = settings[6:] {
+		if binary.BigEndian.Uint16(settings) == maxFrameSize {
+			frame = binary.BigEndian.Uint32(settings[2:])
+		}
+	}
+	if frame > frameLimit {
+		t.Errorf("a frame may have %d bytes, and each connection keeps as many; want %d at most", frame, frameLimit)
+	}
+}

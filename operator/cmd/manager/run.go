@@ -185,7 +185,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	reconciler := &trial.Reconciler{
 		Client: mgr.GetClient(), Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: environment,
 		Trusted: keeper.Trusted, Prometheus: prometheus, Software: newSoftware(mgr, o.namespace).describe,
-		MessageSpacing: time.Second,
+		MessageSpacing: time.Second, AtOnce: trial.CallsAtOnce,
 	}
 	if err := reconciler.SetupWithManager(mgr, changed); err != nil {
 		return fmt.Errorf("add the trial controller: %w", err)

@@ -80,6 +80,8 @@ type Reconciler struct {
 	MessageSpacing time.Duration
 	// Near: the agents run on the manager's own machine.
 	Near bool
+	// AtOnce is how many calls about objects of one trial are made at the same time; 0 is one.
+	AtOnce int
 
 	made   sync.Once
 	engine *engine.Engine
@@ -90,6 +92,9 @@ type Reconciler struct {
 // workers is how many trials are brought forward at the same time. Each trial has one of them at
 // most, and waits for others only where it takes much memory: see heavy.
 const workers = 16
+
+// CallsAtOnce is how many calls a manager makes at the same time about the objects of one trial.
+const CallsAtOnce = 16
 
 // conflictDelay is how long the cache is given to see our last write.
 const conflictDelay = 5 * time.Millisecond

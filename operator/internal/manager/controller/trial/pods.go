@@ -34,7 +34,7 @@ var _ engine.Pods = pods{}
 func (r *Reconciler) pods() pods { return pods{r} }
 
 func (r *Reconciler) objects() objects.Children {
-	return objects.Children{Client: r.Client, Reader: r.Reader, Clock: r.Clock}
+	return objects.Children{Client: r.Client, Reader: r.Reader, Clock: r.Clock, AtOnce: r.AtOnce}
 }
 
 func (r *Reconciler) resetter() *machines.Resetter {
@@ -125,9 +125,9 @@ func (p pods) Authorize(ctx context.Context, s *engine.Subject, observed map[str
 	for _, k := range known {
 		resetters = append(resetters, k.Name)
 	}
-	key := client.ObjectKeyFromObject(s.Trial)
+	key, makers := client.ObjectKeyFromObject(s.Trial), p.r.objects().Makers(s.Layout)
 	for name, pod := range observed {
-		if made, err := p.r.objects().Made(ctx, s.Layout, pod); err != nil {
+		if made, err := makers.Made(ctx, pod); err != nil {
 			return nil, err
 		} else if !made {
 			continue

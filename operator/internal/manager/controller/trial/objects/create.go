@@ -24,6 +24,8 @@ type Children struct {
 	// be stale.
 	Reader client.Reader
 	Clock  clock.PassiveClock
+	// AtOnce is how many objects of a trial are deleted at the same time; 0 is one.
+	AtOnce int
 }
 
 // Create makes an object that the trial owns. One that is there already is right if it is the

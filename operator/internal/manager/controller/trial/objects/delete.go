@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -89,7 +90,7 @@ func (m Children) deleteRest(ctx context.Context, key types.NamespacedName, dead
 		list client.ObjectList
 	}{
 		{"Service", &corev1.ServiceList{}},
-		{"ConfigMap", &corev1.ConfigMapList{}},
+		{"ConfigMap", configMaps()},
 		{"PersistentVolumeClaim", &corev1.PersistentVolumeClaimList{}},
 	} {
 		n, err := m.deleteKind(ctx, kind.what, kind.list, in)
@@ -138,19 +139,44 @@ func (m Children) deleteSecret(ctx context.Context, key types.NamespacedName) (b
 
 func (m Children) deleteItems(ctx context.Context, list client.ObjectList) (int, error) {
 	n := 0
+	var here []client.Object
 	for _, o := range itemsOf(list) {
 		if o.GetLabels()[v1alpha1.LabelResults] != "" {
 			continue
 		}
-		n++
-		if !o.GetDeletionTimestamp().IsZero() {
-			continue
-		}
-		if err := m.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-			return n, err
+		if n++; o.GetDeletionTimestamp().IsZero() {
+			here = append(here, o)
 		}
 	}
-	return n, nil
+	return n, m.each(len(here), func(i int) error {
+		return client.IgnoreNotFound(m.Client.Delete(ctx, here[i], client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	})
+}
+
+// each calls do with 0 to n-1, as many at once as may be, and returns the first error. One at a
+// time, it does so in this goroutine and in order.
+func (m Children) each(n int, do func(i int) error) error {
+	if m.AtOnce <= 1 {
+		for i := range n {
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var all errgroup.Group
+	all.SetLimit(m.AtOnce)
+	for i := range n {
+		all.Go(func() error { return do(i) })
+	}
+	return all.Wait()
+}
+
+// configMaps are listed without their contents: the clients' results, and what waits for a store.
+func configMaps() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	return list
 }
 
 func itemsOf(list client.ObjectList) []client.Object {
@@ -164,8 +190,11 @@ func itemsOf(list client.ObjectList) []client.Object {
 		out = pointers(l.Items, func(o *corev1.Pod) client.Object { return o })
 	case *corev1.ServiceList:
 		out = pointers(l.Items, func(o *corev1.Service) client.Object { return o })
-	case *corev1.ConfigMapList:
-		out = pointers(l.Items, func(o *corev1.ConfigMap) client.Object { return o })
+	case *metav1.PartialObjectMetadataList: // of ConfigMaps
+		out = pointers(l.Items, func(o *metav1.PartialObjectMetadata) client.Object {
+			o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+			return o
+		})
 	case *corev1.PersistentVolumeClaimList:
 		out = pointers(l.Items, func(o *corev1.PersistentVolumeClaim) client.Object { return o })
 	}

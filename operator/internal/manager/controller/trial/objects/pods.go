@@ -8,8 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -18,20 +18,21 @@ import (
 
 // Pods returns the pods of the trial, also those that are being deleted, by their names in the
 // layout. If two pods have one client's number, only the Job's is the client: anybody who may
-// create pods can give them the labels.
+// create pods can give them the labels. The pods are those of the cache, and must not be changed: a
+// trial looks at all of them at each news of one.
 func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := m.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}); err != nil {
+	if err := m.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the trial's pods: %w", err)
 	}
-	pods := map[string]*corev1.Pod{}
+	pods, makers := make(map[string]*corev1.Pod, len(list.Items)), m.Makers(l)
 	for i := range list.Items {
 		p := &list.Items[i]
 		if isServer(p.Labels[v1alpha1.LabelPodType]) {
 			pods[p.Name] = p // a name is one pod's
 			continue
 		}
-		made, err := m.Made(ctx, l, p)
+		made, err := makers.Made(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -47,13 +48,29 @@ func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*co
 	return pods, nil
 }
 
+// Makers are the StatefulSets and Jobs of a trial. Each is read once, however many pods it has.
+type Makers struct {
+	children Children
+	layout   *placement.Layout
+	uids     map[maker]types.UID // empty: it is not there
+}
+
+// maker is one of them.
+type maker struct{ kind, name string }
+
+// Makers returns those of a trial, of which none has been read.
+func (m Children) Makers(l *placement.Layout) *Makers {
+	return &Makers{children: m, layout: l, uids: map[maker]types.UID{}}
+}
+
 // Made tells whether a StatefulSet or Job of the trial has made the pod: its agent may speak for
 // the trial. A pod that is being deleted may outlive its owner.
-func (m Children) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bool, error) {
-	of := metav1.GetControllerOf(p)
+func (m *Makers) Made(ctx context.Context, p *corev1.Pod) (bool, error) {
+	of := metav1.GetControllerOfNoCopy(p)
 	if of == nil {
 		return false, nil
 	}
+	l := m.layout
 	var owner client.Object
 	switch part := p.Labels[v1alpha1.LabelPodType]; {
 	case isServer(part) && of.Kind == "StatefulSet" && hasSet(l, of.Name):
@@ -64,14 +81,25 @@ func (m Children) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) 
 	default:
 		return false, nil
 	}
-	switch err := m.Client.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: of.Name}, owner); {
-	case err == nil:
-		return owner.GetUID() == of.UID, nil
-	case apierrors.IsNotFound(err):
-		return !p.DeletionTimestamp.IsZero(), nil
-	default:
-		return false, fmt.Errorf("read %s %s: %w", of.Kind, of.Name, err)
+	uid, err := m.uid(ctx, of, owner)
+	if err != nil || uid == "" {
+		return err == nil && !p.DeletionTimestamp.IsZero(), err
 	}
+	return uid == of.UID, nil
+}
+
+// uid of an owner of pods; empty: it is not there.
+func (m *Makers) uid(ctx context.Context, of *metav1.OwnerReference, empty client.Object) (types.UID, error) {
+	key := maker{of.Kind, of.Name}
+	if uid, known := m.uids[key]; known {
+		return uid, nil
+	}
+	err := m.children.Client.Get(ctx, client.ObjectKey{Namespace: m.layout.Namespace, Name: of.Name}, empty)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read %s %s: %w", of.Kind, of.Name, err)
+	}
+	m.uids[key] = empty.GetUID()
+	return m.uids[key], nil
 }
 
 // isServer tells whether pods of this part are made by StatefulSets.

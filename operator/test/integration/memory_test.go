@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -243,7 +244,47 @@ func (m *manager) peakMegabytes(b testing.TB) float64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return number(b, status, `VmHWM:\s+(\d+) kB`) / 1024
+	return number(b, status, highWater) / 1024
+}
+
+// highWater is the most memory that a process has held at once, in its status.
+const highWater = `VmHWM:\s+(\d+) kB`
+
+// beside says how much memory at most the others have held: this test, which plays nodes, pods and
+// agents, and the API server. None of it is the manager's.
+func (m *manager) beside(b testing.TB) string {
+	b.Helper()
+	own, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := []string{fmt.Sprintf("the played world %.0f MB", number(b, own, highWater)/1024)}
+	found, err := filepath.Glob("/proc/[0-9]*/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, path := range found {
+		status, err := os.ReadFile(path)
+		if err != nil || !regexp.MustCompile(fmt.Sprintf(`(?m)^PPid:\s+%d$`, os.Getpid())).Match(status) {
+			continue // it has ended, or is not of this test
+		}
+		if name := regexp.MustCompile(`Name:\s+(\S+)`).FindSubmatch(status); name != nil && filepath.Base(filepath.Dir(path)) != strconv.Itoa(m.cmd.Process.Pid) {
+			all = append(all, fmt.Sprintf("%s %.0f MB", name[1], number(b, status, highWater)/1024))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// processorSeconds is what the manager has used. Unlike the time, it says what a trial costs on a
+// machine that others use, too.
+func (m *manager) processorSeconds(b testing.TB) float64 {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	const ticks = 100 // a second, as Linux tells programs
+	return (number(b, stat, `^\d+ \(.*\) \S(?: \S+){10} (\d+)`) + number(b, stat, `^\d+ \(.*\) \S(?: \S+){11} (\d+)`)) / ticks
 }
 
 // heapMegabytes is what lives in the heap now.

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +54,10 @@ var onePhases = []onePhase{
 	{"results", "each client's results are stored, after its run of 6 s"},
 	{"ended", "the trial is judged, and each agent ends its processes"},
 	{"complete", "results of the trial are stored, and nothing of it is left"},
+	{processorRow, "that the manager used for all of it, in seconds of one processor"},
 }
+
+const processorRow = "processor"
 
 // BenchmarkOneTrial runs trials of up to 500 replicas and 500 clients by a real manager and a real
 // API server, with played nodes and agents. It says how long each phase takes, and how it grows:
@@ -66,22 +70,24 @@ func BenchmarkOneTrial(b *testing.B) {
 	for b.Loop() {
 		took := map[string][]time.Duration{}
 		for _, size := range sizes {
-			for phase, d := range oneTrial(b, env, binary, size) {
+			phases, processor := oneTrial(b, env, binary, size)
+			for phase, d := range phases {
 				took[phase] = append(took[phase], d)
 			}
+			took[processorRow] = append(took[processorRow], time.Duration(processor*float64(time.Second)))
 		}
-		b.Log(growthTable(took))
+		b.Log(growthTable(took) + "load of this machine: " + loadAverage(b))
 	}
 }
 
-// oneTrial runs a trial, and says how long each phase took.
-func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) map[string]time.Duration {
+// oneTrial runs a trial, and says how long each phase took, and the manager's processor-seconds.
+func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) (took map[string]time.Duration, processor float64) {
 	b.Helper()
 	m := startManager(b, env, binary)
 	ns, pool := env.Namespace(b), fmt.Sprintf("one-%d", size) // no size waits for what another has left
 	schedulable(b, env, pool, pool)
 	came := &arrivals{last: map[string]time.Time{}, n: map[string]int{}}
-	(&cluster{t: b, env: env, manager: m, reached: came.note}).begin(pool, ns)
+	defer (&cluster{t: b, env: env, manager: m, reached: came.note}).begin(pool, ns)()
 	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(min(size, ofShard))).Obj()
 	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled(pool)).Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Tolerances.StartSpread = "5s" // this machine also plays all agents
@@ -100,11 +106,18 @@ func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) map[strin
 	})
 	came.note("complete")
 	valid := meta.FindStatusCondition(trials.Items[0].Status.Conditions, v1alpha1.TrialValid)
-	b.Logf("%d replicas, %d clients on %d pods: %s after %v, the manager took %.0f MB: %s", size, size, size/2, valid.Reason, time.Since(began).Round(time.Second), m.peakMegabytes(b), valid.Message)
+	peak := m.peakMegabytes(b)
+	processor = m.processorSeconds(b)
+	b.Logf("%d replicas, %d clients on %d pods: %s after %v, the manager took %.0f MB at most and %.1f processor-seconds: %s", size, size, size/2, valid.Reason, time.Since(began).Round(time.Second), peak, processor, valid.Message)
+	b.Logf("beside it took, at most until now: %s", m.beside(b))
+	if peak > scaleMegabytes {
+		b.Errorf("the manager took %.0f MB at most; %d are allowed", peak, scaleMegabytes)
+	}
 	if valid.Reason != v1alpha1.ReasonSucceeded {
 		b.Errorf("the trial of %d replicas does not count", size)
 	}
-	took, before := map[string]time.Duration{}, began
+	took = map[string]time.Duration{}
+	before := began
 	came.mu.Lock()
 	for _, p := range onePhases {
 		if at, any := came.last[p.name]; any {
@@ -113,7 +126,17 @@ func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) map[strin
 	}
 	came.mu.Unlock()
 	m.stop(b)
-	return took
+	return took, processor
+}
+
+// loadAverage is how many programs of this machine wanted a processor in the last minutes.
+func loadAverage(b *testing.B) string {
+	b.Helper()
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
 // growthTable has a row for each phase: its time for each size, and by how much the last is longer

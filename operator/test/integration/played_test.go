@@ -63,8 +63,8 @@ func playCluster(t testing.TB, env *testenv.Env, m *manager, node string, play f
 	(&cluster{t: t, env: env, manager: m, play: play}).begin(node, namespaces...)
 }
 
-// begin plays the namespaces until the test ends.
-func (c *cluster) begin(node string, namespaces ...string) {
+// begin plays the namespaces until the test ends, or until what it returns is called.
+func (c *cluster) begin(node string, namespaces ...string) (end func()) {
 	t, env := c.t, c.env
 	t.Helper()
 	for _, ns := range namespaces {
@@ -76,29 +76,35 @@ func (c *cluster) begin(node string, namespaces ...string) {
 	var loop sync.WaitGroup
 	loop.Go(func() {
 		for ctx.Err() == nil {
+			next := 500 * time.Millisecond // lists of many pods are work for the API server, too
 			for _, ns := range namespaces {
-				c.sync(ctx, ns, node)
+				if c.sync(ctx, ns, node) {
+					next = 100 * time.Millisecond
+				}
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(next):
 			}
 		}
 	})
-	t.Cleanup(func() { cancel(); loop.Wait(); c.agents.Wait() })
+	end = sync.OnceFunc(func() { cancel(); loop.Wait(); c.agents.Wait() })
+	t.Cleanup(end)
+	return end
 }
 
-// podsAtOnce is how many pods are made at the same time.
+// podsAtOnce is how many pods are made or ended at the same time.
 const podsAtOnce = 8
 
-// sync makes the missing pods and ends the deleted ones. Calls that fail are tried again.
-func (c *cluster) sync(ctx context.Context, ns, node string) {
+// sync makes the missing pods and ends the deleted ones, and says whether there were any. Calls that
+// fail are tried again.
+func (c *cluster) sync(ctx context.Context, ns, node string) (changed bool) {
 	in := client.InNamespace(ns)
 	sets, jobs, pods := &appsv1.StatefulSetList{}, &batchv1.JobList{}, &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	for _, list := range []client.ObjectList{sets, jobs, pods} {
 		if c.env.Client.List(ctx, list, in) != nil {
-			return
+			return true
 		}
 	}
 	owners, there := map[types.UID]bool{}, map[string]bool{}
@@ -106,6 +112,7 @@ func (c *cluster) sync(ctx context.Context, ns, node string) {
 	defer starts.Wait()
 	slots := make(chan struct{}, podsAtOnce)
 	run := func(owner client.Object, version, kind, name string, of *corev1.PodTemplateSpec, more map[string]string) {
+		changed = true
 		starts.Go(func() {
 			slots <- struct{}{}
 			c.run(ctx, owner, version, kind, name, node, of, more)
@@ -139,10 +146,16 @@ func (c *cluster) sync(ctx context.Context, ns, node string) {
 		p := &pods.Items[i]
 		owner := metav1.GetControllerOf(p)
 		if p.DeletionTimestamp != nil || owner != nil && !owners[owner.UID] {
-			zero := int64(0)
-			_ = c.env.Client.Delete(ctx, p, &client.DeleteOptions{GracePeriodSeconds: &zero})
+			changed = true
+			starts.Go(func() {
+				slots <- struct{}{}
+				zero := int64(0)
+				_ = c.env.Client.Delete(ctx, p, &client.DeleteOptions{GracePeriodSeconds: &zero})
+				<-slots
+			})
 		}
 	}
+	return changed
 }
 
 // run makes a pod that runs on the node, and plays its agent.
@@ -256,11 +269,7 @@ func (a *playedAgent) run(ctx context.Context) {
 			a.t.Error(err)
 			return
 		}
-		hold := 500 * time.Millisecond
-		if a.directive.Run == nil { // then nothing happens here that the manager does not ask for
-			hold = 10 * time.Second
-		}
-		status, answer := a.ask(ctx, "/v1/sync", body, hold)
+		status, answer := a.ask(ctx, "/v1/sync", body, a.quiet())
 		pause := 50 * time.Millisecond
 		switch status {
 		case http.StatusOK:
@@ -281,6 +290,22 @@ func (a *playedAgent) run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// quiet is for how long nothing happens here that the manager does not ask for.
+func (a *playedAgent) quiet() time.Duration {
+	const longest = 10 * time.Second
+	run := a.directive.Run
+	if run == nil || a.report.Sent {
+		return longest
+	}
+	if left := time.Until(time.Unix(0, run.ZeroUnixNanos).Add(run.LastRequest())); left > 0 {
+		return min(longest, left+time.Millisecond)
+	}
+	if a.directive.Client != nil { // its results were not taken
+		return 500 * time.Millisecond
+	}
+	return longest
 }
 
 // obey brings the report up to the directive.

@@ -90,7 +90,7 @@ func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) (took map
 	defer (&cluster{t: b, env: env, manager: m, reached: came.note}).begin(pool, ns)()
 	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(min(size, ofShard))).Obj()
 	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled(pool)).Set(func(s *v1alpha1.ExperimentSpec) {
-		s.Tolerances.StartSpread = "5s" // this machine also plays all agents
+		s.Tolerances.StartSpread = "20s" // this machine also plays all agents
 		s.Topology.Shards = int32(max(1, size/ofShard))
 		s.Clients.Nodes, s.Clients.Count = int32(max(1, size/2)), int32(size)
 	}).Obj()

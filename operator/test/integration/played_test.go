@@ -227,6 +227,7 @@ type playedAgent struct {
 	*playedPod
 	directive protocol.Directive
 	report    protocol.Report
+	links     measuredLinks
 	files     string          // the digest of those that it has
 	told      map[string]bool // phases
 }
@@ -335,7 +336,7 @@ func (a *playedAgent) obey(ctx context.Context) {
 		r.Commands = append(r.Commands, protocol.CommandResult{ID: c.ID})
 	}
 	if n := d.Network; n != nil {
-		r.Network = measured(n)
+		r.Network = a.links.of(n)
 	}
 	if d.SampleLoad {
 		r.Load = &protocol.Load{CPUs: 4, Seconds: 1}
@@ -343,6 +344,20 @@ func (a *playedAgent) obey(ctx context.Context) {
 	if d.Run != nil {
 		a.goOn(ctx)
 	}
+}
+
+// measuredLinks are measured once before the links are shaped, and once after.
+type measuredLinks struct{ before, after *protocol.NetworkReport }
+
+func (m *measuredLinks) of(n *protocol.Network) *protocol.NetworkReport {
+	one := &m.before
+	if n.Shape {
+		one = &m.after
+	}
+	if *one == nil {
+		*one = measured(n)
+	}
+	return *one
 }
 
 // measured are links that are as asked.

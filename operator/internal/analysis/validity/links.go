@@ -90,7 +90,7 @@ func judgeView(v View, tolerances v1alpha1.Tolerances, faulted bool) Failure {
 	if v.Cut() || c.CanarySent == 0 {
 		return Failure{}
 	}
-	w := way{v.From + " <-> " + v.To, "for the round trip", v.Out.Delay + v.In.Delay, v.Out.Jitter + v.In.Jitter, c.BaselineRTT, 0}
+	w := way{v.From, "<->", v.To, "for the round trip", v.Out.Delay + v.In.Delay, v.Out.Jitter + v.In.Jitter, c.BaselineRTT, 0}
 	if answered > 0 && c.CanaryMin < w.asked-w.jitter-early {
 		w.measured = c.CanaryMin
 		return Failure{v1alpha1.ReasonNetworkLost, "While the trial ran a probe was too quick. " + w.describe(tolerance) + "."}

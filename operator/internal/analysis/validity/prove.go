@@ -38,11 +38,11 @@ func checkView(v View, tolerance time.Duration) string {
 	case v.Said.RTT <= 0:
 		return fmt.Sprintf("%s <-> %s: no probe was answered", v.From, v.To)
 	}
-	out := way{v.From + " -> " + v.To, "one way", v.Out.Delay, v.Out.Jitter, v.Said.BaselineRTT, v.Said.OutDelay}
-	in := way{v.To + " -> " + v.From, "one way", v.In.Delay, v.In.Jitter, v.Said.BaselineRTT, v.Said.InDelay}
-	both := way{v.From + " <-> " + v.To, "for the round trip", v.Out.Delay + v.In.Delay, v.Out.Jitter + v.In.Jitter, v.Said.BaselineRTT, v.Said.RTT}
+	out := way{v.From, "->", v.To, "one way", v.Out.Delay, v.Out.Jitter, v.Said.BaselineRTT, v.Said.OutDelay}
+	in := way{v.To, "->", v.From, "one way", v.In.Delay, v.In.Jitter, v.Said.BaselineRTT, v.Said.InDelay}
+	both := way{v.From, "<->", v.To, "for the round trip", v.Out.Delay + v.In.Delay, v.Out.Jitter + v.In.Jitter, v.Said.BaselineRTT, v.Said.RTT}
 	var wrong []string
-	for _, w := range []way{out, in} {
+	for _, w := range [...]way{out, in} {
 		if w.measured > 0 && !w.fits(tolerance) {
 			wrong = append(wrong, w.describe(tolerance))
 		}
@@ -59,7 +59,7 @@ func checkView(v View, tolerance time.Duration) string {
 
 // way is one direction of a pair, or both.
 type way struct {
-	name, kind                    string
+	from, arrow, to, kind         string
 	asked, jitter, path, measured time.Duration
 }
 
@@ -78,8 +78,8 @@ func (w way) describe(tolerance time.Duration) string {
 	if w.jitter > 0 {
 		asked += "±" + w.jitter.String()
 	}
-	return fmt.Sprintf("%s: asked %s %s, measured %v (the undelayed round trip takes %v, and %v are tolerated)",
-		w.name, asked, w.kind, rounded(w.measured), rounded(w.path), tolerance)
+	return fmt.Sprintf("%s %s %s: asked %s %s, measured %v (the undelayed round trip takes %v, and %v are tolerated)",
+		w.from, w.arrow, w.to, asked, w.kind, rounded(w.measured), rounded(w.path), tolerance)
 }
 
 func rounded(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

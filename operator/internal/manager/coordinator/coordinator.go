@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"reflect"
 	"sync"
 	"time"
@@ -216,12 +215,11 @@ func (c *Coordinator) reader(uid types.UID) (s *session, pods int, network *prot
 // every manager.
 func setVersion(d *protocol.Directive) {
 	d.Version = ""
-	b, err := json.Marshal(d)
-	if err != nil {
+	sum := sha256.New()
+	if err := d.Encode(sum); err != nil {
 		panic("a directive cannot be encoded: " + err.Error()) // it consists of plain data
 	}
-	sum := sha256.Sum256(b)
-	d.Version = hex.EncodeToString(sum[:])[:16]
+	d.Version = hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
 // observe keeps a report. It says whether it is the pod's first one here, and whether a controller

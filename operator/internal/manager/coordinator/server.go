@@ -141,7 +141,7 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 			notYet(w)
 			return
 		case !unknown && (now.directive.Version != report.DirectiveVersion || first):
-			answer(w, now.directive)
+			answerDirective(w, &now.directive)
 			return
 		}
 		select {
@@ -150,7 +150,7 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 			if unknown {
 				notYet(w)
 			} else {
-				answer(w, now.directive)
+				answerDirective(w, &now.directive)
 			}
 			return
 		case <-r.Context().Done():
@@ -280,6 +280,13 @@ func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID
 
 func forbidden(w http.ResponseWriter) {
 	http.Error(w, "this pod belongs to no trial that runs", http.StatusForbidden)
+}
+
+// answerDirective is answer, without a copy of what all pods share: all agents of a trial are
+// answered at once.
+func answerDirective(w http.ResponseWriter, d *protocol.Directive) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = d.Encode(w) // see answer
 }
 
 func answer(w http.ResponseWriter, v any) {

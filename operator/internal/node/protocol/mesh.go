@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"iter"
 )
 
@@ -11,7 +12,8 @@ import (
 // square of the pods, and as much time to encode whenever a directive changes.
 type Mesh struct {
 	pods []NetworkPeer
-	// encoded are the pods in JSON, one after the other; ends is where each ends.
+	// encoded are the pods in JSON, with a comma after each; ends is where each ends, its comma
+	// included.
 	encoded []byte
 	ends    []int
 }
@@ -24,19 +26,29 @@ func NewMesh(pods []NetworkPeer) (*Mesh, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.encoded = append(m.encoded, one...)
+		m.encoded = append(append(m.encoded, one...), ',')
 		m.ends[i] = len(m.encoded)
 	}
 	m.encoded = bytes.Clone(m.encoded) // without room to grow
 	return m, nil
 }
 
-// pod in JSON.
-func (m *Mesh) pod(i int) []byte {
-	if i == 0 {
-		return m.encoded[:m.ends[0]]
+// without are all pods but one, in JSON with commas between them, in two parts.
+func (m *Mesh) without(self int) (before, after []byte) {
+	last := len(m.pods) - 1
+	if self == last {
+		return bytes.TrimSuffix(m.encoded[:m.start(self)], comma), nil
 	}
-	return m.encoded[m.ends[i-1]:m.ends[i]]
+	return m.encoded[:m.start(self)], bytes.TrimSuffix(m.encoded[m.ends[self]:], comma)
+}
+
+var comma = []byte{','}
+
+func (m *Mesh) start(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return m.ends[i-1]
 }
 
 // All are the peers, in the layout's order, wherever the network has them. Nil has none.
@@ -59,22 +71,53 @@ func (n *Network) All() iter.Seq[*NetworkPeer] {
 
 // MarshalJSON writes all peers, wherever the network has them.
 func (n *Network) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	err := n.encode(&out)
+	return out.Bytes(), err
+}
+
+// encode writes the peers of a mesh as they were encoded.
+func (n *Network) encode(w io.Writer) error {
 	type plain Network
-	if n.Mesh == nil || len(n.Mesh.pods) < 2 {
-		return json.Marshal((*plain)(n))
-	}
-	const key = `{"peers":[`
 	rest, err := json.Marshal((*plain)(n))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]byte, 0, len(key)+len(n.Mesh.encoded)+len(n.Mesh.pods)+len(rest)+1)
-	out = append(out, key...)
-	for i := range n.Mesh.pods {
-		if i != n.Self {
-			out = append(append(out, n.Mesh.pod(i)...), ',')
+	if n.Mesh == nil || len(n.Mesh.pods) < 2 {
+		_, err = w.Write(rest)
+		return err
+	}
+	before, after := n.Mesh.without(n.Self)
+	return write(w, []byte(`{"peers":[`), before, after, []byte("],"), rest[1:]) // of which a key and a tolerance are always there
+}
+
+// Encode writes the directive as JSON. What all pods share of it is not copied: a directive has all
+// pods of its trial, and all directives change at once.
+func (d *Directive) Encode(w io.Writer) error {
+	alone := *d
+	alone.Network = nil
+	rest, err := json.Marshal(&alone)
+	if err != nil {
+		return err
+	}
+	if d.Network == nil {
+		_, err = w.Write(rest)
+		return err
+	}
+	if err := write(w, []byte(`{"network":`)); err != nil {
+		return err
+	}
+	if err := d.Network.encode(w); err != nil {
+		return err
+	}
+	return write(w, comma, rest[1:]) // of which a version is always there
+}
+
+func write(w io.Writer, parts ...[]byte) error {
+	for _, p := range parts {
+		if _, err := w.Write(p); err != nil {
+			return err
 		}
 	}
-	out[len(out)-1] = ']'                             // in the place of the last comma
-	return append(append(out, ','), rest[1:]...), nil // of which a key and a tolerance are always there
+	return nil
 }

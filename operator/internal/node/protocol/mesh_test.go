@@ -1,8 +1,10 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -44,16 +46,23 @@ func TestAnAgentGetsThePeersOfAMesh(t *testing.T) {
 				}
 			}
 			n := Network{ProbeKey: []byte("key"), Tolerance: time.Millisecond, Mesh: meshOf(t, tc.pods), Self: tc.self}
-			text, err := json.Marshal(Directive{Network: &n})
+			d := Directive{Version: "1", Start: true, Network: &n}
+			text, err := json.Marshal(d)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got Directive
-			if err := json.Unmarshal(text, &got); err != nil {
+			var sent bytes.Buffer
+			if err := d.Encode(&sent); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(&want, got.Network) {
-				t.Errorf("the agent gets %+v, want %+v", got.Network, want)
+			for how, text := range map[string][]byte{"encoded": text, "sent": sent.Bytes()} {
+				var got Directive
+				if err := json.Unmarshal(text, &got); err != nil {
+					t.Fatalf("%s: %v", how, err)
+				}
+				if !reflect.DeepEqual(Directive{Version: "1", Start: true, Network: &want}, got) {
+					t.Errorf("%s, the agent gets %+v with %+v, want %+v", how, got, got.Network, want)
+				}
 			}
 			for _, same := range []*Network{&n, &want} {
 				var all []NetworkPeer
@@ -73,11 +82,11 @@ func TestAnAgentGetsThePeersOfAMesh(t *testing.T) {
 
 // To encode a directive took as many allocations as the trial has pods, and all directives of a
 // trial are encoded whenever one changes.
-func TestANetworkIsWrittenWithoutAllocationsForEachPeer(t *testing.T) {
+func TestADirectiveIsWrittenWithoutAllocationsForEachPeer(t *testing.T) {
 	allocations := func(pods int) float64 {
-		n := &Network{Mesh: meshOf(t, pods)}
+		d := &Directive{Network: &Network{Mesh: meshOf(t, pods)}}
 		return testing.AllocsPerRun(20, func() {
-			if _, err := json.Marshal(n); err != nil {
+			if err := d.Encode(io.Discard); err != nil {
 				t.Fatal(err)
 			}
 		})

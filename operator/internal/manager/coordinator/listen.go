@@ -31,17 +31,22 @@ func (s *Server) NeedLeaderElection() bool { return false }
 // answers are dropped: their agents ask again.
 const shutdownTimeout = 2 * time.Second
 
-// frameLimit is the least that HTTP/2 allows. Each connection keeps a buffer of its largest frame,
-// which by default is as large as a report: all agents of a trial together would take memory in
-// proportion to the square of its pods.
-const frameLimit = 16 << 10
+const (
+	// frameLimit is the least that HTTP/2 allows. Each connection keeps a buffer of its largest
+	// frame, which by default is as large as a report: all agents of a trial together would take
+	// memory in proportion to the square of its pods.
+	frameLimit = 16 << 10
+	// unreadLimit is what an agent may send of a report before it is the report's turn to be read.
+	// By default that is a megabyte, and all agents of a trial send at once.
+	unreadLimit = 64 << 10
+)
 
 // Start serves until the context ends.
 func (s *Server) Start(ctx context.Context) error {
 	server := &http.Server{
 		Addr: s.Address, Handler: s.Handler, ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{GetCertificate: s.GetCertificate, MinVersion: tls.VersionTLS13},
-		HTTP2:     &http.HTTP2Config{MaxReadFrameSize: frameLimit},
+		HTTP2:     &http.HTTP2Config{MaxReadFrameSize: frameLimit, MaxReceiveBufferPerConnection: unreadLimit, MaxReceiveBufferPerStream: unreadLimit / 2},
 	}
 	serving := make(chan error, 1)
 	go func() {

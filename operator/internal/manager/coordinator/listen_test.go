@@ -43,7 +43,7 @@ func TestConnectionsKeepSmallBuffers(t *testing.T) {
 	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
 		t.Fatal(err)
 	}
-	const header, maxFrameSize = 9, 5
+	const header, initialWindowSize, maxFrameSize = 9, 4, 5
 	head := make([]byte, header)
 	if _, err := io.ReadFull(conn, head); err != nil {
 		t.Fatal(err)
@@ -52,13 +52,19 @@ func TestConnectionsKeepSmallBuffers(t *testing.T) {
 	if _, err := io.ReadFull(conn, settings); err != nil {
 		t.Fatal(err)
 	}
-	frame := uint32(1 << 14) // unless it says otherwise
+	frame, window := uint32(1<<14), uint32(1<<16-1) // unless it says otherwise
 	for ; len(settings) >= 6; settings = settings[6:] {
-		if binary.BigEndian.Uint16(settings) == maxFrameSize {
-			frame = binary.BigEndian.Uint32(settings[2:])
+		switch value := binary.BigEndian.Uint32(settings[2:]); binary.BigEndian.Uint16(settings) {
+		case maxFrameSize:
+			frame = value
+		case initialWindowSize:
+			window = value
 		}
 	}
 	if frame > frameLimit {
 		t.Errorf("a frame may have %d bytes, and each connection keeps as many; want %d at most", frame, frameLimit)
+	}
+	if window > unreadLimit/2 {
+		t.Errorf("an agent may send %d bytes of a report that nobody reads yet; want %d at most", window, unreadLimit/2)
 	}
 }

@@ -17,7 +17,7 @@ const (
 	maxReceived = 96 << 20
 	// maxOfTrial is the part of it that the pods of one trial may take, so that no trial keeps
 	// others from reporting.
-	maxOfTrial = 24 << 20
+	maxOfTrial = 12 << 20
 	// receiveTimeout is how long a request may wait for its share and, then, take to arrive.
 	receiveTimeout = 30 * time.Second
 )

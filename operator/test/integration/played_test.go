@@ -96,8 +96,8 @@ func (c *cluster) begin(node string, namespaces ...string) (end func()) {
 // podsAtOnce is how many pods are made or ended at the same time.
 const podsAtOnce = 8
 
-// sync makes the missing pods and ends the deleted ones, and says whether there were any. Calls that
-// fail are tried again.
+// sync makes the missing pods and ends the deleted ones, and says whether there were any. It tries
+// calls that fail again.
 func (c *cluster) sync(ctx context.Context, ns, node string) (changed bool) {
 	in := client.InNamespace(ns)
 	sets, jobs, pods := &appsv1.StatefulSetList{}, &batchv1.JobList{}, &metav1.PartialObjectMetadataList{}

@@ -226,8 +226,8 @@ func (o *Observation) Faulted() Faulted {
 }
 
 // PairsOf joins the request for every two pods with the measurements of their agents. asked returns
-// the request for a pod's links. Of many pods that is much, and nothing but the pairs is allocated
-// for each of them.
+// the request for a pod's links. Many pods have very many pairs: it allocates nothing else for each
+// pod.
 func PairsOf(pods []Pod, asked func(pod string) *protocol.Network) []Pair {
 	at := make(map[string]int, len(pods))
 	for i := range pods {

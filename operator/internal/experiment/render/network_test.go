@@ -76,7 +76,7 @@ func TestNetworkOfAPod(t *testing.T) {
 
 // Each pod had a list of all others, and of their hosts: a trial of 750 pods took a hundred
 // megabytes for them.
-func TestPodsShareWhatTheyAreToldOfAll(t *testing.T) {
+func TestPodsShareTheListOfAllPods(t *testing.T) {
 	trial := resolved(t, widened(), kvSystem())
 	for i := range trial.Layout.Clients {
 		trial.Layout.Clients[i].IP = fmt.Sprintf("10.0.1.%d", i+1)

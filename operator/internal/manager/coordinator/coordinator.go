@@ -156,9 +156,9 @@ func (c *Coordinator) Forget(trial types.NamespacedName) {
 }
 
 // Direct sets what a pod should do and the files that it should have. A pod that is not registered
-// is ignored. The trial controller directs every pod at each look at the trial, and most directives
-// are those that the pods have: to compare them costs little, since they share what is large. What
-// a directive refers to must not change any more.
+// is ignored. The trial controller directs every pod at each look at the trial. Most directives are
+// those that the pods have. To compare them costs little, since they share what is large. The
+// caller must not change anything that a directive refers to.
 func (c *Coordinator) Direct(trial types.NamespacedName, name string, d protocol.Directive, files []protocol.File) {
 	last, known, directed := c.directiveOf(trial, name)
 	d.Version = last.Version

@@ -148,8 +148,8 @@ func (b *blocking) StoreResults(_ context.Context, p Pod, _ []byte, read func())
 	return nil
 }
 
-// While the API server wrote the results of one client, nobody else's were read: those of many
-// clients took as many of its calls one after the other.
+// While the API server wrote the results of one client, the manager read no others. Those of many
+// clients took as many calls, one after the other.
 func TestResultsAreReadWhileOthersAreWritten(t *testing.T) {
 	const many = 8
 	f := newFixture(t)

@@ -60,8 +60,8 @@ func TestReportsAreReadWhole(t *testing.T) {
 	}
 }
 
-// Every report was read with all of its links, of which a trial of many pods has as many as the
-// square of its pods, though links change twice in a trial.
+// The manager decoded all links of every report, though links change twice in a trial. All pods
+// together report as many links as the square of their number.
 func TestLinksThatDidNotChangeAreNotReadAgain(t *testing.T) {
 	const pods = 500
 	last := &linksRead{}
@@ -92,8 +92,8 @@ func TestLinksThatDidNotChangeAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// Each look at a trial encoded the directives of all its pods, each with all others: the looks at a
-// trial of many pods took as much time as the cube of its pods.
+// Each look at a trial encoded the directives of all its pods, each with all others. All looks at a
+// trial together took as much time as the cube of its pods.
 func TestADirectiveThatAPodHasIsNotEncodedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r-0"}})

@@ -33,7 +33,7 @@ const shutdownTimeout = 2 * time.Second
 
 const (
 	// frameLimit is the least that HTTP/2 allows. Each connection keeps a buffer of its largest
-	// frame, which by default is as large as a report: all agents of a trial together would take
+	// frame, which by default is as large as a report. All agents of a trial together would take
 	// memory in proportion to the square of its pods.
 	frameLimit = 16 << 10
 	// unreadLimit is what an agent may send of a report before it is the report's turn to be read.

@@ -91,8 +91,8 @@ func (n *Network) encode(w io.Writer) error {
 	return write(w, []byte(`{"peers":[`), before, after, []byte("],"), rest[1:]) // of which a key and a tolerance are always there
 }
 
-// Encode writes the directive as JSON. What all pods share of it is not copied: a directive has all
-// pods of its trial, and all directives change at once.
+// Encode writes the directive as JSON. It copies no list of pods: each directive has all pods of a
+// trial, and all directives change at once.
 func (d *Directive) Encode(w io.Writer) error {
 	alone := *d
 	alone.Network = nil

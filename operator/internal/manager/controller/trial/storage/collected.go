@@ -27,7 +27,7 @@ const (
 
 // StoreCollected keeps one pod's files until the trial's pods are gone.
 func (st *Store) StoreCollected(ctx context.Context, pod coordinator.Pod, packed []byte, read func()) error {
-	read() // nobody unpacks it here
+	read() // the manager does not unpack it
 	return st.create(ctx, pod, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name + collectedSuffix}, BinaryData: map[string][]byte{protocol.CollectedFile: packed},
 	})

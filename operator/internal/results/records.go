@@ -199,7 +199,7 @@ func (r Records) Check() error {
 	case (r.Latency.From == "") == (r.Latency.Since == ""):
 		return errors.New("latency must have either from and unit, or since")
 	case r.Latency.Since != "" && (r.ByArrival() || i.Of != OfEnd || i.Fraction != nil):
-		return errors.New("latency is since an instant: instant must be of End, and neither Arrival nor in two parts")
+		return errors.New("latency.since computes latencies up to instant: instant must be of End, with a value of its own in one part")
 	case !slices.Contains([]string{ClockMonotonic, ClockWall, ClockSinceStart}, i.Clock):
 		return fmt.Errorf("the clock of instant is %q; it must be %s, %s or %s", i.Clock, ClockMonotonic, ClockWall, ClockSinceStart)
 	case i.Layout != "" && i.Clock != ClockWall:

@@ -24,7 +24,8 @@ type Power struct {
 	// Share of simulated experiments that reproduce the claim with the planned repetitions, from 0
 	// to 1.
 	Share float64
-	// Enough is the least number of repetitions with which 80% of them do; 0: more than maxPower.
+	// Enough is the least number of repetitions with which 80% of the simulated experiments
+	// reproduce the claim; 0: more than maxPower.
 	Enough int
 }
 

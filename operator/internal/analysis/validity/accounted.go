@@ -11,9 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// accounted judges whether there is something to judge of all that the trial's spec and layout
-// plan: each pod, process, link, action and fault of Chaos Mesh. Every other check looks at what
-// was observed, and does not miss what is not there.
+// accounted judges whether there is an observation of each planned pod, process, link, action and
+// fault of Chaos Mesh. Every other check looks at observations only, and does not miss one.
 func accounted(o *Observation) Failure {
 	for _, missing := range []func(*Observation) string{missingPods, missingProcesses, missingLinks, missingActions, missingInjections} {
 		if what := missing(o); what != "" {

@@ -140,9 +140,10 @@ func (i *importer) axisName() string {
 	return clientsAxis
 }
 
-// assign gives each parameter its place: the protocol's under the system, the workload's under the
-// workload, all others, and what does not fit there, under spec. Settings for which an Experiment
-// has no room are defaults of the System's parameters, which comes to the same for a trial.
+// assign gives each parameter its place. Those of the protocol stand under the system, and those of
+// the workload under the workload. All others stand under spec, and so do those beyond the bounds
+// of the first two. Settings beyond the bounds of an Experiment become defaults of the System's
+// parameters. A trial has the same values then.
 func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	varying, ofWorkloads := 0, 0
 	for k := range i.out.parameters {

@@ -117,7 +117,7 @@ func checkDelays(at *field.Path, spec map[string]any) field.ErrorList {
 	for _, name := range []string{"latency", "jitter"} {
 		text, _ := delay[name].(string)
 		if number, found := strings.CutSuffix(text, "ms"); found && strings.Contains(number, ".") {
-			errs = append(errs, field.Invalid(at.Child(name), text, "some releases of Chaos Mesh take fractions of a millisecond for nothing: write microseconds, such as 500us"))
+			errs = append(errs, field.Invalid(at.Child(name), text, "some releases of Chaos Mesh read a fraction of a millisecond as 0: write microseconds, such as 500us"))
 		}
 	}
 	return errs

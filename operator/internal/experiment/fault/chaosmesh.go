@@ -33,14 +33,13 @@ func (k chaos) targets() []*v1alpha1.Target {
 
 func (chaos) notOnOneMachine() string { return "Chaos Mesh needs a cluster" }
 
-// begin returns what Chaos Mesh does. The peers are those that the target leaves: no pod is its own
-// other end.
+// begin returns what Chaos Mesh does. No pod is its own other end: targets are not peers.
 func (k chaos) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	pods := cast.Choose(k.f.ChaosMesh.Target, salt, nil)
 	like := timeline.Action{Kind: timeline.Inject, Object: chaosmesh.Describe(k.f)}
 	if p := k.f.ChaosMesh.Peers; p != nil {
 		if like.Peers = cast.Choose(*p, salt+"/peers", pods); len(like.Peers) == 0 {
-			return nil, errors.New("peers choose no replica that target leaves")
+			return nil, errors.New("peers choose only replicas that are targets, too")
 		}
 	}
 	return each(pods, like), nil

@@ -33,7 +33,7 @@ func (behavior) dated() bool { return false }
 func (behavior) targets() []*v1alpha1.Target { return nil }
 
 func (behavior) begin(string, Cast) ([]timeline.Action, error) {
-	return nil, errors.New("clients do nothing at an instant")
+	return nil, errors.New("clientBehavior has no instant: it is in force for the whole run")
 }
 
 // Behavior is how some clients behave otherwise, as one of the faults says; nil: all behave.

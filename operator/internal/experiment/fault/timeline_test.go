@@ -164,7 +164,7 @@ func TestBuild(t *testing.T) {
 			fault: v1alpha1.Fault{Name: "cm", At: "1s", For: lasting("3s"), ChaosMesh: &v1alpha1.ChaosMesh{
 				Kind: "NetworkChaos", Target: indexes(0), Peers: new(indexes(0)), Spec: runtime.RawExtension{Raw: []byte(`{"action":"partition"}`)},
 			}},
-			wrong: "peers choose no replica that target leaves",
+			wrong: "peers choose only replicas that are targets, too",
 		},
 		"no pod hit":    {fault: v1alpha1.Fault{Name: "crash", At: "0s", NodeKill: &v1alpha1.NodeKill{Target: indexes(9)}}, wrong: "hits no replica"},
 		"nothing to do": {fault: v1alpha1.Fault{Name: "x"}, wrong: "says nothing to do"},

@@ -106,7 +106,7 @@ func withoutSeparators(text string) (string, error) {
 func parseClock(text string) (quantity, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
-		return quantity{}, errors.New("there are no three parts")
+		return quantity{}, errors.New("a duration with colons has three parts, as 00:01:24")
 	}
 	sum := quantity{step: 1000}
 	for i, factor := range []float64{3600e3, 60e3, 1e3} {

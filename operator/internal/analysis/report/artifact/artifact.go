@@ -83,8 +83,8 @@ type Made struct {
 	Name string
 	// Files in the order of their names, SumsFile last. Archives of images are not among them.
 	Files []File
-	// Sums are the checksums of what was made, without what the authors have changed, by the names
-	// of the files: to see at the next call what they change.
+	// Sums are the checksums of the files as they were made, by their names, without the authors'
+	// changes. The next call finds changed files by them.
 	Sums map[string]string
 	// Missing is what the checklist has.
 	Missing []Item

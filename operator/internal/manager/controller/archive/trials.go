@@ -262,8 +262,8 @@ type file struct {
 	data []byte
 }
 
-// files that are made of a trial's results: the whole, and apart from it what other programs read
-// more easily.
+// files are made of a trial's results. One has all of them. The others have parts, in formats that
+// other programs read more easily.
 func files(raw []byte, t results.Trial) ([]file, error) {
 	all := []file{{trialFile, raw}}
 	if t.Timeline != nil {

@@ -74,6 +74,17 @@ type Placement struct {
 	// +kubebuilder:validation:MaxItems=8
 	Components []ComponentPool `json:"components,omitempty"`
 
+	// sets are two sets of nodes or more, each with pools of its own. As many trials of the
+	// experiment run at once as there are sets, each alone on one. A repetition of all points runs
+	// on one set, so that what is compared ran on the same nodes. Default: none; trials run one
+	// after the other on replicas, clients and components.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=8
+	Sets []NodeSet `json:"sets,omitempty"`
+
 	// byRegion puts the pods of each region on nodes of that region, within their pools. A trial
 	// whose region has no node stays Unschedulable. The prepare step is of no region. Default:
 	// regions choose no nodes.
@@ -95,6 +106,50 @@ type Placement struct {
 	// +kubebuilder:default=true
 	Exclusive *bool `json:"exclusive,omitempty"`
 }
+
+// NodeSet is the pools that a trial has for itself while others of its experiment run elsewhere.
+type NodeSet struct {
+	// name of the set, which results say of each trial.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// replicas is the pool that replicas run on. No other set may have it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Replicas string `json:"replicas"`
+
+	// clients is the pool that the client pods and the prepare step run on. No other set may have
+	// it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Clients string `json:"clients"`
+
+	// components lists the components that have a pool of their own. The others run on the pool of
+	// the replicas. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Components []ComponentPool `json:"components,omitempty"`
+}
+
+// On is the placement of a trial on one of the sets, by its number. Without sets it is the
+// placement itself.
+func (p Placement) On(set int) (on Placement, name string) {
+	if len(p.Sets) == 0 {
+		return p, ""
+	}
+	s := p.Sets[set]
+	p.Replicas, p.Clients, p.Components, p.Sets = s.Replicas, s.Clients, slices.Clone(s.Components), nil
+	return p, s.Name
+}
+
+// AtOnce is how many trials run at the same time.
+func (p Placement) AtOnce() int { return max(1, len(p.Sets)) }
 
 // Spread says how replicas and pods of components share nodes: Preferred; Required.
 // +kubebuilder:validation:Enum=Preferred;Required

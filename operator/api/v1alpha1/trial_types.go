@@ -66,6 +66,12 @@ type TrialSpec struct {
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
 
+	// nodeSet is the one of the experiment's sets of nodes whose pools placement has. Empty: it has
+	// none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	NodeSet string `json:"nodeSet,omitempty"`
+
 	// clients with every default filled in.
 	Clients Clients `json:"clients"`
 

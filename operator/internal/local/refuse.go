@@ -23,6 +23,9 @@ func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSp
 	for field, pool := range pools(&spec.Placement) {
 		refuse(field, "pool %q is a set of nodes, and one machine has none; leave it out, or choose a profile without it", pool)
 	}
+	if n := len(spec.Placement.Sets); n > 0 {
+		refuse("spec.placement.sets", "%d trials at once need %d sets of nodes, and one machine has none; leave it out, or choose a profile without it", n, n)
+	}
 	if spec.Placement.ByRegion != nil {
 		refuse("spec.placement.byRegion", "regions on nodes of their own need several nodes; without it, the profile of the network has all delays between regions")
 	}

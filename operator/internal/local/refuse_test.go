@@ -18,7 +18,10 @@ func TestWhatOneMachineCannotDoIsRefusedByName(t *testing.T) {
 		want   string
 	}{
 		"nothing": {func(*v1alpha1.ExperimentSpec, *v1alpha1.SystemSpec) {}, ""},
-		"pools":   {func(e *v1alpha1.ExperimentSpec, _ *v1alpha1.SystemSpec) { e.Placement.Replicas = "big" }, `spec.placement.replicas: pool "big"`},
+		"sets": {func(e *v1alpha1.ExperimentSpec, _ *v1alpha1.SystemSpec) {
+			e.Placement.Sets = []v1alpha1.NodeSet{{Name: "a", Replicas: "a", Clients: "a"}, {Name: "b", Replicas: "b", Clients: "b"}}
+		}, `spec.placement.sets: 2 trials at once need 2 sets of nodes`},
+		"pools": {func(e *v1alpha1.ExperimentSpec, _ *v1alpha1.SystemSpec) { e.Placement.Replicas = "big" }, `spec.placement.replicas: pool "big"`},
 		"regions on nodes": {func(e *v1alpha1.ExperimentSpec, _ *v1alpha1.SystemSpec) {
 			e.Placement.ByRegion = &v1alpha1.RegionNodes{}
 		}, "spec.placement.byRegion"},

@@ -44,7 +44,8 @@ type TrialLine struct {
 	Outcome     string            `json:"outcome"`
 	Reason      string            `json:"reason,omitempty"`
 	Message     string            `json:"message,omitempty"`
-	// Imported is as in Trial.
+	// NodeSet and Imported are as in Trial.
+	NodeSet    string    `json:"nodeSet,omitempty"`
 	Imported   *Imported `json:"imported,omitempty"`
 	GapSeconds float64   `json:"gapSeconds,omitempty"`
 	Committed  int64     `json:"committed"`

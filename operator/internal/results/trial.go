@@ -133,6 +133,9 @@ type Trial struct {
 	// Coordinates of the point: axis -> value.
 	Coordinates map[string]string `json:"coordinates"`
 	Seed        int64             `json:"seed"`
+	// NodeSet is the one of the experiment's sets of nodes that the trial ran on. Empty: it has
+	// none.
+	NodeSet string `json:"nodeSet,omitempty"`
 	// Outcome: Succeeded, Invalid or Failed, with its reason and message.
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`

@@ -221,8 +221,18 @@ func (r *estimator) model(m metric, rounds []int32) model {
 	return made
 }
 
-// inTurn reports whether all trials of one round ran before those of the next.
+// inTurn reports whether all trials of one round ran before those of the next, on each set of nodes
+// by itself.
 func inTurn(lines []results.TrialLine) bool {
+	for _, there := range bySet(lines) {
+		if !inTurnThere(there) {
+			return false
+		}
+	}
+	return len(onSeveralSets(lines)) == 0
+}
+
+func inTurnThere(lines []results.TrialLine) bool {
 	first, last := map[int32]int32{}, map[int32]int32{}
 	for _, l := range lines {
 		if at, ok := first[l.Repetition]; !ok || l.Number < at {

@@ -125,6 +125,29 @@ func TestNoPairingWithoutInterleaving(t *testing.T) {
 	expect(t, judge(t, ls, "throughput(variant='a') > 50", "", ""), v1alpha1.VerdictHolds)
 }
 
+// Rounds of two sets of nodes run at once, so that their trials alternate. Each set has its rounds
+// in turn, and the slower one changes no comparison. A round on both sets is none.
+func TestRoundsOfSetsOfNodes(t *testing.T) {
+	a, b := []float64{100, 71, 101, 70, 99, 69}, []float64{106, 75, 107, 74, 105, 73}
+	ls := append(series(0, "a", []int{1}, [][]float64{a}, times(6, 10)), series(1, "b", []int{1}, [][]float64{b}, times(6, 9))...)
+	const different = "significantly_different(of='throughput', variant=['a', 'b'])"
+	for i := range ls {
+		l := &ls[i]
+		l.NodeSet = []string{"fast", "slow"}[l.Repetition%2]
+		// Rounds 0 and 1 are trials 0 to 3, one of each set in turn, and so on.
+		l.Number = l.Repetition/2*4 + l.PointIndex*2 + l.Repetition%2
+	}
+	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictHolds, "n=6, by rounds")
+	for i := range ls {
+		ls[i].NodeSet = ""
+	}
+	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictInconclusive, "did not run in turn")
+	for i := range ls {
+		ls[i].NodeSet = []string{"fast", "slow"}[ls[i].PointIndex]
+	}
+	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictInconclusive, "did not run in turn")
+}
+
 // poisson is a timeline of 40 s with so many transactions a second that come at random; from 10 s
 // on a share of them is lost for some seconds.
 func poisson(rng *rand.Rand, perSecond, depth, seconds float64) results.Timeline {

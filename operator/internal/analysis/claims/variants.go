@@ -88,8 +88,44 @@ func inOneOrder(lines []results.TrialLine, points int) bool {
 
 // interleaved reports whether the trials of two points ran in rounds: all of one repetition before
 // those of the next. A repetition that one of them lacks is left out. In an order that puts all
-// trials of a point together, no round is one, even if both have the same repetitions.
+// trials of a point together, no round is one, even if both have the same repetitions. Each set of
+// nodes has rounds of its own, and a round on several sets is none.
 func interleaved(a, b []results.TrialLine) bool {
+	ofA, ofB := bySet(a), bySet(b)
+	if len(onSeveralSets(slices.Concat(a, b))) > 0 {
+		return false
+	}
+	for _, set := range sortedKeys(ofA) {
+		if !interleavedThere(ofA[set], ofB[set]) {
+			return false
+		}
+	}
+	return true
+}
+
+// bySet puts lines together that are of one set of nodes.
+func bySet(lines []results.TrialLine) map[string][]results.TrialLine {
+	of := map[string][]results.TrialLine{}
+	for _, l := range lines {
+		of[l.NodeSet] = append(of[l.NodeSet], l)
+	}
+	return of
+}
+
+// onSeveralSets are the rounds that ran on several sets of nodes, which compare machines, too.
+func onSeveralSets(lines []results.TrialLine) (several []int32) {
+	set := map[int32]string{}
+	for _, l := range lines {
+		if first, seen := set[l.Repetition]; seen && first != l.NodeSet {
+			several = append(several, l.Repetition)
+		}
+		set[l.Repetition] = l.NodeSet
+	}
+	return several
+}
+
+// interleavedThere is interleaved of the trials on one set of nodes.
+func interleavedThere(a, b []results.TrialLine) bool {
 	first, last := map[int32]int32{}, map[int32]int32{}
 	points := map[int32]int{}
 	for _, lines := range [][]results.TrialLine{a, b} {

@@ -19,6 +19,7 @@ func (o *Observation) Describe() *results.Trial {
 	t := &results.Trial{
 		Format: results.TrialFormat, Name: o.Trial.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
 		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed, Seal: spec.Seal,
+		NodeSet:       spec.NodeSet,
 		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
 		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, IdleGate: idleGate(status.IdleGate),
 		Parameters: map[string]string{}, Logs: map[string]string{},

@@ -32,31 +32,48 @@ type group struct {
 // before the others start.
 type demand struct {
 	point  string
+	set    string // of nodes; empty: there are none
 	groups []group
 }
 
-// demandsOf renders every point's objects, as the controller does, and returns the demand of the
-// one with the greatest requests, and that of each. Images and addresses do not matter for that, so
-// the manager's own are made up. Agents count with what they request by default.
-func demandsOf(p *planner.Plan, set *manifest.Set) (largest demand, all []demand, err error) {
-	for i, point := range p.Points {
-		trial := point.Template
+// demandsOf renders every point's objects on each set of nodes, as the controller does. It returns
+// the demand of all, and of each set the one with the greatest requests. Images and addresses do
+// not matter for that, so the manager's own are made up. Agents count with what they request by
+// default.
+func demandsOf(p *planner.Plan, set *manifest.Set) (largest, all []demand, err error) {
+	for on := range p.AtOnce() {
+		there, err := demandsOn(p, set, on)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, there...)
+		most := there[0]
+		for _, d := range there[1:] {
+			if d.exceeds(most) {
+				most = d
+			}
+		}
+		largest = append(largest, most)
+	}
+	return largest, all, nil
+}
+
+func demandsOn(p *planner.Plan, set *manifest.Set, on int) (all []demand, err error) {
+	for i := range p.Points {
+		trial := p.On(i, on)
 		system := set.Systems[trial.System.Name]
 		layout := placement.NewLayout(set.Experiment.Namespace, set.Experiment.Name, &trial, &system)
 		objects, err := render.NewObjects(layout, &trial, &system, render.Environment{
 			AgentImage: "agent", AgentResources: render.DefaultAgentResources(), CoordinatorAddress: "manager:8443",
 		})
 		if err != nil {
-			return demand{}, nil, fmt.Errorf("render the objects of point %s: %w", coordinates(p, int32(i)), err)
+			return nil, fmt.Errorf("render the objects of point %s: %w", coordinates(p, int32(i)), err)
 		}
 		d := demandOf(objects)
-		d.point = coordinates(p, int32(i))
-		if i == 0 || d.exceeds(largest) {
-			largest = d
-		}
+		d.point, d.set = coordinates(p, int32(i)), trial.NodeSet
 		all = append(all, d)
 	}
-	return largest, all, nil
+	return all, nil
 }
 
 func demandOf(objects *render.Objects) demand {
@@ -127,13 +144,17 @@ func (d demand) exceeds(e demand) bool {
 	return cmp.Or(cpu.Cmp(otherCPU), memory.Cmp(otherMemory), pods-otherPods) > 0
 }
 
-func (d demand) write(b *strings.Builder) {
+func (d demand) write(b *strings.Builder, atOnce int) {
+	run := "trials run one at a time"
+	if atOnce > 1 {
+		run = fmt.Sprintf("%d trials run at once, each on its own set of nodes", atOnce)
+	}
 	fmt.Fprintf(b, "\nPods of the largest trial (%s)\n\n", d.point)
 	for _, g := range d.groups {
 		fmt.Fprintf(b, "  %-16s each asks for CPU %s, memory %s\n", count(g.pods, g.what+" pod")+onNodes(g.where)+alone(g.apart), asked(g.cpu), asked(g.memory))
 	}
 	_, cpu, memory := d.total()
-	fmt.Fprintf(b, "  together: CPU %s, memory %s (trials run one at a time)\n", asked(cpu), asked(memory))
+	fmt.Fprintf(b, "  together: CPU %s, memory %s (%s)\n", asked(cpu), asked(memory), run)
 	if cpu.IsZero() {
 		b.WriteString("  No container asks for CPU, so nothing keeps pods from sharing cores with each other and with other work.\n")
 	}

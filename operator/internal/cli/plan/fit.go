@@ -66,22 +66,28 @@ func nodesToFit(ctx context.Context, s *session.Session, o Options) fit {
 	return fit{nodes, note, err}
 }
 
-// write compares the demand with the nodes. It places the pods there.
-func (f fit) write(b *strings.Builder, d demand) {
+// write compares the largest trial of each set of nodes with the nodes. It places the pods there.
+func (f fit) write(b *strings.Builder, largest []demand) {
 	b.WriteString("\nWhat fits\n\n")
 	if f.err != nil {
 		fmt.Fprintf(b, "  not checked: %v\n", f.err)
 		return
 	}
 	nodes, note := f.nodes, f.note
-	left := place(d, nodes)
-	switch {
-	case len(nodes) == 0:
+	if len(nodes) == 0 {
 		b.WriteString("  no node takes pods: all are unschedulable or tainted\n")
-	case len(left) == 0:
-		fmt.Fprintf(b, "  the largest trial fits on %s%s\n", count(len(nodes), "node"), note)
-	default:
-		fmt.Fprintf(b, "  the largest trial does not fit on %s%s: no room for %s\n", count(len(nodes), "node"), note, strings.Join(left, " and "))
+		return
+	}
+	for _, d := range largest {
+		trial := "the largest trial"
+		if d.set != "" {
+			trial += " on " + d.set
+		}
+		if left := place(d, nodes); len(left) > 0 {
+			fmt.Fprintf(b, "  %s does not fit on %s%s: no room for %s\n", trial, count(len(nodes), "node"), note, strings.Join(left, " and "))
+			continue
+		}
+		fmt.Fprintf(b, "  %s fits on %s%s\n", trial, count(len(nodes), "node"), note)
 	}
 }
 

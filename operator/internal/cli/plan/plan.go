@@ -112,16 +112,16 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if p.Spec.Recurrence != nil {
 		writeRecurrence(b, p.Spec.Recurrence, s.Now())
 	}
-	demand, all, err := demandsOf(p, set)
+	largest, all, err := demandsOf(p, set)
 	if err != nil {
 		return err
 	}
-	demand.write(b)
+	largest[0].write(b, p.AtOnce())
 	fit := nodesToFit(ctx, s, o)
-	if err := writeCost(b, p, demand, all, fit, o); err != nil { // before pods are placed on the nodes
+	if err := writeCost(b, p, largest[0], all, fit, o); err != nil { // before pods are placed on the nodes
 		return err
 	}
-	fit.write(b, demand)
+	fit.write(b, largest)
 	if err := ctx.Err(); err != nil { // Ctrl-C while the cluster was asked
 		return err
 	}
@@ -175,7 +175,11 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 		fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), repetitions(p), trials(p))
 	}
 	if r := p.Spec.Repetitions; planner.UntilDecided(r) {
-		fmt.Fprintf(b, "Verdicts are looked at after each round from round %d on, %d times at most. Trials end when each claim is decided or hopeless.\n", r.Min, planner.LooksOf(r).Count())
+		after, looks := "each round", planner.LooksOf(r).Count()
+		if k := p.AtOnce(); k > 1 { // the levels are those of a look after each round
+			after, looks = fmt.Sprintf("every %d rounds", k), 1+(looks-1+k-1)/k
+		}
+		fmt.Fprintf(b, "Verdicts are looked at after %s from round %d on, %d times at most. Trials end when each claim is decided or hopeless.\n", after, r.Min, looks)
 	} else if u := r.Until; u != nil {
 		fmt.Fprintf(b, "All points have enough when the 95%% intervals of %s are within %s of their means at each.\n", metrics(u.Of), u.RelativeCI)
 	}
@@ -279,9 +283,16 @@ func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
 				fmt.Fprintf(b, "  ... and %s more (--first 0 shows all)\n", fromTo(total-shown, p.MostTrials()-shown))
 				return
 			}
-			fmt.Fprintf(b, "  %*d  round %d  %s, repetition %d\n", len(strconv.Itoa(total)), shown, round, coordinates(p, slot.Point), slot.Repetition)
+			on := ""
+			if set := p.SetOf(slot.Repetition); set != "" {
+				on = ", on " + set
+			}
+			fmt.Fprintf(b, "  %*d  round %d  %s, repetition %d%s\n", len(strconv.Itoa(total)), shown, round, coordinates(p, slot.Point), slot.Repetition, on)
 			shown++
 		}
+	}
+	if k := p.AtOnce(); k > 1 {
+		fmt.Fprintf(b, "  Each set of nodes goes through its own repetitions in this order, all %d at the same time; numbers follow the order in which trials start.\n", k)
 	}
 	if more := p.MostTrials() - total; more > 0 {
 		fmt.Fprintf(b, "  ... and up to %d more, of all points, while some point needs them\n", more)
@@ -312,12 +323,28 @@ func timeOf(p *planner.Plan) (run time.Duration, schedule v1alpha1.Schedule, scr
 	return schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero(), schedule, script
 }
 
+// longestSet is how many of the trials run on the set of nodes with the most: sets run whole
+// repetitions.
+func longestSet(p *planner.Plan, trials int) int {
+	k, points := p.AtOnce(), len(p.Points)
+	if k == 1 {
+		return trials
+	}
+	return (trials/points + k - 1) / k * points
+}
+
 func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.SystemSpec, overhead time.Duration) {
 	run, schedule, script := timeOf(p)
-	total := func(trials int) string { return short((time.Duration(trials) * (run + overhead)).Round(time.Second)) }
+	after := "one after the other"
+	if k := p.AtOnce(); k > 1 {
+		after = fmt.Sprintf("%d at a time", k)
+	}
+	total := func(trials int) string {
+		return short((time.Duration(longestSet(p, trials)) * (run + overhead)).Round(time.Second))
+	}
 	if script {
-		fmt.Fprintf(b, "\nTime\n\n  a run ends with its script, and after %s at most (schedule.measure), with %s for everything else (assumed, --overhead)\n  all %s, one after the other: at most %s\n",
-			short(schedule.Measure.OrZero()), short(schedule.Drain.OrZero()+overhead), trials(p), total(p.Trials()))
+		fmt.Fprintf(b, "\nTime\n\n  a run ends with its script, and after %s at most (schedule.measure), with %s for everything else (assumed, --overhead)\n  all %s, %s: at most %s\n",
+			short(schedule.Measure.OrZero()), short(schedule.Drain.OrZero()+overhead), trials(p), after, total(p.Trials()))
 		return
 	}
 	fmt.Fprintf(b, "\nTime\n\n  a trial: %s warm-up + %s measured + %s cool-down + at most %s drain + %s for everything else (assumed, --overhead) = %s\n",
@@ -326,7 +353,7 @@ func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.
 	if p.MostTrials() > p.Trials() {
 		about += " to " + total(p.MostTrials())
 	}
-	fmt.Fprintf(b, "  all %s, one after the other: about %s\n", trials(p), about)
+	fmt.Fprintf(b, "  all %s, %s: about %s\n", trials(p), after, about)
 	fmt.Fprintf(b, "  a client that does not end, or whose results are late, has %s more after the drain\n", short(timeline.ResultsGrace))
 	for _, ref := range p.Spec.Systems {
 		var names []string

@@ -207,15 +207,17 @@ func rateOf(t *v1alpha1.Trial) (rate float64, known bool) {
 // collecting, cleaning up.
 const overhead = 15 * time.Second
 
-// remaining estimates how long the planned trials still take. Each takes the average of the
-// finished trials; the current one has its time so far taken off. Before one is done it goes by the
-// current trial's schedule, unless that runs a script. 0: it is not known.
+// remaining estimates how long the planned trials still take, if as many run at once as do now.
+// Each takes the average of the finished trials; the current one has its time so far taken off.
+// Before one is done it goes by the current trial's schedule, unless that runs a script. 0: it is
+// not known.
 func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Time) time.Duration {
 	var took, running, planned time.Duration
-	done := 0
+	done, active := 0, 0
 	for i := range trials {
 		t := &trials[i]
 		if plan.Outcome(t) == v1alpha1.ReasonInProgress {
+			active++
 			s := t.Spec.Schedule
 			running = max(running, now.Sub(startOf(t)))
 			if t.Spec.Script != nil {
@@ -235,7 +237,8 @@ func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Ti
 	if each <= 0 {
 		return 0
 	}
-	left := time.Duration(counts.Planned-counts.Succeeded) * each
+	atOnce := max(1, active)
+	left := time.Duration((int(counts.Planned-counts.Succeeded)+atOnce-1)/atOnce) * each
 	return max(left-min(running, each), time.Second)
 }
 

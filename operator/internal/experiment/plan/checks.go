@@ -22,6 +22,7 @@ func (e *fieldChecker) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkTolerances()
 	e.checkDisturbances()
 	e.add(checkBudget(e.spec.Budget)...)
+	e.checkSets()
 	e.checkDebug()
 	e.checkPrePull()
 	e.checkRecurrence()

@@ -60,6 +60,11 @@ func (e *systemChecker) checkComponents() {
 	for i, c := range e.spec.Placement.Components {
 		check(e.origin.placement().Child("components").Index(i), c.Name)
 	}
+	for i, set := range e.spec.Placement.Sets {
+		for k, c := range set.Components {
+			check(e.origin.placement().Child("sets").Index(i).Child("components").Index(k), c.Name)
+		}
+	}
 }
 
 // resolveComponents says of every component of the system where its pods are. It reports false

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -110,13 +111,34 @@ func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 	}
 }
 
-// alike returns the last trial that is over if it and those before it were disturbed in the same
-// way, mostAlike of them in a row; else nil. The same is the same reason and, but for numbers, the
+// alikeOnSets are the answers of alike for each set of nodes that has one: a set may be broken by
+// itself.
+func alikeOnSets(trials []v1alpha1.Trial) map[string]*v1alpha1.Trial {
+	of := map[string]*v1alpha1.Trial{}
+	seen := map[string]bool{}
+	for i := range trials {
+		set := trials[i].Spec.NodeSet
+		if seen[set] {
+			continue
+		}
+		seen[set] = true
+		if last := alike(trials, set); last != nil {
+			of[set] = last
+		}
+	}
+	return of
+}
+
+// alike returns the last trial of a set of nodes that is over, if the last mostAlike trials there
+// were disturbed in the same way; else nil. The same is the same reason and, but for numbers, the
 // same message.
-func alike(trials []v1alpha1.Trial) *v1alpha1.Trial {
+func alike(trials []v1alpha1.Trial, set string) *v1alpha1.Trial {
 	var last []*v1alpha1.Trial // the last ones that are over, the last of them first
 	for i := range trials {
 		t := &trials[i]
+		if t.Spec.NodeSet != set {
+			continue
+		}
 		at, _ := slices.BinarySearchFunc(last, t, func(a, b *v1alpha1.Trial) int { return cmp.Compare(b.Spec.Number, a.Spec.Number) })
 		if at < mostAlike && Outcome(t) != v1alpha1.ReasonInProgress && invalidBecause(t) != v1alpha1.ReasonInterrupted {
 			last = slices.Insert(last, at, t)
@@ -150,7 +172,7 @@ func manner(t *v1alpha1.Trial) string {
 // that are over, never an instant: anyone who asks again, whenever, gets the same answer.
 func (o observation) givenUp(p *Plan, s Slot) string {
 	switch last := o.latest[s]; {
-	case o.alike != nil:
+	case o.alike[p.SetOf(s.Repetition)] != nil:
 		return failsAlike
 	case o.spent[s] > *p.Spec.Retries:
 		return retriesUsedUp
@@ -171,10 +193,14 @@ func (o observation) disturbances(p *Plan) string {
 
 // exhausted says why repetitions without a valid trial are not tried again.
 func (o observation) exhausted(p *Plan, each []int32) string {
-	if o.alike != nil {
-		valid := meta.FindStatusCondition(o.alike.Status.Conditions, v1alpha1.TrialValid)
-		return fmt.Sprintf(" The last %d trials failed in the same way, so that another one would, too. Trial %d: %s: %s",
-			mostAlike, o.alike.Spec.Number, valid.Reason, valid.Message)
+	if sets := slices.Sorted(maps.Keys(o.alike)); len(sets) > 0 {
+		last, on := o.alike[sets[0]], ""
+		if sets[0] != "" {
+			on = " on " + sets[0]
+		}
+		valid := meta.FindStatusCondition(last.Status.Conditions, v1alpha1.TrialValid)
+		return fmt.Sprintf(" The last %d trials%s failed in the same way, so that another one would, too. Trial %d: %s: %s",
+			mostAlike, on, last.Spec.Number, valid.Reason, valid.Message)
 	}
 	by := map[string]int32{}
 	for point, n := range each {

@@ -19,7 +19,8 @@
 //
 // # Order
 //
-// Trials run one at a time, in rounds. With RandomizedInterleaved, round r holds repetition r of
+// Trials run one at a time, in rounds. Where the experiment has several sets of nodes, each set has
+// rounds of its own (sets.go). With RandomizedInterleaved, round r holds repetition r of
 // every point. The order is a permutation of its own (Fisher-Yates on splitmix64, started with the
 // first 8 bytes of SHA-256 of "order", seed and r). With Sequential, round r holds all repetitions
 // of point r, in order. A round first attempts each of its repetitions once. Then those whose trial

@@ -94,7 +94,7 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 	if len(e.errs) > 0 {
 		return nil, e.errs
 	}
-	p := &Plan{Spec: e.spec, Points: e.points, Search: e.search, Warnings: slices.Concat(e.unusedFaults(), e.loudKills(), e.rarePercentiles()), unused: e.unused}
+	p := &Plan{Spec: e.spec, Points: e.points, Search: e.search, Warnings: slices.Concat(e.unusedFaults(), e.loudKills(), e.rarePercentiles(), e.unevenSets()), unused: e.unused}
 	for _, a := range e.axes {
 		axis := results.Axis{Name: a.name, Searched: e.search != nil && e.search.Axis == a.name}
 		for _, c := range a.choices {

@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,8 +51,8 @@ func Outcome(t *v1alpha1.Trial) string {
 	return v1alpha1.ReasonFailed
 }
 
-// Next decides from the trials that exist. It creates at most one, and none while another is
-// active. trials must be those of this experiment; their order does not matter.
+// Next decides from the trials that exist. It creates at most one, and none while another is active
+// on its set of nodes. trials must be those of this experiment; their order does not matter.
 func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step { return NextFrom(p, seed, trials, 0) }
 
 // NextFrom is Next where numbers below first are taken: by trials that are deleted, whose results
@@ -66,11 +69,11 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	step := Step{Counts: o.counts, Disturbed: o.lost, NodeTime: o.nodeTime(p)}
 	slot, open := nextSlot(p, rounds(p, seed, each), o)
 	resolved := o.resolved(each)
-	step.Budget, step.Withdraw = o.afford(p, slot.Point, open && o.counts.Active == 0), o.withdrawn(p)
+	step.Budget, step.Withdraw = o.afford(p, slot.Point, open), o.withdrawn(p)
 	switch {
-	case o.counts.Active > 0:
+	case o.counts.Active > 0 && (!open || p.Spec.Suspend || step.Budget.over()):
 		step.Reason = v1alpha1.ReasonTrialsRunning
-		step.Message = runs(o.active, resolved, planned) + o.disturbances(p) + mayFollow(p, points)
+		step.Message = runs(p, o.active, resolved, planned) + o.disturbances(p) + mayFollow(p, points)
 	case !open && resolved == planned:
 		step.Done, step.Reason = true, v1alpha1.ReasonAllTrialsValid
 		step.Message = fmt.Sprintf("All %d trials of %d points are valid.", planned, len(p.Points)) + whyEnough(p, points)
@@ -86,35 +89,43 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	default:
 		step.Reason = v1alpha1.ReasonTrialsRunning
 		step.Create = newTrial(p, seed, slot, o)
-		step.Message = runs(step.Create, resolved, planned) + o.disturbances(p) + mayFollow(p, points)
+		step.Message = runs(p, append(o.active, step.Create), resolved, planned) + o.disturbances(p) + mayFollow(p, points)
 	}
 	return step
 }
 
 // runs is the same sentence before and after the trial has been created, so that it is written
 // once.
-func runs(t *v1alpha1.TrialSpec, resolved, planned int32) string {
-	return fmt.Sprintf("Trial %d runs: point %d, repetition %d, attempt %d. %d of %d trials are valid.",
-		t.Number, t.Point.Index, t.Repetition, t.Attempt, resolved, planned)
+func runs(p *Plan, active []*v1alpha1.TrialSpec, resolved, planned int32) string {
+	valid := fmt.Sprintf(" %d of %d trials are valid.", resolved, planned)
+	if t := active[0]; p.AtOnce() == 1 {
+		return fmt.Sprintf("Trial %d runs: point %d, repetition %d, attempt %d.", t.Number, t.Point.Index, t.Repetition, t.Attempt) + valid
+	}
+	var each []string
+	for _, t := range active {
+		each = append(each, fmt.Sprintf("trial %d on %s (point %d, repetition %d, attempt %d)", t.Number, t.NodeSet, t.Point.Index, t.Repetition, t.Attempt))
+	}
+	return "These run: " + strings.Join(each, ", ") + "." + valid
 }
 
 // observation is what the trials say.
 type observation struct {
 	counts   v1alpha1.TrialCounts
-	active   *v1alpha1.TrialSpec
+	active   []*v1alpha1.TrialSpec    // in the order of their numbers
 	attempts map[Slot]int32           // used so far, successful or not
 	spent    map[Slot]int32           // of them, those that the system made fail
 	latest   map[Slot]*v1alpha1.Trial // the latest attempt
 	lost     time.Duration            // that disturbed trials took
 	valid    map[Slot]*v1alpha1.Trial // of several, the first
-	alike    *v1alpha1.Trial          // the last of several that failed in the same way
-	next     int32                    // number of the next trial
-	trials   []v1alpha1.Trial         // all of them
+	// alike has for a set of nodes the last of several trials that failed in the same way.
+	alike  map[string]*v1alpha1.Trial
+	next   int32            // number of the next trial
+	trials []v1alpha1.Trial // all of them
 }
 
 func observe(trials []v1alpha1.Trial) observation {
 	o := observation{trials: trials, attempts: map[Slot]int32{}, spent: map[Slot]int32{}, latest: map[Slot]*v1alpha1.Trial{}, valid: map[Slot]*v1alpha1.Trial{}}
-	o.alike = alike(trials)
+	o.alike = alikeOnSets(trials)
 	for i := range trials {
 		t := &trials[i]
 		slot := Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}
@@ -133,11 +144,10 @@ func observe(trials []v1alpha1.Trial) observation {
 			o.counts.Failed++
 		default:
 			o.counts.Active++
-			if o.active == nil || t.Spec.Number < o.active.Number {
-				o.active = &t.Spec
-			}
+			o.active = append(o.active, &t.Spec)
 		}
 	}
+	slices.SortFunc(o.active, func(a, b *v1alpha1.TrialSpec) int { return cmp.Compare(a.Number, b.Number) })
 	return o
 }
 
@@ -154,11 +164,12 @@ func (o observation) resolved(each []int32) int32 {
 }
 
 // nextSlot finds, in the first round with an open slot, the first of those with the fewest
-// attempts.
+// attempts. A slot whose set of nodes has a trial is not open.
 func nextSlot(p *Plan, rounds [][]Slot, o observation) (slot Slot, open bool) {
+	busy := o.busy(p)
 	for _, round := range rounds {
 		for _, s := range round {
-			if o.valid[s] != nil || o.givenUp(p, s) != "" {
+			if busy[p.setOf(s.Repetition)] || o.valid[s] != nil || o.givenUp(p, s) != "" {
 				continue
 			}
 			if !open || o.attempts[s] < o.attempts[slot] {
@@ -174,7 +185,7 @@ func nextSlot(p *Plan, rounds [][]Slot, o observation) (slot Slot, open bool) {
 
 // newTrial fills a point's template in.
 func newTrial(p *Plan, seed int64, slot Slot, o observation) *v1alpha1.TrialSpec {
-	t := p.Points[slot.Point].Template.DeepCopy()
+	t := new(p.On(int(slot.Point), p.setOf(slot.Repetition)))
 	t.Number = o.next
 	t.Repetition = slot.Repetition
 	t.Attempt = o.attempts[slot]

@@ -70,6 +70,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 
 		Measurements: e.spec.Measurements,
 	}
+	trial.Placement, trial.NodeSet = trial.Placement.On(0)
 	clientsPath, networkPath := e.origin.nodes(), e.origin.network()
 	for i, c := range chosen {
 		if trial.Point.Coordinates == nil {

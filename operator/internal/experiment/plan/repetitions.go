@@ -227,6 +227,9 @@ type progress struct {
 // identical variants with a mode in three trials of ten would differ. The rest is in
 // docs/reference/repetitions.md.
 //
+// With several sets of nodes (sets.go), as many rounds are added at a time, and looked at together.
+// A set that waited for the look after each round would be idle.
+//
 // Additional repetitions come on top of that, when it is settled.
 func (o observation) progresses(p *Plan) []progress {
 	out := o.asked(p)
@@ -244,7 +247,7 @@ func (o observation) progresses(p *Plan) []progress {
 // asked is what repetitions asks for.
 func (o observation) asked(p *Plan) []progress {
 	out := make([]progress, len(p.Points))
-	for n := p.leastRepetitions(); ; n++ {
+	for n := p.leastRepetitions(); ; n = min(n+int32(p.AtOnce()), MostRepetitions(p.Spec.Repetitions)) {
 		running, wide := false, false
 		for point := range out {
 			if out[point].ending == givenUp {

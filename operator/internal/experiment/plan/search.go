@@ -384,7 +384,7 @@ func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	answered := fmt.Sprintf(" Searches that have an answer: %d of %d.", len(searches)-open-stuck, len(searches))
 	switch {
 	case o.counts.Active > 0:
-		step.Reason, step.Message = v1alpha1.ReasonTrialsRunning, runs(o.active, resolved, planned)+o.disturbances(p)+answered
+		step.Reason, step.Message = v1alpha1.ReasonTrialsRunning, runs(p, o.active, resolved, planned)+o.disturbances(p)+answered
 	case open == 0 && stuck == 0:
 		step.Done, step.Reason = true, v1alpha1.ReasonAllTrialsValid
 		step.Message = fmt.Sprintf("All searches are over after %s.", several(resolved, "valid trial")) + answered
@@ -400,7 +400,7 @@ func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	default:
 		step.Reason = v1alpha1.ReasonTrialsRunning
 		step.Create = newTrial(p, seed, searches[next].slot, o)
-		step.Message = runs(step.Create, resolved, planned) + o.disturbances(p) + answered
+		step.Message = runs(p, []*v1alpha1.TrialSpec{step.Create}, resolved, planned) + o.disturbances(p) + answered
 	}
 	return step
 }

@@ -23,11 +23,12 @@ func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now tim
 		byName[types.NamespacedName{Namespace: experiments[i].Namespace, Name: experiments[i].Name}] = &experiments[i]
 	}
 	var out []Entry
-	active := map[types.NamespacedName]bool{}
-	last := map[types.NamespacedName]*v1alpha1.Trial{} // of each experiment, the one that ended last
+	active := map[onSet]bool{}
+	last := map[onSet]*v1alpha1.Trial{} // of each experiment and set of nodes, the one that ended last
 	for i := range trials {
 		t := &trials[i]
-		key := types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.Experiment}
+		name := types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.Experiment}
+		key := onSet{name, t.Spec.NodeSet}
 		if meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialComplete) {
 			if l := last[key]; l == nil || endOf(t).After(endOf(l)) {
 				last[key] = t
@@ -39,14 +40,35 @@ func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now tim
 			continue // it makes no pods any more
 		}
 		active[key] = true
-		out = append(out, entryOf(t, byName[key], admitted))
+		out = append(out, entryOf(t, byName[name], admitted))
 	}
-	for key, exp := range byName {
-		if e, coming := between(exp, last[key], now); coming && !active[key] {
-			out = append(out, e)
+	for name, exp := range byName {
+		placement := placementOf(exp)
+		for i := range placement.AtOnce() {
+			on, set := placement.On(i)
+			key := onSet{name, set}
+			if e, coming := between(exp, on, last[key], now); coming && !active[key] {
+				out = append(out, e)
+			}
 		}
 	}
 	return Order(out)
+}
+
+// onSet is an experiment on one of its sets of nodes.
+type onSet struct {
+	experiment types.NamespacedName
+	set        string
+}
+
+// placementOf an experiment, with its profile applied.
+func placementOf(exp *v1alpha1.Experiment) v1alpha1.Placement {
+	for i := range exp.Spec.Profiles {
+		if p := exp.Spec.Profiles[i]; p.Name == exp.Spec.Profile && p.Placement != nil {
+			return *p.Placement
+		}
+	}
+	return exp.Spec.Placement
 }
 
 func entryOf(t *v1alpha1.Trial, exp *v1alpha1.Experiment, admitted bool) Entry {
@@ -68,8 +90,8 @@ func endOf(t *v1alpha1.Trial) time.Time {
 	return time.Time{}
 }
 
-// between reports whether the next trial of an experiment is about to be made.
-func between(exp *v1alpha1.Experiment, last *v1alpha1.Trial, now time.Time) (Entry, bool) {
+// between reports whether the next trial of an experiment is about to be made, there.
+func between(exp *v1alpha1.Experiment, on v1alpha1.Placement, last *v1alpha1.Trial, now time.Time) (Entry, bool) {
 	accepted := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
 	if accepted == nil || accepted.Status != metav1.ConditionTrue || exp.Spec.Suspend || exp.Spec.Recurrence != nil || !exp.DeletionTimestamp.IsZero() ||
 		meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
@@ -82,15 +104,9 @@ func between(exp *v1alpha1.Experiment, last *v1alpha1.Trial, now time.Time) (Ent
 	if now.Sub(since) > betweenTrials {
 		return Entry{}, false
 	}
-	placement := exp.Spec.Placement
-	for i := range exp.Spec.Profiles {
-		if p := exp.Spec.Profiles[i]; p.Name == exp.Spec.Profile && p.Placement != nil {
-			placement = *p.Placement
-		}
-	}
 	return Entry{
 		Experiment: exp.Namespace + "/" + exp.Name, Priority: exp.Spec.Priority, Arrival: exp.CreationTimestamp.Time,
-		Pools: placement.Pools(), Exclusive: placement.IsExclusive(),
+		Pools: on.Pools(), Exclusive: on.IsExclusive(),
 	}, true
 }
 

@@ -48,7 +48,7 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 	share(&s.Network.Profile)
 	share(&s.Network.Backend)
 	share(&s.Network.Shaping)
-	share(&s.Placement.Replicas, &s.Placement.Clients)
+	share(&s.Placement.Replicas, &s.Placement.Clients, &s.NodeSet)
 	share(&s.Placement.Spread)
 	s.Network.Links = links.share(s.Network.Links)
 	for i := range s.Clients.Regions {

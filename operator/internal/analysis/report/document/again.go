@@ -74,6 +74,10 @@ func systemsOf(spec map[string]any) []string {
 // trialsTable has a row for each trial in the order in which they ran, valid or not.
 func trialsTable(e results.Experiment) Table {
 	t := Table{Columns: []Column{{"trial", false}}}
+	sets := onSets(e)
+	if sets {
+		t.Columns = append(t.Columns, Column{"nodes", false})
+	}
 	for _, a := range e.Axes {
 		t.Columns = append(t.Columns, Column{Name: a.Name, Numeric: !slices.ContainsFunc(a.Values, notANumber)})
 	}
@@ -83,6 +87,9 @@ func trialsTable(e results.Experiment) Table {
 	}...)
 	for _, l := range e.Trials {
 		row := []string{l.Name}
+		if sets {
+			row = append(row, l.NodeSet)
+		}
 		for _, a := range e.Axes {
 			row = append(row, l.Coordinates[a.Name])
 		}

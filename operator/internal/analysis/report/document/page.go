@@ -132,7 +132,7 @@ func notesOf(e results.Experiment) []noteGroup {
 	all := []noteGroup{
 		{"Few trials", warnings(e)}, {"Trials that are all alike", equalTrials(e)}, {"Trials in groups", trialsApart(e)},
 		{"Failures", failureNotes(e)}, {"Windows that are not steady", windowWarnings(e)}, {"Saturated clients", saturatedClients(e)},
-		{"Drift", drifts(e)}, {"Numbers of the source", paperNotes(e)},
+		{"Sets of nodes", setNotes(e)}, {"Drift", drifts(e)}, {"Numbers of the source", paperNotes(e)},
 	}
 	return slices.DeleteFunc(all, func(g noteGroup) bool { return len(g.Notes) == 0 })
 }
@@ -152,7 +152,9 @@ func progress(e results.Experiment) string {
 		state = "Complete"
 	}
 	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, model.Count(e.Planned, "planned trial"), model.Count(len(e.Points), "point"))
-	if valid > 0 {
+	if sets := setsOf(e); len(sets) > 0 {
+		text += ", " + sets
+	} else if valid > 0 {
 		text += ", on one allocation of machines"
 	}
 	if invalid+failed > 0 {

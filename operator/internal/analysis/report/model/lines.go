@@ -38,7 +38,7 @@ func (d *Details) addLine(t results.Trial) {
 func LineOf(t results.Trial) results.TrialLine {
 	l := results.TrialLine{
 		Name: t.Name, Number: t.Number, PointIndex: t.PointIndex, Coordinates: t.Coordinates, Repetition: t.Repetition, Attempt: t.Attempt,
-		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, Imported: t.Imported, GapSeconds: t.GapSeconds,
+		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, Imported: t.Imported, GapSeconds: t.GapSeconds, NodeSet: t.NodeSet,
 		Committed: t.Summary.Committed, Aborted: t.Summary.Aborted, Errors: t.Summary.Errors, Timeouts: t.Summary.Timeouts,
 		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported, RunSummary: t.Summary.RunSummary,
 		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P10Millis: t.Summary.P10Millis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,

@@ -184,8 +184,8 @@ func (v *Verified) line(name string, said, own results.TrialLine, older bool) {
 		v.differs("trial %s: it is %s in %s and %s by its own results", name, said.Outcome, resultsName, own.Outcome)
 		return
 	}
-	if said.PointIndex != own.PointIndex || said.Repetition != own.Repetition || said.Attempt != own.Attempt || said.Number != own.Number {
-		v.differs("trial %s: its point, repetition, attempt or number in %s is not that of its own results", name, resultsName)
+	if said.PointIndex != own.PointIndex || said.Repetition != own.Repetition || said.Attempt != own.Attempt || said.Number != own.Number || said.NodeSet != own.NodeSet {
+		v.differs("trial %s: its point, repetition, attempt, number or set of nodes in %s is not that of its own results", name, resultsName)
 	}
 	if own.Outcome != stats.Succeeded {
 		return // an invalid trial has its numbers in its own results alone, if at all

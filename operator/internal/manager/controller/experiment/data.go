@@ -37,7 +37,8 @@ func (r *Reconciler) data(ctx context.Context, s *scope) error {
 		s.set(v1alpha1.ExperimentDataReady, metav1.ConditionTrue, v1alpha1.ReasonPrepared, "The data sets of the next trial are on its nodes.")
 		return nil
 	case answer.Failed:
-		s.step.Done, s.step.Reason = true, v1alpha1.ReasonDataFailed
+		// Trials on other sets of nodes end first.
+		s.step.Done, s.step.Reason = s.step.Counts.Active == 0, v1alpha1.ReasonDataFailed
 	default:
 		s.step.Reason = v1alpha1.ReasonPreparingData
 	}

@@ -48,7 +48,7 @@ func (p *puller) hold(ctx context.Context, s *scope) error {
 	}
 	wanted, problem, err := p.pulls(ctx, s)
 	if apierrors.IsForbidden(err) {
-		s.step.Done = true
+		s.step.Done = s.step.Counts.Active == 0
 		p.holdFor(s, v1alpha1.ReasonImagesFailed,
 			"The manager may not list nodes, so it cannot have them pull images: remove spec.prePull, or ask the owner of the cluster for this right.")
 		return nil
@@ -87,7 +87,7 @@ func (p *puller) hold(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
-		s.step.Done = true
+		s.step.Done = s.step.Counts.Active == 0 // else when the trials on other sets of nodes are over
 		p.holdFor(s, v1alpha1.ReasonImagesFailed, why)
 	case len(waiting) > 0:
 		held, err := p.held(ctx, s.exp)

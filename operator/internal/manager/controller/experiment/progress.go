@@ -108,13 +108,13 @@ func setProgress(s *scope) {
 	case complete.Status == metav1.ConditionTrue, complete.Reason != v1alpha1.ReasonTrialsRunning:
 		p.EstimatedCompletion = nil
 	case p.EstimatedCompletion == nil || before.Trials != counts: // and not in every loop: a status that always moves wakes everybody who watches
-		p.EstimatedCompletion = estimated(s.trials, counts, s.now.Time)
+		p.EstimatedCompletion = estimated(s.trials, counts, s.plan.AtOnce(), s.now.Time)
 	}
 }
 
-// estimated is when the remaining trials end, if each takes the average of the finished ones; nil
-// if none is finished, or none remains.
-func estimated(trials []v1alpha1.Trial, counts v1alpha1.TrialCounts, now time.Time) *metav1.Time {
+// estimated is when the remaining trials end, if each takes the average of the finished ones, and
+// so many run at once; nil if none is finished, or none remains.
+func estimated(trials []v1alpha1.Trial, counts v1alpha1.TrialCounts, atOnce int, now time.Time) *metav1.Time {
 	var took time.Duration
 	done := 0
 	for i := range trials {
@@ -124,7 +124,7 @@ func estimated(trials []v1alpha1.Trial, counts v1alpha1.TrialCounts, now time.Ti
 			done++
 		}
 	}
-	left := counts.Planned - counts.Succeeded
+	left := (counts.Planned - counts.Succeeded + int32(atOnce) - 1) / int32(atOnce)
 	if done == 0 || left <= 0 {
 		return nil
 	}

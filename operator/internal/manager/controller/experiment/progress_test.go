@@ -53,15 +53,18 @@ func TestSupportedSumsTheVerdictsUp(t *testing.T) {
 func TestEstimatedCompletion(t *testing.T) {
 	now := time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 	done := []v1alpha1.Trial{*builders.Trial("a").Took(time.Minute).Obj(), *builders.Trial("b").Took(3 * time.Minute).Obj(), *builders.Trial("runs").Obj()}
-	if got := estimated(done, v1alpha1.TrialCounts{Planned: 5, Succeeded: 2}, now); got == nil || !got.Time.Equal(now.Add(6*time.Minute)) {
+	if got := estimated(done, v1alpha1.TrialCounts{Planned: 5, Succeeded: 2}, 1, now); got == nil || !got.Time.Equal(now.Add(6*time.Minute)) {
 		t.Errorf("three trials of 2 min on average end at %v, want in 6 min", got)
 	}
+	if got := estimated(done, v1alpha1.TrialCounts{Planned: 5, Succeeded: 2}, 2, now); got == nil || !got.Time.Equal(now.Add(4*time.Minute)) {
+		t.Errorf("three trials of 2 min, two at a time, end at %v, want in 4 min", got)
+	}
 	for name, counts := range map[string]v1alpha1.TrialCounts{"nothing is left": {Planned: 2, Succeeded: 2}, "more than planned": {Planned: 1, Succeeded: 2}} {
-		if got := estimated(done, counts, now); got != nil {
+		if got := estimated(done, counts, 1, now); got != nil {
 			t.Errorf("%s: it ends at %v", name, got)
 		}
 	}
-	if got := estimated(done[2:], v1alpha1.TrialCounts{Planned: 5}, now); got != nil {
+	if got := estimated(done[2:], v1alpha1.TrialCounts{Planned: 5}, 1, now); got != nil {
 		t.Errorf("before a trial is done, the end is %v", got)
 	}
 }

@@ -263,7 +263,7 @@ func (s *stage) checkInvariants(exp *v1alpha1.Experiment) {
 	if complete != (exp.Status.CompletionTime != nil) {
 		s.t.Errorf("complete %v with completionTime %v", complete, exp.Status.CompletionTime)
 	}
-	if exp.Status.Trials.Active > 1 {
+	if int(exp.Status.Trials.Active) > exp.Spec.Placement.AtOnce() {
 		s.t.Errorf("%d trials are active", exp.Status.Trials.Active)
 	}
 }

@@ -192,7 +192,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		line := results.TrialLine{
 			Name: t.Name, Number: t.Spec.Number, PointIndex: t.Spec.Point.Index, Coordinates: t.Spec.Point.Coordinates,
 			Repetition: t.Spec.Repetition, Attempt: t.Spec.Attempt, Outcome: outcome, ConfigMap: t.Status.ResultsConfigMap,
-			GapSeconds: float64(t.Status.GapMilliseconds) / 1000,
+			GapSeconds: float64(t.Status.GapMilliseconds) / 1000, NodeSet: t.Spec.NodeSet,
 		}
 		if line.Coordinates == nil {
 			line.Coordinates = map[string]string{}

@@ -1,0 +1,54 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// An experiment keeps its place on each of its sets of nodes between two trials there, whatever
+// runs on the others. It loses a set for which no trial comes.
+func TestAnExperimentKeepsEachOfItsSets(t *testing.T) {
+	accepted := metav1.Condition{Type: v1alpha1.ExperimentAccepted, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(start)}
+	exp := v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e", CreationTimestamp: metav1.NewTime(start)}}
+	exp.Status.Conditions = []metav1.Condition{accepted}
+	exp.Spec.Profile = "big"
+	exp.Spec.Profiles = []v1alpha1.Profile{{Name: "big", Placement: &v1alpha1.Placement{Sets: []v1alpha1.NodeSet{{Name: "a", Replicas: "ra", Clients: "ca"}, {Name: "b", Replicas: "rb", Clients: "cb"}}}}}
+	trial := func(set string, number int32, ended time.Duration) v1alpha1.Trial {
+		one := v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprint("e-", number)}}
+		one.Spec.Experiment, one.Spec.Number, one.Spec.NodeSet = "e", number, set
+		one.Spec.Placement = v1alpha1.Placement{Replicas: "r" + set, Clients: "c" + set}
+		if ended > 0 {
+			one.Status.Conditions = []metav1.Condition{{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(start.Add(ended))}}
+		}
+		return one
+	}
+	for name, tc := range map[string]struct {
+		trials []v1alpha1.Trial
+		at     time.Duration
+		want   []string
+	}{
+		"accepted":               {nil, time.Second, []string{" [ca ra]", " [cb rb]"}},
+		"one trial is there":     {[]v1alpha1.Trial{trial("a", 0, 0)}, time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
+		"between two on b":       {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
+		"no trial comes for b":   {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Minute, []string{"n/e-0 [ca ra]"}},
+		"the other set is alone": {[]v1alpha1.Trial{trial("a", 0, time.Hour), trial("b", 1, 0)}, time.Hour + time.Second, []string{" [ca ra]", "n/e-1 [cb rb]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range Entries(tc.trials, []v1alpha1.Experiment{exp}, start.Add(tc.at)) {
+				got = append(got, fmt.Sprintf("%s %v", e.Trial, e.Pools))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -74,7 +74,11 @@ func (a *agent) results(d *protocol.Directive, w timeline.Windows) {
 		return
 	}
 	a.later(a.between(10*time.Millisecond, 300*time.Millisecond), func() {
-		a.send("/v1/results", packedResults(d.Client, w), func(ok bool, why string) {
+		every := 100 * time.Millisecond
+		if pace := a.world.pace; pace != nil {
+			every = pace(a)
+		}
+		a.send("/v1/results", packedResults(d.Client, w, every), func(ok bool, why string) {
 			if a.disk.sent = ok; !ok {
 				a.disk.failure = "send the client's results: " + why
 			}
@@ -86,19 +90,19 @@ func (a *agent) results(d *protocol.Directive, w timeline.Windows) {
 // resultsCache holds packed results of clients, which many histories have in common.
 var resultsCache sync.Map
 
-// packedResults are those of a client that committed ten times a second.
-func packedResults(c *protocol.Client, w timeline.Windows) []byte {
-	key := fmt.Sprint(c.Index, c.FirstClient, c.Clients, w)
+// packedResults are those of a client that committed once in every so much time.
+func packedResults(c *protocol.Client, w timeline.Windows, every time.Duration) []byte {
+	key := fmt.Sprint(c.Index, c.FirstClient, c.Clients, w, every)
 	if b, made := resultsCache.Load(key); made {
 		return b.([]byte)
 	}
 	h := results.NewHistogram()
-	commits := int64(w.Measure / (100 * time.Millisecond))
+	commits := int64(w.Measure / every)
 	bins := int((w.WarmUp + w.Measure + w.CoolDown) / (100 * time.Millisecond))
 	line := results.NewTimeline(-w.WarmUp.Milliseconds(), bins)
 	for i := range commits {
 		h.Record(5 * time.Millisecond)
-		bin := int(w.WarmUp/(100*time.Millisecond)) + int(i)
+		bin := int((w.WarmUp + time.Duration(i)*every) / (100 * time.Millisecond))
 		line.Committed[bin]++
 		line.LatencySumMicros[bin] += 5000
 	}

@@ -29,8 +29,9 @@
 // Safety is checked after every write, by what the world knows and no manager does
 // (invariants_test.go). No pool is held by two trials. An instant or an outcome that was written
 // does not change. No two processes of a client run. A trial that counts was undisturbed, and
-// judged over its whole plan. Liveness is checked hours after the last disturbance: every trial and
-// experiment has ended with a reason, nothing is left, and the right party is to blame.
+// judged over its whole plan. All trials of a repetition run on one set of nodes. Liveness is
+// checked hours after the last disturbance: every trial and experiment has ended with a reason,
+// nothing is left, and the right party is to blame.
 //
 // A store is never a reason for a trial not to count. Where the condition ResultsStored is True,
 // the store has all results, whole, and lacks no file that an agent was told is safe. Results that

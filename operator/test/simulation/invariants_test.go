@@ -335,6 +335,7 @@ func (w *world) slots(e *v1alpha1.Experiment) {
 			w.violated("experiment %s has no trial %d of %d", e.Name, number, n)
 		}
 	}
+	w.blocks(e)
 	for slot, times := range counted {
 		if times > 1 {
 			w.violated("experiment %s: point %d, repetition %d counts %d times", e.Name, slot.Point, slot.Repetition, times)
@@ -347,6 +348,23 @@ func (w *world) slots(e *v1alpha1.Experiment) {
 	blamable := func(d disturbance) bool { return d.party != "" }
 	if !slices.ContainsFunc(w.disturbed, blamable) && complete.Reason != v1alpha1.ReasonAllTrialsValid {
 		w.violated("experiment %s ends with %s, and nothing disturbed it", e.Name, complete.Reason)
+	}
+}
+
+// blocks: all trials of one repetition ran on one set of nodes.
+func (w *world) blocks(e *v1alpha1.Experiment) {
+	set := map[int32]string{}
+	for _, t := range w.eachTrial() {
+		if t.Namespace != e.Namespace || t.Spec.Experiment != e.Name {
+			continue
+		}
+		if first, seen := set[t.Spec.Repetition]; seen && first != t.Spec.NodeSet {
+			w.violated("experiment %s: repetition %d ran on the sets of nodes %q and %q", e.Name, t.Spec.Repetition, first, t.Spec.NodeSet)
+		}
+		set[t.Spec.Repetition] = t.Spec.NodeSet
+		if (t.Spec.NodeSet == "") != (len(e.Spec.Placement.Sets) == 0) {
+			w.violated("trial %s ran on the set of nodes %q, and its experiment has %d", t.Name, t.Spec.NodeSet, len(e.Spec.Placement.Sets))
+		}
 	}
 }
 

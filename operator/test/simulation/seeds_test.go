@@ -63,6 +63,8 @@ func play(seed uint64, keep bool, threats ...string) history {
 func playWorld(seed uint64, keep bool, threats ...string) (history, *world) {
 	w := newWorld(seed, keep)
 	w.drawStore(seed)
+	// Not drawn, so that all other histories are what they were before there were sets of nodes.
+	w.onSets = seed%9 == 6 || seed%9 == 8
 	w.prepare(threats)
 	w.play()
 	h := history{
@@ -195,6 +197,7 @@ type drawn struct {
 	repetitions                        int32
 	at                                 string // when the fault begins
 	replicas, clients                  string // their pools
+	sets                               bool   // of nodes: x and y, at once
 }
 
 // apply makes an experiment, with a System of its own.
@@ -209,6 +212,9 @@ func (w *world) apply(name string) {
 	d.replicas, d.clients = "x", []string{"x", "y"}[w.rng.IntN(2)]
 	if w.oneIn(4) {
 		d.replicas, d.clients = "y", "y"
+	}
+	if w.onSets && name == "exp0" {
+		d.sets, d.repetitions = true, 2
 	}
 	w.applyDrawn(name, d)
 }
@@ -239,6 +245,10 @@ func (w *world) applyDrawn(name string, d drawn) {
 			s.Faults[i].EveryPoint = true
 		}
 		s.Placement.Replicas, s.Placement.Clients = cmp.Or(d.replicas, "x"), d.clients
+		if d.sets {
+			s.Placement.Replicas, s.Placement.Clients = "", ""
+			s.Placement.Sets = []v1alpha1.NodeSet{{Name: "ex", Replicas: "x", Clients: "x"}, {Name: "why", Replicas: "y", Clients: "y"}}
+		}
 		if w.stored {
 			s.Results = &v1alpha1.Results{Store: storeName}
 		}

@@ -42,9 +42,12 @@ type world struct {
 	facts       map[types.UID]*facts
 	deleted     map[string]bool // experiments that were deleted, or trials of them
 
-	bucket     *bucket
-	registry   *store.Registry
-	stored     bool // experiments name the store
+	bucket   *bucket
+	registry *store.Registry
+	stored   bool // experiments name the store
+	onSets   bool // an experiment has two sets of nodes
+	// pace is how often the client on an agent's node commits; nil: ten times a second.
+	pace       func(a *agent) time.Duration
 	failpoints failpoints
 }
 

@@ -27,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,6 +50,7 @@ import (
 	"assay.dev/assay/operator/internal/engine/conditions"
 	"assay.dev/assay/operator/internal/experiment/queue"
 	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/controller/snapshot"
 )
 
 const (
@@ -259,8 +261,57 @@ func (p *pass) prepare(ctx context.Context, entries []queue.Entry) error {
 			wanted = append(wanted, t)
 		}
 	}
-	p.r.each(len(wanted), func(i int) { _, _ = p.r.podsToBe(ctx, wanted[i]) })
+	listed := p.r.listSnapshots(ctx, wanted)
+	p.r.each(len(wanted), func(i int) {
+		t := wanted[i]
+		revision := listed[types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.System.Revision}]
+		if revision == nil {
+			_, _ = p.r.podsToBe(ctx, t)
+		} else if system, err := snapshot.Of(revision); err == nil {
+			_ = p.r.render(t, system)
+		}
+	})
 	return nil
+}
+
+const (
+	// listFrom is how many trials of a namespace are worth a list of its snapshots: one page costs
+	// as much as so many reads at most.
+	listFrom = 8
+	// snapshotPage is how many snapshots are read at once. Each may have a megabyte.
+	snapshotPage = 50
+)
+
+// listSnapshots reads the Systems of trials, of which a namespace has many, by lists. The
+// caller reads one by one what it does not find.
+func (r *Reconciler) listSnapshots(ctx context.Context, trials []*v1alpha1.Trial) map[types.NamespacedName]*appsv1.ControllerRevision {
+	wanted, found := map[string]map[string]bool{}, map[types.NamespacedName]*appsv1.ControllerRevision{}
+	many := map[string]int{}
+	for _, t := range trials {
+		if wanted[t.Namespace] == nil {
+			wanted[t.Namespace] = map[string]bool{}
+		}
+		wanted[t.Namespace][t.Spec.System.Revision] = true
+		many[t.Namespace]++
+	}
+	for namespace, names := range wanted {
+		next := ""
+		for range many[namespace] / listFrom { // beyond so many pages, single reads cost less
+			list := &appsv1.ControllerRevisionList{}
+			if r.Reader.List(ctx, list, client.InNamespace(namespace), client.Limit(snapshotPage), client.Continue(next)) != nil {
+				break // an error is met again when it is read alone
+			}
+			for _, one := range list.Items {
+				if names[one.Name] {
+					found[client.ObjectKeyFromObject(&one)] = &one
+				}
+			}
+			if next = list.GetContinue(); next == "" {
+				break
+			}
+		}
+	}
+	return found
 }
 
 // grant decides again with the grants of all managers, adds those that may start until no other

@@ -339,6 +339,38 @@ func TestAPassMakesCallsAtOnce(t *testing.T) {
 	}
 }
 
+// Each trial that could start had its System read by a call of its own.
+func TestSystemsOfManyTrialsAreReadByOneList(t *testing.T) {
+	const all = 10
+	h := newHall(t)
+	for i := range all {
+		pool := fmt.Sprintf("pool-%d", i)
+		testcluster.Node(t, h.env.Client, pool, pool)
+		h.offer(pool)
+		h.waitsIn(fmt.Sprintf("trial-%d", i), 0, pool)
+	}
+	reads, lists := 0, 0
+	r := h.manager(interceptor.Funcs{}, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, is := o.(*appsv1.ControllerRevision); is {
+				reads++
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			if _, is := l.(*appsv1.ControllerRevisionList); is {
+				lists++
+			}
+			return c.List(ctx, l, opts...)
+		},
+	})
+	r.AtOnce = 2
+	h.pass(r)
+	if n := len(h.admitted()); n != all || reads != 0 || lists != 1 {
+		t.Errorf("%d trials of %d are admitted, after %d reads and %d lists of snapshots", n, all, reads, lists)
+	}
+}
+
 // meeting counts who is there at once. Each waits for the others, and not for ever.
 type meeting struct {
 	mu                sync.Mutex

@@ -145,10 +145,15 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 	if err != nil {
 		return nil, err
 	}
+	return r.render(trial, system), nil
+}
+
+// render keeps the pods that a trial of a System will have, and returns them; see podsToBe.
+func (r *Reconciler) render(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec) []queue.Pod {
 	layout := placement.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
 	objects, err := render.NewObjects(layout, &trial.Spec, system, r.Environment)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the trial reports it, as RenderFailed, when it is its turn
+		return nil // the trial reports it, as RenderFailed, when it is its turn
 	}
 	var pods []queue.Pod
 	for _, t := range objects.Templates() {
@@ -161,7 +166,7 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 		}
 	}
 	r.pods.set(trial.UID, pods)
-	return pods, nil
+	return pods
 }
 
 // roomForResults has a trial wait while its store takes nothing and so much of its namespace is

@@ -20,9 +20,14 @@ func Read(ctx context.Context, reader client.Reader, trial *v1alpha1.Trial) (*v1
 	if err := reader.Get(ctx, key, revision); err != nil {
 		return nil, fmt.Errorf("read the System's snapshot %s: %w", key.Name, err)
 	}
+	return Of(revision)
+}
+
+// Of is the System in a snapshot that has been read, as it is deployed.
+func Of(revision *appsv1.ControllerRevision) (*v1alpha1.SystemSpec, error) {
 	spec := &v1alpha1.SystemSpec{}
 	if err := json.Unmarshal(revision.Data.Raw, spec); err != nil {
-		return nil, fmt.Errorf("decode the System's snapshot %s: %w", key.Name, err)
+		return nil, fmt.Errorf("decode the System's snapshot %s: %w", revision.Name, err)
 	}
 	return spec.Deployed(), nil
 }

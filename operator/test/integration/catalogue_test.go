@@ -35,7 +35,7 @@ func TestCatalogueIsAdmitted(t *testing.T) {
 	experiments := 0
 	var wait sync.WaitGroup
 	offered := make(chan *unstructured.Unstructured)
-	for range 4 { // requests are mostly waited for
+	for range 2 { // the largest take a processor for seconds, and webhooks have half a minute
 		wait.Go(func() {
 			for try := range offered {
 				if err := env.Client.Create(t.Context(), try, client.DryRunAll); err != nil {

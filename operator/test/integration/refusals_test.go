@@ -24,7 +24,6 @@ import (
 // the verdict, and plan must name every field that the cluster names. Package admit's test of the
 // same cases runs without a cluster.
 func TestPlanAndClusterRefuseTheSame(t *testing.T) {
-	t.Parallel()
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
 	systems := map[string]v1alpha1.SystemSpec{}

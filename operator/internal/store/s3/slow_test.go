@@ -74,7 +74,6 @@ func TestServerThatHangs(t *testing.T) {
 
 // It answers, and hangs in the middle of what it is sent.
 func TestServerThatHangsInTheMiddle(t *testing.T) {
-	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
 	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up
 	content := large(64 << 20)
@@ -88,7 +87,6 @@ func TestServerThatHangsInTheMiddle(t *testing.T) {
 
 // It hangs in the middle of what it sends, or sends one byte after the other, for ever.
 func TestContentThatStopsComing(t *testing.T) {
-	t.Parallel()
 	for name, tc := range map[string]struct {
 		size  int
 		every time.Duration // 0: nothing comes after the first half

@@ -26,6 +26,7 @@ var causes = map[string]Cause{
 	ReasonHistogramOverflow: CausedBySystem,
 	ReasonResultsUnreadable: CausedBySystem,
 	ReasonCPUThrottled:      CausedBySystem, // by the limit that its own author gave it
+	ReasonNotMeasuring:      CausedBySystem, // its author asked for a profiler
 	ReasonRoleNotFound:      CausedBySystem,
 	ReasonRoleAmbiguous:     CausedBySystem,
 	ReasonMarkMissing:       CausedBySystem,

@@ -267,6 +267,8 @@ const (
 	ReasonStartSpread = "StartSpread"
 	// ReasonStartLate: clients were released later than agreed, or began in the window only.
 	ReasonStartLate = "StartLate"
+	// ReasonNotMeasuring: profilers sampled the trial's pods, as a flameGraph asks.
+	ReasonNotMeasuring = "NotMeasuring"
 	// ReasonCPUThrottled: a container was held back by its CPU limit for longer than tolerated.
 	ReasonCPUThrottled = "CPUThrottled"
 	// ReasonCPUStolen: a node's hypervisor gave more of its processors to others than tolerated.

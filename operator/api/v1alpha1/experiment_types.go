@@ -448,9 +448,9 @@ type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec of the experiment. Only suspend, priority, budget and debug may change after the first
-	// trial, and additionalRepetitions may rise. That of an experiment that recurs may change at
-	// any time, for the runs to come.
+	// spec of the experiment. Only suspend, priority, budget, debug and faults with a flameGraph
+	// may change after the first trial, and additionalRepetitions may rise. That of an experiment
+	// that recurs may change at any time, for the runs to come.
 	Spec ExperimentSpec `json:"spec"`
 
 	// status of the experiment.

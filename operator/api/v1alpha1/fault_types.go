@@ -6,12 +6,13 @@ import (
 )
 
 // Fault is something that is broken, or done, at a planned time. Exactly one of nodeKill, pause,
-// partition, degrade, chaosMesh, clientBehavior and command is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.nodeKill), has(self.pause), has(self.partition), has(self.degrade), has(self.chaosMesh), has(self.clientBehavior), has(self.command)].filter(x, x).size() == 1",message="set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior, command",messageExpression=`(has(self.nodeKill) ? 'nodeKill ' : "") + (has(self.pause) ? 'pause ' : "") + (has(self.partition) ? 'partition ' : "") + (has(self.degrade) ? 'degrade ' : "") + (has(self.chaosMesh) ? 'chaosMesh ' : "") + (has(self.clientBehavior) ? 'clientBehavior ' : "") + (has(self.command) ? 'command ' : "") + 'is set; set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior, command'`
+// partition, degrade, chaosMesh, clientBehavior, command and flameGraph is set.
+// +kubebuilder:validation:XValidation:rule="[has(self.nodeKill), has(self.pause), has(self.partition), has(self.degrade), has(self.chaosMesh), has(self.clientBehavior), has(self.command), has(self.flameGraph)].filter(x, x).size() == 1",message="set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior, command, flameGraph",messageExpression=`(has(self.nodeKill) ? 'nodeKill ' : "") + (has(self.pause) ? 'pause ' : "") + (has(self.partition) ? 'partition ' : "") + (has(self.degrade) ? 'degrade ' : "") + (has(self.chaosMesh) ? 'chaosMesh ' : "") + (has(self.clientBehavior) ? 'clientBehavior ' : "") + (has(self.command) ? 'command ' : "") + (has(self.flameGraph) ? 'flameGraph ' : "") + 'is set; set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior, command, flameGraph'`
 // +kubebuilder:validation:XValidation:rule="has(self.clientBehavior) != has(self.at)",fieldPath=".at",message="at says when the fault begins: it is needed, but for clientBehavior, which lasts the whole trial",messageExpression="has(self.at) ? 'must not be set: clients behave that way during the whole trial' : 'is needed: when the fault begins, relative to t = 0, such as -2s'"
 // +kubebuilder:validation:XValidation:rule="!has(self.clientBehavior) || !has(self.__for__)",fieldPath=".for",message="must not be set: clients behave that way during the whole trial"
 // +kubebuilder:validation:XValidation:rule="!has(self.repeat) || has(self.__for__) || has(self.command)",fieldPath=".for",message="is needed with repeat: each time must end before the next begins"
 // +kubebuilder:validation:XValidation:rule="!has(self.command) || !has(self.__for__)",fieldPath=".for",message="must not be set: a command ends by itself"
+// +kubebuilder:validation:XValidation:rule="!has(self.flameGraph) || has(self.__for__)",fieldPath=".for",message="is needed with flameGraph: how long the profiler samples, such as 5s"
 type Fault struct {
 	// name of the fault.
 	// +kubebuilder:validation:MaxLength=40
@@ -68,6 +69,64 @@ type Fault struct {
 	// command runs a command in pods: a reconfiguration, a new member, a flush, a compaction.
 	// +optional
 	RunCommand *Command `json:"command,omitempty"`
+
+	// flameGraph has a profiler sample pods, in trials of their own that never count.
+	// +optional
+	FlameGraph *FlameGraph `json:"flameGraph,omitempty"`
+}
+
+// ProfilerTool samples processes. Pprof: the program samples itself, and is asked over HTTP, as Go
+// programs with net/http/pprof are. Perf: perf(1) of Linux. AsyncProfiler: async-profiler, for Java
+// programs. The image of the pod's first container must have the last two.
+// +kubebuilder:validation:Enum=Pprof;Perf;AsyncProfiler
+type ProfilerTool string
+
+// The profilers.
+const (
+	ProfilerPprof         ProfilerTool = "Pprof"
+	ProfilerPerf          ProfilerTool = "Perf"
+	ProfilerAsyncProfiler ProfilerTool = "AsyncProfiler"
+)
+
+// FlameGraph says which pods are profiled, and how. It happens in trials of their own, one for each
+// point, after all others. They never count: a profiler takes time from what it samples.
+// +kubebuilder:validation:XValidation:rule="has(self.port) == (self.tool == 'Pprof')",fieldPath=".port",message="is needed for Pprof, and for no other tool"
+type FlameGraph struct {
+	// target says which pods.
+	Target Target `json:"target"`
+
+	// tool that samples.
+	Tool ProfilerTool `json:"tool"`
+
+	// port of the pod that the program answers on (Pprof).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// path of the profile of processor time (Pprof). Default: /debug/pprof/profile.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^/.*`
+	Path string `json:"path,omitempty"`
+
+	// program is the profiler in the image (Perf, AsyncProfiler). Default: perf or asprof, as PATH
+	// has it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Program string `json:"program,omitempty"`
+
+	// frequency of samples in each second of processor time (Perf, AsyncProfiler). From 1 to 1000.
+	// Default: 99.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Frequency int32 `json:"frequency,omitempty"`
+
+	// points that are profiled, by the values of axes: {clients: 8}. Default: every point.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=9
+	Points map[string]Value `json:"points,omitempty"`
 }
 
 // Command is a command that runs in pods at an instant. It must be begun punctually, and is
@@ -314,7 +373,8 @@ type Target struct {
 	Regions []string `json:"regions,omitempty"`
 
 	// role chooses the replica of each shard that has this role of the System when the fault
-	// begins, as the System's probe says. In nodeKill, pause, command and partition.isolate only.
+	// begins, as the System's probe says. In nodeKill, pause, command, flameGraph and
+	// partition.isolate only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Role string `json:"role,omitempty"`

@@ -123,12 +123,30 @@ type TrialSpec struct {
 	// +optional
 	KeepLogs *resource.Quantity `json:"keepLogs,omitempty"`
 
+	// purpose of the trial. Measurement; FlameGraphs: profilers sample its pods, and it never
+	// counts. Default: Measurement.
+	// +optional
+	Purpose TrialPurpose `json:"purpose,omitempty"`
+
 	// resultsStore is the store that the trial's files are put in; empty: none, its results are in
 	// the cluster only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	ResultsStore string `json:"resultsStore,omitempty"`
 }
+
+// TrialPurpose is what a trial is for.
+// +kubebuilder:validation:Enum=Measurement;FlameGraphs
+type TrialPurpose string
+
+// The purposes of trials.
+const (
+	PurposeMeasurement TrialPurpose = "Measurement"
+	PurposeFlameGraphs TrialPurpose = "FlameGraphs"
+)
+
+// Measures reports whether the trial may count.
+func (s *TrialSpec) Measures() bool { return s.Purpose != PurposeFlameGraphs }
 
 // Point is one combination of the sweep's axes.
 type Point struct {

@@ -181,9 +181,11 @@ type Experiment struct {
 	// Capacities are what searches came to, one for each combination of the other axes.
 	Capacities []Capacity `json:"capacities,omitempty"`
 
-	Trials   []TrialLine      `json:"trials"`
-	Claims   []ClaimResult    `json:"claims"`
-	Reported []ReportedSeries `json:"reported,omitempty"`
+	Trials []TrialLine `json:"trials"`
+	// NotMeasuring are the trials that profilers sampled. Nothing else of these results has them.
+	NotMeasuring []TrialLine      `json:"notMeasuring,omitempty"`
+	Claims       []ClaimResult    `json:"claims"`
+	Reported     []ReportedSeries `json:"reported,omitempty"`
 	// Networks and Faults of the valid trials, and what they did over time. Only a report has them:
 	// they are in the trials' own results.
 	Networks   []NetworkLine  `json:"networks,omitempty"`
@@ -196,6 +198,8 @@ type Experiment struct {
 	// Collected are the files of pods' own that are kept beside the trials' results, and the ends
 	// of logs. Only a report has them.
 	Collected []CollectedFile `json:"collected,omitempty"`
+	// FlameGraphs are those of NotMeasuring. Only a report has them.
+	FlameGraphs []FlameGraph `json:"flameGraphs,omitempty"`
 	// Scripts are what scripts did on the trials' machines, of one trial for each kind of run. Only
 	// a report has them.
 	Scripts []ScriptRun `json:"scripts,omitempty"`

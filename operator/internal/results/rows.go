@@ -3,6 +3,7 @@ package results
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"assay.dev/assay/operator/internal/model/timeline"
@@ -163,3 +164,8 @@ const (
 	outcomeSucceeded = "Succeeded"
 	outcomeInvalid   = "Invalid"
 )
+
+// Measuring are the trials that were made to be measured: all but those for flame graphs.
+func Measuring(trials []Trial) []Trial {
+	return slices.DeleteFunc(slices.Clone(trials), func(t Trial) bool { return t.NotMeasuring })
+}

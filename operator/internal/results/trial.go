@@ -37,6 +37,10 @@ type FaultRecord struct {
 	Mark        string  `json:"mark,omitempty"`
 	MarkMillis  float64 `json:"markMillis,omitempty"`
 	KnownMillis float64 `json:"knownMillis,omitempty"`
+	// Profiler that sampled the pod, for how long, and how many samples it took.
+	Profiler      string  `json:"profiler,omitempty"`
+	SampledMillis float64 `json:"sampledMillis,omitempty"`
+	Samples       int64   `json:"samples,omitempty"`
 }
 
 // Mark is an instant that a line of output named, when the line was read.
@@ -140,6 +144,8 @@ type Trial struct {
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// NotMeasuring: profilers sampled the trial's pods, and it never counts.
+	NotMeasuring bool `json:"notMeasuring,omitempty"`
 	// Imported says where the numbers are from. Nil: Assay ran the trial.
 	Imported *Imported `json:"imported,omitempty"`
 	// Seal is the hash in the seal of the experiment, as it was when the trial was created. Empty:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/specdiff"
 )
@@ -46,6 +47,8 @@ type Differences struct {
 // Compare compares the spec that trials ran under with another.
 func Compare(ran, today v1alpha1.ExperimentSpec) (Differences, error) {
 	var d Differences
+	// Flame graphs are of trials that never count.
+	ran.Faults, today.Faults = fault.WithoutFlameGraphs(ran.Faults), fault.WithoutFlameGraphs(today.Faults)
 	was, err := members(plan.ApplyProfile(ran))
 	if err != nil {
 		return d, err

@@ -131,7 +131,7 @@ func object(e results.Experiment, spec v1alpha1.ExperimentSpec) *v1alpha1.Experi
 // keep takes over the fields that say how the run went, and leaves out their judgement.
 func keep(e *results.Experiment, ran results.Experiment) {
 	e.SpecSHA256, e.Written, e.Planned = ran.SpecSHA256, ran.Written, ran.Planned
-	e.AdditionalRepetitions, e.Stopped = ran.AdditionalRepetitions, ran.Stopped
+	e.AdditionalRepetitions, e.Stopped, e.NotMeasuring = ran.AdditionalRepetitions, ran.Stopped, ran.NotMeasuring
 	for _, l := range ran.LeftOut {
 		if !slices.Contains(e.LeftOut, l) && !model.SaysOfLines(l) {
 			e.LeftOut = append(e.LeftOut, l)
@@ -222,7 +222,7 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 	for _, l := range ran.Results.Trials {
 		said[l.Name] = l
 	}
-	for _, t := range results.ByRow(ran.Trials) {
+	for _, t := range results.ByRow(results.Measuring(ran.Trials)) {
 		line := model.LineOf(t)
 		if l, ok := said[t.Name]; ok { // what only the run's lines have
 			line.ConfigMap, line.Checks, line.Datasets = l.ConfigMap, l.Checks, l.Datasets

@@ -22,7 +22,7 @@ func (o *Observation) Describe() *results.Trial {
 		NodeSet:       spec.NodeSet,
 		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
 		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, IdleGate: idleGate(status.IdleGate),
-		Parameters: map[string]string{}, Logs: map[string]string{},
+		Parameters: map[string]string{}, Logs: map[string]string{}, NotMeasuring: !spec.Measures(),
 	}
 	t.CorrectClients = spec.Clients.Count
 	if misbehaving, err := render.Misbehaving(spec, 0, int(spec.Clients.Count)); err == nil { // it was rendered by the same rule, without an error
@@ -132,6 +132,9 @@ func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRe
 		Peers: peersOf(a), Object: a.Object,
 	}
 	f.WithoutSilence = a.WithoutSilence && a.Kind == timeline.Kill
+	if a.Profiler != nil {
+		f.Profiler, f.SampledMillis = string(a.Profiler.Tool), results.Millis(a.Profiler.For)
+	}
 	if a.After != nil {
 		f.Mark, f.MarkMillis = a.After.String(), results.Millis(a.MarkAt)
 	}
@@ -140,7 +143,7 @@ func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRe
 		return f
 	}
 	f.StartedMillis, f.ConfirmedMillis, f.Error = results.Millis(done.Started), results.Millis(done.Confirmed), done.Error
-	f.KnownMillis = results.Millis(done.Known)
+	f.KnownMillis, f.Samples = results.Millis(done.Known), done.Samples
 	f.ReapedMillis, f.Skipped, f.Packets, f.Unanswered = results.Millis(done.Reaped), done.Skipped, done.Packets, done.Unanswered
 	return f
 }

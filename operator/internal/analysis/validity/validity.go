@@ -54,6 +54,7 @@ var AfterRun = []Check{
 	{"histogram", histogram},
 	{"something measured", somethingMeasured},
 	{"measurements", measurements},
+	{"purpose", purpose},
 }
 
 // Judge asks every check of AfterRun in order and returns the first failure.
@@ -66,6 +67,15 @@ func planKnown(o *Observation) Failure {
 		return Failure{}
 	}
 	return fail(v1alpha1.ReasonRunLost, "What faults and links were to be is not known any more, so that nothing says whether they were: a manager that takes over needs the addresses of all pods, and the prepare step's Secret.")
+}
+
+// purpose judges whether the trial was made to be measured. That is asked last: a trial for flame
+// graphs in which one of them failed says so.
+func purpose(o *Observation) Failure {
+	if o.Spec().Measures() {
+		return Failure{}
+	}
+	return fail(v1alpha1.ReasonNotMeasuring, "Profilers sampled its pods, as flameGraph asks; such a trial never counts.")
 }
 
 // histogram judges whether every latency could be counted.

@@ -31,13 +31,18 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 			wanted[l.ConfigMap] = true
 		}
 	}
+	for _, l := range e.NotMeasuring {
+		if l.ConfigMap != "" {
+			wanted[l.ConfigMap] = true
+		}
+	}
 	if failed := failedScript(e.Trials, wanted); failed != "" {
 		wanted[failed] = true
 	}
 	lacking := model.LacksLines(*e)
 	expected, read := len(wanted), 0
 	if lacking {
-		expected = 0
+		expected = len(e.NotMeasuring)
 		for _, p := range e.Points {
 			expected += p.Valid
 		}

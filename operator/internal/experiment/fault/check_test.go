@@ -260,7 +260,7 @@ func TestCheck(t *testing.T) {
 		"one direction":       {faults: parting(v1alpha1.Partition{From: new(indexes(0)), To: new(indexes(1))})},
 		"from no pod":         {faults: parting(v1alpha1.Partition{To: new(indexes(1))}), want: []string{"faults[x].partition: set exactly one of: groups; isolate; from and to"}},
 		"in two ways":         {faults: parting(v1alpha1.Partition{Isolate: new(indexes(0)), Groups: []v1alpha1.Target{indexes(1)}}), want: []string{"faults[x].partition: set exactly one of"}},
-		"from a role":         {faults: parting(v1alpha1.Partition{From: &v1alpha1.Target{Role: "leader"}, To: new(indexes(1))}), want: []string{"faults[x].partition.from.role: nodeKill, pause, command and partition.isolate only"}},
+		"from a role":         {faults: parting(v1alpha1.Partition{From: &v1alpha1.Target{Role: "leader"}, To: new(indexes(1))}), want: []string{"faults[x].partition.from.role: nodeKill, pause, command, flameGraph and partition.isolate only"}},
 		"isolate a role":      {faults: parting(v1alpha1.Partition{Isolate: &v1alpha1.Target{Role: "leader"}})},
 		"without rights":      {faults: parting(v1alpha1.Partition{Isolate: new(indexes(0))}), change: unshaped, want: []string{"faults[x].partition: needs the capability NET_ADMIN"}},
 
@@ -343,7 +343,7 @@ func TestCheckDegrade(t *testing.T) {
 		"no delay":          {faults: []v1alpha1.Fault{slow("x", "1s", "1s", delay("late"))}, want: []string{"faults[x].degrade.delay: "}},
 		"a target that is not": {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{Target: new(indexes(9)), LinkEffect: delay("5ms")}}},
 			want: []string{"faults[x].degrade.target.replicas[0]: 0 to 3"}},
-		"a role":         {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{To: &v1alpha1.Target{Role: "leader"}, LinkEffect: delay("5ms")}}}, want: []string{"faults[x].degrade.to.role: nodeKill, pause, command and partition.isolate only"}},
+		"a role":         {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{To: &v1alpha1.Target{Role: "leader"}, LinkEffect: delay("5ms")}}}, want: []string{"faults[x].degrade.to.role: nodeKill, pause, command, flameGraph and partition.isolate only"}},
 		"without rights": {faults: []v1alpha1.Fault{slow("x", "1s", "1s", delay("5ms"))}, change: func(p *Point) { p.Trial.Network.Shaping = v1alpha1.ShapingNone }, want: []string{"faults[x].degrade: needs the capability NET_ADMIN"}},
 		"jitter without delay": {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{From: new(indexes(0)), To: new(indexes(1)), LinkEffect: v1alpha1.LinkEffect{Jitter: lasting("5ms")}}}},
 			want: []string{"faults[x].degrade.jitter: the link within east would have a jitter of 5ms, but a delay of 0s only"}},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/model/network"
 	"assay.dev/assay/operator/internal/results/stats"
 	"assay.dev/assay/operator/internal/text/suggest"
@@ -183,9 +184,9 @@ func (e *axisBuilder) integer(path *field.Path, v v1alpha1.Value, least, most in
 // pointsAxis makes an axis of named points.
 func (e *axisBuilder) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
 	a := axis{name: written.Axis, path: path}
-	known := make([]string, len(e.spec.Faults))
-	for i, f := range e.spec.Faults {
-		known[i] = f.Name
+	var known []string
+	for _, f := range fault.WithoutFlameGraphs(e.spec.Faults) { // those act in trials of their own
+		known = append(known, f.Name)
 	}
 	for j, p := range written.Points {
 		at := path.Child("points").Index(j)

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
 // CheckChange refuses a change of an Experiment's spec where trials of the old one have been
@@ -30,6 +32,12 @@ func CheckChange(before, after *v1alpha1.Experiment) (anew bool, wrong *field.Er
 	if before.Spec.AdditionalRepetitions <= after.Spec.AdditionalRepetitions {
 		fixed.AdditionalRepetitions = after.Spec.AdditionalRepetitions
 	}
+	// Flame graphs are of trials that never count, which come after all others.
+	graphs := !equality.Semantic.DeepEqual(fixed.Faults, after.Spec.Faults) &&
+		equality.Semantic.DeepEqual(fault.WithoutFlameGraphs(fixed.Faults), fault.WithoutFlameGraphs(after.Spec.Faults))
+	if graphs {
+		fixed.Faults = after.Spec.Faults
+	}
 	same, err = sameSpec(*fixed, after.Spec)
 	switch {
 	case err != nil:
@@ -38,10 +46,10 @@ func CheckChange(before, after *v1alpha1.Experiment) (anew bool, wrong *field.Er
 		if errs := checkBudget(after.Spec.Budget); len(errs) > 0 {
 			return false, errs[0], nil
 		}
-		return false, CheckAdditional(ApplyProfile(after.Spec), int(before.Status.Points)), nil
+		return graphs, CheckAdditional(ApplyProfile(after.Spec), int(before.Status.Points)), nil
 	}
 	return false, field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-		"Experiment %q has been accepted and its trials are planned: only spec.suspend, spec.priority, spec.budget and spec.debug may change, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
+		"Experiment %q has been accepted and its trials are planned: only spec.suspend, spec.priority, spec.budget and spec.debug may change, faults with a flameGraph may come and go, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
 		after.Name)), nil
 }
 

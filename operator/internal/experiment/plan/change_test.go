@@ -26,7 +26,7 @@ func TestCheckChange(t *testing.T) {
 	seeded := func(e *v1alpha1.Experiment) { e.Status.Seed = 7 }
 	clients := func(e *v1alpha1.Experiment) { e.Spec.Clients.Count = 99 }
 	type changes []func(*v1alpha1.Experiment)
-	const fixed = "has been accepted and its trials are planned: only spec.suspend, spec.priority and spec.debug may change, and spec.additionalRepetitions may rise"
+	const fixed = "has been accepted and its trials are planned: only spec.suspend, spec.priority, spec.budget and spec.debug may change, faults with a flameGraph may come and go, and spec.additionalRepetitions may rise"
 	for name, tc := range map[string]struct {
 		is     changes // what the experiment is like before the change
 		change changes

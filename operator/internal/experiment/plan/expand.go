@@ -53,6 +53,8 @@ type Point struct {
 	Template v1alpha1.TrialSpec
 	// Replicas of one shard.
 	Replicas int32
+	// FlameGraphs that a trial of the point draws, which does not count. Empty: there is none.
+	FlameGraphs []v1alpha1.Fault
 }
 
 // ResultsOfATrial is how many results one trial gives: one for each row of a script that counts,
@@ -91,6 +93,7 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 		return nil, e.errs
 	}
 	e.resolvePoints()
+	e.resolveFlameGraphs()
 	if len(e.errs) > 0 {
 		return nil, e.errs
 	}

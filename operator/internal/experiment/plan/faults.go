@@ -66,7 +66,7 @@ func (e *expansion) unusedFaults() []string {
 	}
 	var warnings []string
 	for i, f := range e.spec.Faults {
-		if !used[f.Name] {
+		if !used[f.Name] && !fault.DrawsFlameGraph(&f) {
 			warnings = append(warnings, fmt.Sprintf("%s: fault %q acts in no point; name it in a point of the sweep, or set everyPoint: true", e.faultPath(i), f.Name))
 		}
 	}

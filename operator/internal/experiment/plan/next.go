@@ -58,8 +58,17 @@ func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step { return NextFrom(p
 // NextFrom is Next where numbers below first are taken: by trials that are deleted, whose results
 // are still there.
 func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
-	o := observe(trials)
-	o.next = max(o.next, first)
+	for i := range trials {
+		first = max(first, trials[i].Spec.Number+1)
+	}
+	measuring, others := Split(trials)
+	o := observe(measuring)
+	o.trials, o.next = trials, max(o.next, first) // a budget pays for all of them
+	return p.thenFlameGraphs(nextMeasuring(p, seed, o), seed, o, others)
+}
+
+// nextMeasuring is NextFrom for the trials that may count.
+func nextMeasuring(p *Plan, seed int64, o observation) Step {
 	if p.Search != nil {
 		return nextOfSearch(p, seed, o)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
@@ -202,7 +203,7 @@ func (e *expansion) resolveParameters(which int, chosen []choice) map[string]v1a
 func (e *expansion) resolveFaults(chosen []choice) []v1alpha1.Fault {
 	var faults []v1alpha1.Fault
 	for _, f := range e.spec.Faults {
-		if f.EveryPoint || slices.ContainsFunc(chosen, func(c choice) bool { return slices.Contains(c.faults, f.Name) }) {
+		if !fault.DrawsFlameGraph(&f) && (f.EveryPoint || slices.ContainsFunc(chosen, func(c choice) bool { return slices.Contains(c.faults, f.Name) })) {
 			faults = append(faults, *f.DeepCopy())
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // is empty when none is given up.
 func Reopen(spec v1alpha1.ExperimentSpec, trials []v1alpha1.Trial, wanted func(Slot) bool) []v1alpha1.Trial {
 	p := &Plan{Spec: ApplyProfile(spec)}
-	left := slices.Clone(trials)
+	left, _ := Split(trials)
 	var dropped []v1alpha1.Trial
 	for _, slot := range givenUpSlots(p, left) {
 		if !wanted(slot) {

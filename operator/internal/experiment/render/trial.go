@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/model/network"
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results/flame"
 )
 
 // Trial is a trial whose pods have addresses: ready to be rendered.
@@ -117,14 +118,20 @@ type Pod struct {
 	Checks map[string]protocol.Command
 	// FaultCommands are those that faults run in this pod, by the fault's name.
 	FaultCommands map[string]protocol.Command
+	// IP is the address of a replica, or of a pod of a component.
+	IP string
 }
 
-// WithCommands puts into actions of the pod what they run.
+// WithCommands puts into actions of the pod what they run, and whom they ask.
 func (p *Pod) WithCommands(actions []timeline.Action) []timeline.Action {
 	for i := range actions {
 		if a := &actions[i]; a.Kind == timeline.Execute {
 			c := p.FaultCommands[a.Fault]
 			a.Command, a.Timeout = c.Command, c.Timeout
+		} else if a.Profiler != nil {
+			asked := *a.Profiler // others share it
+			asked.Host = p.IP
+			a.Profiler = &asked
 		}
 	}
 	return actions
@@ -134,7 +141,7 @@ func (p *Pod) WithCommands(actions []timeline.Action) []timeline.Action {
 func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 	rs, field := t.system.Group(r.Component), groupField(t.system, r.Component)
 	ctx := t.ctx.with(r)
-	pod := &Pod{Part: cmp.Or(r.Component, v1alpha1.PodTypeReplica), Directive: protocol.Directive{Resolve: t.serverHosts(), Stop: stop(rs.Stop)}}
+	pod := &Pod{Part: cmp.Or(r.Component, v1alpha1.PodTypeReplica), IP: r.IP, Directive: protocol.Directive{Resolve: t.serverHosts(), Stop: stop(rs.Stop)}}
 	var err error
 	if pod.Directive.Containers, err = t.containers(ctx, field+".containers", rs.Containers, r.Name); err != nil {
 		return nil, err
@@ -148,7 +155,11 @@ func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 	if pod.Directive.Roles, err = t.roles(ctx, r); err != nil {
 		return nil, err
 	}
-	pod.Directive.Volumes, pod.Directive.Collect = t.volumes(r), collect(rs.Collect)
+	patterns := rs.Collect
+	if !t.spec.Measures() {
+		patterns = append(slices.Clone(patterns), flame.Folder+"/*")
+	}
+	pod.Directive.Volumes, pod.Directive.Collect = t.volumes(r), collect(patterns)
 	if pod.FaultCommands, err = ctx.faultCommands(t.spec.Faults); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,8 @@ const (
 	Recover Kind = "Recover"
 	// Execute runs the action's Command in the pod. It ends by itself.
 	Execute Kind = "Execute"
+	// Sample has the action's Profiler sample the pod's processes. It ends by itself.
+	Sample Kind = "Sample"
 )
 
 // Actor is who carries an action out, and tells what became of it.
@@ -76,6 +78,7 @@ var kinds = map[Kind]traits{
 	Inject:  {end: Recover, by: Manager, silences: true},
 	Recover: {by: Manager},
 	Execute: {dueWhenBegun: true, takesTime: true},
+	Sample:  {dueWhenBegun: true, takesTime: true},
 }
 
 // End is the kind that ends actions of this one, if any does.

@@ -83,6 +83,22 @@ type Action struct {
 	// of commands see addresses.
 	Command []string      `json:"command,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// Profiler that samples the pod (Sample).
+	Profiler *Profiler `json:"profiler,omitempty"`
+}
+
+// Profiler samples the processes of a pod.
+type Profiler struct {
+	Tool v1alpha1.ProfilerTool `json:"tool"`
+	// For how long.
+	For time.Duration `json:"for"`
+	// Host, Port and Path are where a program is asked that samples itself.
+	Host string `json:"host,omitempty"`
+	Port int32  `json:"port,omitempty"`
+	Path string `json:"path,omitempty"`
+	// Program of the others, and how often a second it samples.
+	Program   string `json:"program,omitempty"`
+	Frequency int32  `json:"frequency,omitempty"`
 }
 
 // LinkedTo are the pods at the other ends of the links that the action touches, some of them twice.

@@ -142,6 +142,7 @@ var performers = map[timeline.Kind]performer{
 	timeline.Degrade: {(*faultScheduler).changeLinks, nil},
 	timeline.Restore: {(*faultScheduler).changeLinks, afterBeginning},
 	timeline.Execute: {(*faultScheduler).execute, nil},
+	timeline.Sample:  {(*faultScheduler).sample, nil},
 }
 
 // afterBeginning waits for what the action ends: a link is restored when its change is known.

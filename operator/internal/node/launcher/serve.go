@@ -140,6 +140,8 @@ func (l *Launcher) handle(request Request) (response Response, err error) {
 		if usage, err = l.options.measure(); err == nil {
 			response.Usage = &usage
 		}
+	case request.Processes != nil:
+		response.Processes = l.processes.named()
 	case request.Size != nil:
 		response.Sizes = sizes(*request.Size)
 	default:

@@ -40,6 +40,8 @@ type Request struct {
 	Share   *Share   `json:"share,omitempty"`
 	Measure *Measure `json:"measure,omitempty"`
 	Size    *Size    `json:"size,omitempty"`
+
+	Processes *Processes `json:"processes,omitempty"`
 }
 
 // Look asks for the state.
@@ -161,6 +163,8 @@ type Response struct {
 	File   string        `json:"file,omitempty"`
 	Usage  *Usage        `json:"usage,omitempty"`
 	Sizes  []Sized       `json:"sizes,omitempty"`
+
+	Processes []Process `json:"processes,omitempty"`
 }
 
 // The states of a process are in the words of package protocol, which is not imported here. It

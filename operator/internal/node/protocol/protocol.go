@@ -468,6 +468,8 @@ type ActionRecord struct {
 	Unanswered string `json:"unanswered,omitempty"`
 	// Packets that a Cut had dropped by its end (in the record of the Heal).
 	Packets uint64 `json:"packets,omitempty"`
+	// Samples that a profiler took of the pod (Sample).
+	Samples int64 `json:"samples,omitempty"`
 }
 
 // Progress of a running client, cumulative.

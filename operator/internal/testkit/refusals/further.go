@@ -10,6 +10,11 @@ func chaos(kind, spec string) Edit {
 	return fault("at: 1s, for: 1s, chaosMesh: {kind: " + kind + ", target: {replicas: [0]}, spec: {" + spec + "}}")
 }
 
+// flame is a flame graph of replica 0, at points with these values.
+func flame(when, points string) Edit {
+	return Edit{"spec.faults.-", "{name: x, " + when + ", flameGraph: {tool: Perf, target: {replicas: [0]}, points: {" + points + "}}}"}
+}
+
 // set puts a value at a path below spec.
 func set(path, value string) Edit { return Edit{"spec." + path, value} }
 
@@ -58,6 +63,15 @@ var FurtherExperiments = map[string]Wrong{
 	"command that takes two hours":  {[]Edit{fault("at: 1s, command: {target: {replicas: [0]}, run: [/bin/a], timeout: 2h}")}, "spec.faults[2].command.timeout", `"2h"`, "from 1ms to 1h"},
 	"command in no replica":         {[]Edit{fault("at: 1s, command: {target: {replicas: [9]}, run: [/bin/a]}")}, "spec.faults[2].command.target.replicas[0]", ": 9:", "replicas in a shard"},
 	"command with a wrong template": {[]Edit{fault("at: 1s, command: {target: {replicas: [0]}, run: ['{{.Nothing}}']}")}, "spec.systems[0].name", `"kv"`, "fault x: command.run[0]"},
+	// Flame graphs.
+	"flame graph without an end":       {[]Edit{flame("at: 1s", "")}, "spec.faults[2].for", "", "how long the profiler samples"},
+	"flame graph of half a second":     {[]Edit{flame("at: 1s, for: 500ms", "")}, "spec.faults[2].for", `"500ms"`, "whole seconds"},
+	"flame graph in every trial":       {[]Edit{flame("at: 1s, for: 2s, everyPoint: true", "")}, "spec.faults[2].everyPoint", "", "in trials of their own"},
+	"flame graph of no replica":        {[]Edit{{"spec.faults.-", "{name: x, at: 1s, for: 2s, flameGraph: {tool: Perf, target: {replicas: [9]}}}"}}, "spec.faults[2].flameGraph.target.replicas[0]", ": 9:", "replicas in a shard"},
+	"flame graph at no axis":           {[]Edit{flame("at: 1s, for: 2s", "variants: ideal")}, "spec.faults[2].flameGraph.points[variants]", `"variants"`, "there is no axis"},
+	"flame graph at no value":          {[]Edit{flame("at: 1s, for: 2s", "variant: idea")}, "spec.faults[2].flameGraph.points[variant]", `"idea"`, "the axis has no value"},
+	"flame graph of a search":          {[]Edit{set("sweep.-", search), flame("at: 1s, for: 2s", "")}, "spec.faults[2].flameGraph", "", "a search chooses its points itself"},
+	"flame graph that a point asks of": {[]Edit{flame("at: 1s, for: 2s", ""), set("sweep.0.points.0.faults", "[x]")}, "spec.sweep[0].points[0].faults[0]", `"x"`, "spec.faults has no"},
 	// A load that changes.
 	"phases longer than the run":         {[]Edit{set("clients.phases", "[{for: 20m, load: 10%}]")}, "spec.clients.phases", `"20m0s"`, "they last longer than window and cool-down"},
 	"phases of a moment":                 {[]Edit{set("clients.phases", "[{for: 1us, load: 10%}]")}, "spec.clients.phases[0].for", `"1us"`, "must be"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,8 +51,8 @@ func (c counters) Collect(ch chan<- prometheus.Metric) {
 	send(fallbacksDesc, now.Fallbacks)
 }
 
-// serveMetrics serves those of the replica, the process and the Go runtime until the server is
-// closed.
+// serveMetrics serves those of the replica, the process and the Go runtime, and profiles of
+// processor time, until the server is closed.
 func serveMetrics(address string, host *transport.ReplicaHost) (*http.Server, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{counters{host}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
@@ -65,6 +66,7 @@ func serveMetrics(address string, host *transport.ReplicaHost) (*http.Server, er
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile) // it costs nothing until it is asked for
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = s.Serve(listener) }() // ends when the server is closed
 	return s, nil

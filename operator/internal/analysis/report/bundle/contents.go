@@ -131,7 +131,7 @@ func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 // did not fit into the results are found by the labels of their ConfigMaps. They have name, number
 // and ConfigMap only.
 func (r *run) trialLines(ctx context.Context) (lines []results.TrialLine, done int, err error) {
-	lines = slices.Clone(r.results.Trials)
+	lines = slices.Concat(r.results.Trials, r.results.NotMeasuring)
 	if model.LacksLines(r.results) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
@@ -150,7 +150,7 @@ func (r *run) trialLines(ctx context.Context) (lines []results.TrialLine, done i
 		}
 	}
 	slices.SortFunc(lines, func(a, b results.TrialLine) int { return cmp.Compare(a.Number, b.Number) })
-	return lines, max(done, len(lines)), nil
+	return lines, max(done+len(r.results.NotMeasuring), len(lines)), nil
 }
 
 func (r *run) readTrials(ctx context.Context, lines []results.TrialLine) (map[string]corev1.ConfigMap, error) {

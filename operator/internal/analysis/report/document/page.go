@@ -54,6 +54,7 @@ type Page struct {
 	Checked     Table // trials in which one did not hold
 	Datasets    Table
 	Kept        Table // files of pods' own
+	FlameGraphs Table
 	Sessions    Table // of scripts
 	Trials      Table
 	Again       again
@@ -94,6 +95,7 @@ func NewPage(e results.Experiment) Page {
 	p.First, p.Rest, p.Facts = factsOf(e)
 	p.Failures, p.Checks, p.Checked = failuresTable(e), checksTable(e), checkedTable(e)
 	p.Datasets, p.Kept, p.Sessions = datasetsTable(e), collectedTable(e), sessionsTable(e)
+	p.FlameGraphs = flameGraphsTable(e)
 	p.Noted = notesOf(e)
 	for _, g := range p.Noted {
 		p.Warnings = append(p.Warnings, g.Notes...)

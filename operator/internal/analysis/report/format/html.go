@@ -40,6 +40,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.Changes, view.ChangesTitle = htmlTableOf(p.Changes), document.ChangesTitle
 	view.Sessions, view.SessionsLegend = htmlTableOf(p.Sessions), document.SessionsLegend
 	view.Collected, view.CollectedLegend = htmlTableOf(p.Kept), document.CollectedLegend
+	view.FlameGraphs, view.FlameGraphsLegend = htmlTableOf(p.FlameGraphs), document.FlameGraphsLegend
 	view.Failures, view.FailuresLegend = htmlTableOf(p.Failures), p.Reading(document.FailuresLegend)
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.Trials), document.TrialsLegend, htmlAgain{Command: p.Again.Command, Note: p.Again.Note, Spec: p.Again.Spec}
 	view.Capacity, view.CapacityLegend = htmlTableOf(p.Capacity), document.CapacityLegend
@@ -134,6 +135,9 @@ type htmlView struct {
 	Collected       htmlTable
 	CollectedLegend string
 
+	FlameGraphs       htmlTable
+	FlameGraphsLegend string
+
 	Capacity       htmlTable
 	CapacityLegend string
 	Searches       []plot.Drawn
@@ -213,6 +217,7 @@ type htmlCell struct {
 	Beside  string // in brackets after a number; below it on a page, where columns of both would be too wide
 	Numeric bool
 	Name    bool // is not broken at its hyphens
+	Link    bool // to a file beside the page, whose name the text is
 }
 
 func htmlTableOf(t document.Table) htmlTable {
@@ -224,6 +229,7 @@ func htmlTableOf(t document.Table) htmlTable {
 		cells := make([]htmlCell, len(row))
 		for i, text := range row {
 			cells[i] = htmlCell{Text: text, Numeric: t.Columns[i].Numeric, Name: t.Columns[i].Name == "trial"}
+			cells[i].Link = t.Columns[i].Name == document.FlameGraphColumn && document.IsFolder(text)
 			if number, beside, found := strings.Cut(text, " ("); found && cells[i].Numeric && strings.Contains(beside, " to ") {
 				cells[i].Text, cells[i].Beside = number, "("+beside
 			}
@@ -348,6 +354,9 @@ var htmlPage = template.Must(template.New("report").Funcs(template.FuncMap{"scri
 {{template "table" .Sessions}}{{end}}
 {{- if .Changes.Rows}}{{.Heading .ChangesTitle}}
 {{template "table" .Changes}}{{end}}
+{{- if .FlameGraphs.Rows}}{{.Heading "Flame graphs"}}
+<p>{{.FlameGraphsLegend}}</p>
+{{template "table" .FlameGraphs}}{{end}}
 {{- if .Excluded.Rows}}{{.Heading "Excluded trials"}}
 {{template "table" .Excluded}}{{end}}
 {{- if .Collected.Rows}}{{.Heading "Collected files"}}
@@ -372,7 +381,7 @@ var htmlPage = template.Must(template.New("report").Funcs(template.FuncMap{"scri
 {{.SVG}}</figure>
 {{end}}{{define "table"}}<div class="scroll{{if .Many}} many{{end}}{{if .Wide}} wide{{end}}" tabindex="0"><table>
 <thead><tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr></thead>
-{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}{{with .Beside}} <span class="beside">{{.}}</span>{{end}}</td>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{if .Link}}<a href="{{.Text}}">{{.Text}}</a>{{else}}{{.Text}}{{end}}{{with .Beside}} <span class="beside">{{.}}</span>{{end}}</td>{{end}}</tr>
 {{end}}</table></div>
 {{end}}`))
 

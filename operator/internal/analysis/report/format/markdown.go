@@ -122,6 +122,7 @@ func markdownSections(b *strings.Builder, p document.Page) {
 	section("Latency by kind, node and region", document.LatencyByLegend, p.LatencyBy)
 	section("Script", document.SessionsLegend, p.Sessions)
 	section(document.ChangesTitle, "", p.Changes)
+	section("Flame graphs", document.FlameGraphsLegend, p.FlameGraphs)
 	section("Excluded trials", "", p.Excluded)
 	section("Collected files", document.CollectedLegend, p.Kept)
 	section("Every trial", document.TrialsLegend, p.Trials)

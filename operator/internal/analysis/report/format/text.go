@@ -58,6 +58,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Latency by kind, node and region", p.LatencyBy, document.LatencyByLegend)
 	textSection(b, o.Width, "Script", p.Sessions, document.SessionsLegend)
 	textSection(b, o.Width, document.ChangesTitle, p.Changes)
+	textSection(b, o.Width, "Flame graphs", p.FlameGraphs, document.FlameGraphsLegend)
 	textSection(b, o.Width, "Excluded trials", p.Excluded)
 	textSection(b, o.Width, "Collected files", p.Kept, document.CollectedLegend)
 	textOrigin(b, o.Width, p)

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/claims"
 	"assay.dev/assay/operator/internal/analysis/fidelity"
+	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/stats"
@@ -80,9 +81,10 @@ func furtherMetrics(spec v1alpha1.ExperimentSpec) []string {
 }
 
 // SpecSHA256 identifies what was run: the hash of the spec as JSON, without suspend, priority,
-// budget, debug and additional repetitions, which may change.
+// budget, debug, flame graphs and additional repetitions, which may change.
 func SpecSHA256(spec v1alpha1.ExperimentSpec) string {
 	spec.Suspend, spec.Priority, spec.AdditionalRepetitions, spec.Budget, spec.Debug = false, 0, 0, nil, nil
+	spec.Faults = fault.WithoutFlameGraphs(spec.Faults)
 	b, err := json.Marshal(spec)
 	if err != nil {
 		panic(fmt.Sprintf("report: a spec that came as JSON cannot be written as JSON: %v", err))

@@ -29,6 +29,7 @@ type Details struct {
 	collected []results.CollectedFile
 	scripts   []results.ScriptRun
 	latencyBy []*latencyBySum
+	flames    []results.FlameGraph
 }
 
 // faultSum is a FaultLine in the making.
@@ -37,8 +38,13 @@ type faultSum struct {
 	late []float64
 }
 
-// Add takes in a trial. It keeps the line of one that does not count, and what its script did.
+// Add takes in a trial. It keeps the line of one that does not count, and what its script did. It
+// keeps the flame graphs of one that was not made to count.
 func (d *Details) Add(t results.Trial) {
+	if t.NotMeasuring {
+		d.addFlameGraphs(t)
+		return
+	}
 	d.addLine(t)
 	d.addScript(t)
 	if t.Outcome != stats.Succeeded {
@@ -144,6 +150,7 @@ func (d *Details) Into(e *results.Experiment) {
 	e.LeftOut = slices.Concat(e.LeftOut, d.withoutLatency())
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()
 	e.LatencyBy, e.Collected = d.latencyLines(), d.sortedFiles()
+	e.FlameGraphs = d.flameGraphs()
 	e.Scripts = slices.SortedFunc(slices.Values(d.scripts), func(a, b results.ScriptRun) int {
 		return cmp.Or(cmp.Compare(a.PointIndex, b.PointIndex), cmp.Compare(a.Why, b.Why))
 	})

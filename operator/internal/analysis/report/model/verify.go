@@ -42,7 +42,7 @@ const rounding = 0.000_501
 // not given are taken from their lines, which Notes say.
 func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) Verified {
 	v := Verified{Points: len(e.Points), Claims: len(e.Claims)}
-	trials = results.ByRow(trials)
+	trials = results.ByRow(results.Measuring(trials))
 	lines := slices.Clone(e.Trials)
 	byName := map[string]int{}
 	for i, l := range lines {

@@ -138,7 +138,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 // decide asks the plan, until the next trial has a number of its own. The remaining trials do not
 // show the number of a deleted last trial.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
-	s.plan.Open, s.plan.At = model.OpenClaims(s.plan, trialLines(s.trials)), s.now.Time
+	measuring, _ := plan.Split(s.trials)
+	s.plan.Open, s.plan.At = model.OpenClaims(s.plan, trialLines(measuring)), s.now.Time
 	for first := int32(0); ; {
 		s.step = plan.NextFrom(s.plan, s.exp.Status.Seed, s.trials, first)
 		if s.step.Create == nil {

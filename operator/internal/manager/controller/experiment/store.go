@@ -47,8 +47,10 @@ var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 // store puts the results of the trials that are done together and writes them if they differ from
 // what is stored. The ConfigMap has no owner: results outlive their experiment.
 func (r *Reconciler) store(ctx context.Context, s *scope) error {
-	lines := trialLines(s.trials)
+	measuring, others := plan.Split(s.trials)
+	lines := trialLines(measuring)
 	built := model.Build(s.exp, s.systems, s.plan.Axes, lines, time.Time{})
+	built.NotMeasuring = trialLines(others)
 	built.Planned = int(s.step.Counts.Planned) * s.plan.ResultsOfATrial() // repetitions may have no fixed number
 	for i := range built.Capacities {
 		if c := &built.Capacities[i]; s.step.Done && c.Outcome == string(v1alpha1.CapacitySearching) {

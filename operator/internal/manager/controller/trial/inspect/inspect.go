@@ -23,7 +23,7 @@ import (
 // nothing keeps them any more.
 func Until(ctx context.Context, c client.Reader, trial *v1alpha1.Trial) (time.Time, error) {
 	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
-	if valid == nil || valid.Status != metav1.ConditionFalse {
+	if valid == nil || valid.Status != metav1.ConditionFalse || valid.Reason == v1alpha1.ReasonNotMeasuring {
 		return time.Time{}, nil
 	}
 	if going := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialCleanedUp); going != nil && going.Reason != v1alpha1.ReasonKept {

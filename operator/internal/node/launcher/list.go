@@ -1,0 +1,31 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Processes asks for the processes of the container but the launcher (Response.Processes).
+type Processes struct{}
+
+// Process is one of them. Its number is that of the container's PID namespace.
+type Process struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"` // of its program, 15 bytes at most
+}
+
+// named lists the processes that run, in the order of their numbers.
+func (p processes) named() []Process {
+	var found []Process
+	for _, pid := range p.list() {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		found = append(found, Process{pid, strings.TrimSuffix(string(name), "\n")})
+	}
+	slices.SortFunc(found, func(a, b Process) int { return a.PID - b.PID })
+	return found
+}

@@ -1,0 +1,21 @@
+package results
+
+// FlameGraph is where the processes of a pod spent processor time, in a trial that never counts.
+type FlameGraph struct {
+	Trial       string            `json:"trial"`
+	Coordinates map[string]string `json:"coordinates,omitempty"`
+	Fault       string            `json:"fault"`
+	Time        int               `json:"time,omitempty"` // of the fault, from 1
+	Pod         string            `json:"pod"`
+	Tool        string            `json:"tool"`
+	// FromMillis and ToMillis are when the profiler sampled, relative to t = 0.
+	FromMillis float64 `json:"fromMillis"`
+	ToMillis   float64 `json:"toMillis"`
+	Samples    int64   `json:"samples"`
+	// File is the picture, by its name among the pod's files, and In where it is, as in
+	// CollectedFile. Empty: it is not there.
+	File string `json:"file,omitempty"`
+	In   string `json:"in,omitempty"`
+	// Error says why there is none.
+	Error string `json:"error,omitempty"`
+}

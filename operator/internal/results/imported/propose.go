@@ -41,8 +41,8 @@ func (p *Proposal) Points() int {
 }
 
 // Propose looks at a file that a script has left. Columns that name a throughput, a latency or a
-// count are numbers. Columns with words, and those before the first number, tell rows apart. The
-// results that it proposes have read the file.
+// count are numbers, the first of each. Columns with words, those before the first number, and
+// those named as parameters are, tell rows apart. The results that it proposes have read the file.
 func Propose(path, text string) (*Proposal, error) {
 	for _, format := range knownFormats {
 		of := v1alpha1.ScriptResults{Path: path, Format: format}
@@ -51,7 +51,7 @@ func Propose(path, text string) (*Proposal, error) {
 		}
 	}
 	of := v1alpha1.ScriptResults{Path: path}
-	records, _, err := cells(text)
+	records, lines, err := cells(text)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -59,18 +59,35 @@ func Propose(path, text string) (*Proposal, error) {
 		return nil, fmt.Errorf("%s has no row below a line that names its columns", path)
 	}
 	header, rows := records[0], records[1:]
+	if err := checkWidths(path, records, lines); err != nil {
+		return nil, err
+	}
 	p := &Proposal{}
 	numbers := false
+	taken := map[string]bool{}
+	for _, column := range header { // these are read in any case
+		if name, unit, known := numberOf(column); known && unit == ownUnit {
+			taken[name] = true
+		}
+	}
 	for i, column := range header {
+		if column == "" { // a comma ends each line
+			continue
+		}
 		name, unit, known := numberOf(column)
+		if known && unit != ownUnit && taken[name] {
+			p.Unread = append(p.Unread, column) // the first of its kind counts
+			continue
+		}
 		isNumber := !slices.ContainsFunc(rows, func(row []string) bool { return i >= len(row) || !isFloat(row[i]) })
 		switch {
 		case known && isNumber:
+			taken[name] = true
 			if unit != ownUnit {
 				of.Numbers = append(of.Numbers, v1alpha1.RowNumber{Name: name, Column: column, Unit: unit})
 			}
 			numbers = true
-		case !isNumber || !numbers:
+		case !isNumber || !numbers || parameter.MatchString(column):
 			of.Axes = append(of.Axes, axisOf(column))
 		default:
 			p.Unread = append(p.Unread, column)
@@ -255,6 +272,12 @@ var columnWords = []struct {
 	{regexp.MustCompile(`throughput|tput|thpt|thru|qps|iops|ops|tps|tx|req`), "Throughput"},
 }
 
+// parameter is what tells rows apart also behind the first number.
+var parameter = regexp.MustCompile(`(?i)^(?:(?:#|n|no\.?|num|number)[ _]?(?:of[ _]?)?)?(?:clients|threads|servers|nodes|replicas|shards|connections|workers)$|(?:batch|value|key|payload)[ _]?size$`)
+
+// otherLatency is a latency that is no mean: the least, a deviation, another percentile.
+var otherLatency = regexp.MustCompile(`min|std|dev|var|(?:^|[^0-9.])(?:1|5|20|25|75|80|95|98)(?:[^0-9]|$)`)
+
 var (
 	timeUnit = regexp.MustCompile(`(?:^|[^a-z])(ns|us|µs|ms|s|sec|secs|seconds|millis|micros)(?:$|[^a-z])`)
 	unitOf   = map[string]string{"ns": "ns", "us": "us", "µs": "us", "micros": "us", "ms": "ms", "millis": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s"}
@@ -269,7 +292,12 @@ func numberOf(column string) (name, unit string, known bool) {
 		_, isTime := millisOf[strings.ToLower(unit)]
 		_, isRate := perSecond[strings.ToLower(unit)]
 		if what == counted || what == rate && (unit == "" || isRate) || what != rate && isTime {
-			return "", ownUnit, true
+			for known, column := range numberColumns {
+				if same, _ := n.place(column); same == to {
+					name = known
+				}
+			}
+			return name, ownUnit, true
 		}
 	}
 	lower := strings.ToLower(column)
@@ -287,7 +315,7 @@ func numberOf(column string) (name, unit string, known bool) {
 			return w.name, "ops/s", true
 		}
 		m := timeUnit.FindStringSubmatch(lower)
-		if m == nil {
+		if m == nil || w.name == "MeanLatency" && otherLatency.MatchString(lower) {
 			return "", "", false // a latency without a unit is not known
 		}
 		return w.name, unitOf[m[1]], true

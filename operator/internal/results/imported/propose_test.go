@@ -28,6 +28,13 @@ func TestProposalsFromAFileOfResults(t *testing.T) {
 		"one row":                {"tput p99_us\n5 80\n", "; ; 1 of 1; ", ""},
 		"a latency without unit": {"a latency\nx 5\ny 7\n", "", "no column of a, latency looks like a throughput or a latency"},
 		"nothing":                {"\n", "", "has no row"},
+		// Such tables were refused: a column without a name, and what is there twice.
+		"many columns, and a comma at the end": {
+			"tput (ops/sec), Clients, min latency (ms), avg latency (ms), p95 latency (ms), max send time (s), max latency (ms), tput of servers (ops/sec),\n" +
+				"9, 1, 1, 4, 6, 2, 8, 9,\n12, 3, 1, 5, 7, 2, 9, 12,\n",
+			"load(Clients)=1,3; ; 2 of 2; min latency (ms) p95 latency (ms) max send time (s) tput of servers (ops/sec)", "",
+		},
+		"a line that is no row": {"a,tput\nx,5\nrounds,{1: 5},{2: 6}\n", "", "~/r.txt:3: it has 3 cells under 2 columns; if the line is no row, have the script's command leave it out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Propose("~/r.txt", tc.text)

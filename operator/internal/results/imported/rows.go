@@ -179,6 +179,17 @@ var numberColumns = map[string]string{
 	"P999Latency": "p999", "MaxLatency": "max", "Committed": "committed", "Aborted": "aborted", "Errors": "errors", "Timeouts": "timeouts",
 }
 
+// checkWidths refuses a line with more or fewer cells than the first: what its cells mean is not
+// known.
+func checkWidths(path string, records [][]string, lines []int) error {
+	for i, record := range records {
+		if len(record) != len(records[0]) {
+			return fmt.Errorf("%s:%d: it has %d cells under %d columns; if the line is no row, have the script's command leave it out", path, lines[i], len(record), len(records[0]))
+		}
+	}
+	return nil
+}
+
 // readCells reads a table under a header, whose cells have tabs, commas or blanks between them. The
 // columns that the System names get the names by which they are known.
 func readCells(of *v1alpha1.ScriptResults, text string) ([]Result, error) {
@@ -207,11 +218,11 @@ func readCells(of *v1alpha1.ScriptResults, text string) ([]Result, error) {
 			header[i] += "(" + n.Unit + ")"
 		}
 	}
+	if err := checkWidths(of.Path, records, lines); err != nil {
+		return nil, err
+	}
 	var all []Result
 	for i, record := range records[1:] {
-		if len(record) != len(header) {
-			return nil, fmt.Errorf("%s:%d: it has %d cells under %d columns", of.Path, lines[i+1], len(record), len(header))
-		}
 		r, counts, err := csvResult(header, record)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", of.Path, lines[i+1], err)

@@ -164,6 +164,9 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 	spareGarbageCollections()
 	running, err := o.Start(ctx, name)
 	if err != nil {
+		if len(f.images) == 0 {
+			err = fmt.Errorf("%w\nThere is no %s in this directory: run where make images has made it, or name that folder with --local-images", err, builtImages)
+		}
 		return session.Cluster{}, nil, err
 	}
 	cluster, err := session.ClusterOf(running.Config)

@@ -80,14 +80,20 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	images := &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images, Clock: clock.RealClock{}}
+	interruptible := ctx
 	ctx = context.WithoutCancel(ctx)
 	o.State = cmp.Or(o.State, StateDir)
 	machine, err := node.New(ctx, node.Options{
 		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: o.State, Runtime: o.Runtime, Rootless: o.Rootless,
-		Images: &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images, Clock: clock.RealClock{}}, Domain: placement.DefaultClusterDomain,
+		Images: images, Domain: placement.DefaultClusterDomain,
 		Claims: map[string]string{render.DatasetClaim: o.datasetBytes(), v1alpha1.SharedClaim: filepath.Join(o.State, "shared")},
 	})
 	if err != nil {
+		return nil, err
+	}
+	// Every pod has the agent. Without its image, each trial would wait for its deadline.
+	if err := images.Have(interruptible, o.AgentImage); err != nil {
 		return nil, err
 	}
 	// The machine is ours, so that no other process carries any of these trials out.

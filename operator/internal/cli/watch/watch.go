@@ -119,6 +119,7 @@ type watcher struct {
 	told          map[string]bool // trials that are not valid and have been named; nil before the first look
 	refusedSince  time.Time
 	completeSince time.Time
+	noRoomSince   time.Time
 }
 
 // seen is what one look shows.
@@ -198,6 +199,9 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 		return false, "", nil
 	}
 	w.refusedSince = time.Time{}
+	if err := w.neverStarts(exp, now); err != nil {
+		return false, "", err
+	}
 	if exp.Spec.Recurrence != nil {
 		return false, "", neverOver(exp)
 	}
@@ -225,6 +229,24 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 			exp.Status.ResultsConfigMap, exp.Status.Archive.Store, stored.Message, exp.Name, w.cluster.Namespace, v1alpha1.ExperimentResultsStored), nil
 	}
 	return false, "", fmt.Errorf("experiment %s is complete and its results are not stored: %s", exp.Name, stored.Message)
+}
+
+// neverStarts is an error where a trial finds no room on a machine with nothing else on it. A
+// cluster may get more nodes. One machine stays as it is, and nothing else carries the experiment
+// on.
+func (w *watcher) neverStarts(exp *v1alpha1.Experiment, now time.Time) error {
+	c := current(exp, v1alpha1.ExperimentComplete)
+	if w.cluster.Host == nil || c == nil || c.Reason != v1alpha1.ReasonUnschedulable {
+		w.noRoomSince = time.Time{}
+		return nil
+	}
+	if w.noRoomSince.IsZero() {
+		w.noRoomSince = now
+	}
+	if now.Sub(w.noRoomSince) < patience {
+		return nil
+	}
+	return fmt.Errorf("experiment %s cannot run on this machine: %s Lower what its pods ask for (resources.requests), and see kubectl assay plan", exp.Name, c.Message)
 }
 
 // neverOver says what to wait for instead of an experiment that recurs.

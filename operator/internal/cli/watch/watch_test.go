@@ -40,6 +40,7 @@ type scene struct {
 	steps   []func()
 	fail    error // of every call, while it is set
 	session *session.Session
+	host    session.Host // nil: a cluster
 }
 
 func newScene(t *testing.T) *scene {
@@ -163,7 +164,7 @@ func (s *scene) annotate(name, progress string) {
 
 func (s *scene) until(o watch.Options) error {
 	o.Name = "e"
-	_, err := watch.Until(s.t.Context(), s.session, session.Cluster{Client: s.client, Namespace: "ns"}, o)
+	_, err := watch.Until(s.t.Context(), s.session, session.Cluster{Client: s.client, Namespace: "ns", Host: s.host}, o)
 	return err
 }
 
@@ -256,6 +257,9 @@ func TestTerminalRedrawsInPlace(t *testing.T) {
 	}
 }
 
+// oneMachine takes the place of a cluster.
+type oneMachine struct{ session.Host }
+
 func TestEnds(t *testing.T) {
 	notAllowed := apierrors.NewForbidden(schema.GroupResource{Group: "assay.dev", Resource: "experiments"}, "e", errors.New("no"))
 	for name, tc := range map[string]struct {
@@ -277,6 +281,20 @@ func TestEnds(t *testing.T) {
 				s.condition(v1alpha1.ExperimentAccepted, "False", "InvalidSpec", "spec.sweep: no axis")
 			},
 			want: "not accepted (InvalidSpec): spec.sweep: no axis", within: 32 * time.Second,
+		},
+		// It waited forever, though a machine gets no more processors.
+		"one machine without room": {
+			prepare: func(s *scene) {
+				s.host = oneMachine{}
+				s.condition(v1alpha1.ExperimentComplete, "False", "Unschedulable", "It can never start.")
+			},
+			want: "experiment e cannot run on this machine: It can never start. Lower what its pods ask for", within: 32 * time.Second,
+		},
+		"a cluster without room, which may grow": {
+			prepare: func(s *scene) {
+				s.condition(v1alpha1.ExperimentComplete, "False", "Unschedulable", "It can never start.")
+			},
+			options: watch.Options{Timeout: time.Minute}, want: "not complete after 1m0s", within: 62 * time.Second,
 		},
 		"no such experiment": {
 			prepare: func(s *scene) {

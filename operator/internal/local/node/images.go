@@ -45,6 +45,12 @@ type image struct {
 	config   v1.Config
 }
 
+// Have an image here, unpacked, or say why it cannot be had.
+func (i *Images) Have(ctx context.Context, ref string) error {
+	_, err := i.get(ctx, ref)
+	return err
+}
+
 // get returns an image, unpacked. Several pods of a trial ask for one at the same time.
 func (i *Images) get(ctx context.Context, ref string) (*image, error) {
 	i.mu.Lock()
@@ -150,7 +156,11 @@ func (i *Images) find(ctx context.Context, ref string) (v1.Image, func(), error)
 	}
 	img, err := remote.Image(tag, remote.WithContext(ctx))
 	if err != nil {
-		return nil, nothing, fmt.Errorf("image %s is in none of %s, docker does not have it, and its registry does not give it: %w", ref, strings.Join(i.Sources, ", "), err)
+		folders := "no folder, as none was named or found"
+		if len(i.Sources) > 0 {
+			folders = "none of " + strings.Join(i.Sources, ", ")
+		}
+		return nil, nothing, fmt.Errorf("image %s is in %s, docker does not have it, and its registry does not give it: %w", ref, folders, err)
 	}
 	return img, nothing, nil
 }

@@ -95,6 +95,20 @@ func TestImagesAreFoundInArchivesAndLayouts(t *testing.T) {
 	}
 }
 
+// Where no folder was named or found, the message ended a list of folders that had none.
+func TestAnImageThatIsNowhereSaysWhereItWasSought(t *testing.T) {
+	here := t.TempDir()
+	for want, sources := range map[string][]string{
+		"image localhost:1/kv:v1 is in no folder, as none was named or found, docker does not have it": nil,
+		"image localhost:1/kv:v1 is in none of " + here + ", docker does not have it":                  {here},
+	} {
+		i := &Images{Cache: t.TempDir(), Sources: sources, Clock: clock.RealClock{}}
+		if err := i.Have(t.Context(), "localhost:1/kv:v1"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want: %s", err, want)
+		}
+	}
+}
+
 // An image is made by others: nothing of it may be written outside of its folder.
 func TestAnImageStaysInItsFolder(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")

@@ -98,12 +98,35 @@ func (p *prometheus) number(ctx context.Context, query string, at time.Time) (fl
 	return 0, fmt.Errorf("%s gives %v, want one series", query, answer)
 }
 
+// alerts counts those that the chart has installed.
+func (o *owner) alerts(t *testing.T) (n int) {
+	t.Helper()
+	list := &monitoringv1.PrometheusRuleList{}
+	if err := o.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range list.Items {
+		for _, g := range object.Spec.Groups {
+			for _, r := range g.Rules {
+				if strings.HasPrefix(r.Alert, "Assay") {
+					n++
+				}
+			}
+		}
+	}
+	if n == 0 {
+		t.Fatal("the chart has installed no alerts")
+	}
+	return n
+}
+
 // Every alert of ours is evaluated without an error, and every query of the dashboard is
 // understood. Those about what a manager says all the time have a value; the others need
 // experiments.
 func TestPrometheusRulesAndDashboard(t *testing.T) {
 	o := withOthers(t)
 	prom := o.others.prom
+	want := o.alerts(t)
 	eventually(t, patience, "Prometheus evaluates the alerts", func(ctx context.Context) (bool, error) {
 		prom.hurry(ctx, o)
 		rules, err := prom.Rules(ctx)
@@ -123,7 +146,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 				}
 			}
 		}
-		return healthy == 4, fmt.Errorf("%d are healthy, want 4", healthy)
+		return healthy == want, fmt.Errorf("%d are healthy, want %d", healthy, want)
 	})
 	text, err := os.ReadFile(filepath.Join(chart, "files", "dashboard.json"))
 	if err != nil {

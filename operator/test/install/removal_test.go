@@ -79,6 +79,7 @@ func (o *owner) applyTabled(t *testing.T, ns string) *v1alpha1.Experiment {
 	read(t, filepath.Join("testdata", "experiment.yaml"), short)
 	e.Spec.Parameters = map[string]v1alpha1.Value{"rows": v1alpha1.NewValue("1024")}
 	e.Spec.Repetitions.Min = 1
+	e.Spec.Results = &v1alpha1.Results{Store: v1alpha1.NoStore} // whatever managers that are being replaced have as their default
 	e.Spec.Retries, e.Spec.Tolerances, e.Spec.Disturbances = short.Spec.Retries, short.Spec.Tolerances, short.Spec.Disturbances
 	o.create(t, e)
 	return e

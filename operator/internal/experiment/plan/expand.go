@@ -208,10 +208,7 @@ func (e *systemChecker) resolveSystems(systems map[string]v1alpha1.SystemSpec) b
 			continue
 		}
 		e.usedByFaults(&s)
-		s.uses.add(s.count.parameters)
-		for _, count := range s.counts {
-			s.uses.add(count.parameters)
-		}
+		s.useCounts()
 		if text := spec.Clients.Misbehaving; text != "" {
 			if s.misbehaving, err = compileMisbehaving(text, integers(&spec)); err != nil {
 				e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q: clients.misbehaving %q %v", ref.Name, text, err)))
@@ -223,6 +220,14 @@ func (e *systemChecker) resolveSystems(systems map[string]v1alpha1.SystemSpec) b
 		e.systems = append(e.systems, s)
 	}
 	return complete && len(e.systems) > 0
+}
+
+// useCounts adds the parameters that the numbers of replicas and components are computed from.
+func (s *system) useCounts() {
+	s.uses.add(s.count.parameters)
+	for _, count := range s.counts {
+		s.uses.add(count.parameters)
+	}
 }
 
 func findWorkload(spec v1alpha1.SystemSpec, name string) (v1alpha1.Workload, bool) {

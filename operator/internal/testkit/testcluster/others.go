@@ -27,11 +27,11 @@ func (e *Env) WithOthers(t testing.TB, group string, types ...func(*runtime.Sche
 		}
 	}
 	kept := fake.NewClientBuilder().WithScheme(scheme).Build()
-	of := func(real client.WithWatch, o runtime.Object) client.WithWatch {
+	of := func(all client.WithWatch, o runtime.Object) client.WithWatch {
 		if gvk, err := apiutil.GVKForObject(o, e.Scheme); err == nil && gvk.Group == group {
 			return kept
 		}
-		return real
+		return all
 	}
 	with := *e
 	with.Client = interceptor.NewClient(e.Client, interceptor.Funcs{

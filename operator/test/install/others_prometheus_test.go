@@ -101,6 +101,9 @@ func (p *prometheus) number(ctx context.Context, query string, at time.Time) (fl
 // alerts counts those that the chart has installed.
 func (o *owner) alerts(t *testing.T) (n int) {
 	t.Helper()
+	if err := monitoringv1.AddToScheme(o.Scheme()); err != nil {
+		t.Fatal(err)
+	}
 	list := &monitoringv1.PrometheusRuleList{}
 	if err := o.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)

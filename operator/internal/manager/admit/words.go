@@ -109,8 +109,10 @@ func outOfBounds(props *apiextensionsv1.JSONSchemaProps, value any) string {
 		return "a duration is a number and a unit, ns, us, ms, s, m or h, such as 500ms or 20s"
 	case isText && props.Pattern != "":
 		return fmt.Sprintf("it must match %s; %s", props.Pattern, described(props))
-	case props.MinItems != nil && int64(size(value)) < *props.MinItems, props.MinProperties != nil && int64(size(value)) < *props.MinProperties:
-		return fmt.Sprintf("it must have at least %d items, and has %d; %s", max(valueOf(props.MinItems), valueOf(props.MinProperties)), size(value), described(props))
+	case props.MinItems != nil && int64(size(value)) < *props.MinItems:
+		return fmt.Sprintf("it must have at least %d items, and has %d; %s", *props.MinItems, size(value), described(props))
+	case props.MinProperties != nil && int64(size(value)) < *props.MinProperties:
+		return fmt.Sprintf("it must have at least %d properties, and has %d; %s", *props.MinProperties, size(value), described(props))
 	case props.Minimum != nil && props.Maximum != nil:
 		return fmt.Sprintf("it must be from %v to %v", *props.Minimum, *props.Maximum)
 	case props.Minimum != nil:

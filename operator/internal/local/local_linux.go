@@ -92,22 +92,25 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	deciding, stop := context.WithCancel(ctx)
+	// removed is the error of a start that failed. Nothing is to run, and what was made is removed.
+	removed := func(err error) error {
+		stop()
+		return errors.Join(err, machine.Run(deciding))
+	}
 	// Every pod has the agent. Without its image, each trial would wait for its deadline.
 	if err := images.Have(interruptible, o.AgentImage); err != nil {
-		return nil, err
+		return nil, removed(err)
 	}
 	// The machine is ours, so that no other process carries any of these trials out.
 	if err := errors.Join(giveUpInterrupted(objects, clock.RealClock{}.Now()), o.shareDatasets(objects)); err != nil {
-		return nil, err
+		return nil, removed(err)
 	}
-	deciding, stop := context.WithCancel(ctx)
 	server := &folder.Server{Store: objects, Logs: func(pod, container string) (io.ReadCloser, error) { return os.Open(machine.LogFile(pod, container)) }}
 	r := &Running{Config: folder.Config(server), stop: stop, ended: make(chan error, 1)}
 	mgr, err := o.manager(deciding, r.Config, machine)
 	if err != nil {
-		// Nothing is to run, and what was made is removed.
-		stop()
-		return nil, errors.Join(err, machine.Run(deciding))
+		return nil, removed(err)
 	}
 	go func() {
 		running, end := context.WithCancel(ctx)

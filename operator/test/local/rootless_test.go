@@ -527,3 +527,16 @@ func TestAnOrdinaryUsersDatasetIsPreparedOnce(t *testing.T) {
 		t.Errorf("left after the runs: %q", left)
 	}
 }
+
+// Every pod has the agent. The command ends at once if it cannot have the agent's image, says where
+// it looked, and leaves nothing.
+func TestARunWithoutTheAgentsImageEnds(t *testing.T) {
+	p := newPerson(t, true)
+	out, said, code := p.run(append([]string{"run", "--wait", "--local-agent-image", "localhost:1/nowhere:dev"}, ordinary...)...)
+	if want := "image localhost:1/nowhere:dev is in none of .work/images"; code != 1 || !strings.Contains(said, want) {
+		t.Errorf("exit code %d, want 1 with %q:\n%s\n%s", code, want, said, out)
+	}
+	if left := p.left(); len(left) > 0 {
+		t.Errorf("left after the run: %q", left)
+	}
+}

@@ -6,14 +6,17 @@
 # Inputs:  BEFORE, a commit or a tag (the last tag v*; without one, the commit below); CLUSTER, ASSAY_CACHE; the repository's history; Go modules.
 # Output:  export ASSAY_VERSION_BEFORE=FOLDER, which has tree/, images/, kubectl-assay, and in version what its programs say they are.
 # Changes: ASSAY_CACHE/before, with nodes images in the nodes' containerd. Other versions in that folder are deleted.
+# Exit status: 3 when this clone lacks the commit; 1 when anything else fails.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # No version has been released. This commit is of 26 November 2026, before spec.recurrence.
 unreleased=26459b8d
 
 before=${BEFORE:-$(git -C "$repo" describe --tags --abbrev=0 --match 'v*' 2>/dev/null || echo "$unreleased")}
-commit=$(git -C "$repo" rev-parse --verify --quiet "$before^{commit}") ||
-	die "this clone has no $before, from which an upgrade would begin: fetch the repository's history"
+commit=$(git -C "$repo" rev-parse --verify --quiet "$before^{commit}") || {
+	say "error: this clone has no $before, from which an upgrade would begin: fetch the repository's history"
+	exit 3
+}
 out=$ASSAY_CACHE/before/$commit
 mkdir -p "$out"
 exec 9>"$out/.lock"

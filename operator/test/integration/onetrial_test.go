@@ -35,8 +35,8 @@ var sizes = []int{62, 125, 250, 500}
 // ofShard is how many replicas a shard of such a trial has at most; 200 are possible.
 const ofShard = 125
 
-// oneTrialMegabytes is what the manager may take. Half of what it takes for the largest trial are
-// buffers of its 750 connections and their 561,750 links.
+// oneTrialMegabytes is what the manager may take for the largest trial. Half of that are buffers of
+// its 750 connections, and their 561,750 links.
 const oneTrialMegabytes = 500
 
 // arrivals are when agents came to a phase.
@@ -99,7 +99,7 @@ func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) (took map
 	defer (&cluster{t: b, env: env, manager: m, reached: came.note}).begin(pool, ns)()
 	system := builders.System("echo").Namespace(ns).Count(fmt.Sprint(min(size, ofShard))).Obj()
 	exp := builders.Experiment("e").Namespace(ns).System("echo").Repetitions(1).Retries(0).Set(pooled(pool)).Set(func(s *v1alpha1.ExperimentSpec) {
-		s.Tolerances.StartSpread = "20s" // this machine also plays all agents
+		s.Tolerances.StartSpread = "5s" // this machine also plays all agents
 		s.Topology.Shards = int32(max(1, size/ofShard))
 		s.Clients.Nodes, s.Clients.Count = int32(max(1, size/2)), int32(size)
 	}).Obj()

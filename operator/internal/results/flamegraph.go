@@ -16,6 +16,6 @@ type FlameGraph struct {
 	// CollectedFile. Empty: it is not there.
 	File string `json:"file,omitempty"`
 	In   string `json:"in,omitempty"`
-	// Error says why there is none.
+	// Error says why there is no picture.
 	Error string `json:"error,omitempty"`
 }

@@ -126,7 +126,7 @@ func TestNoPairingWithoutInterleaving(t *testing.T) {
 }
 
 // Rounds of two sets of nodes run at once, so that their trials alternate. Each set has its rounds
-// in turn, and the slower one changes no comparison. A round on both sets is none.
+// in turn, and the slower one changes no comparison. Trials on both sets are no round.
 func TestRoundsOfSetsOfNodes(t *testing.T) {
 	a, b := []float64{100, 71, 101, 70, 99, 69}, []float64{106, 75, 107, 74, 105, 73}
 	ls := append(series(0, "a", []int{1}, [][]float64{a}, times(6, 10)), series(1, "b", []int{1}, [][]float64{b}, times(6, 9))...)

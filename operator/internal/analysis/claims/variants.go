@@ -89,7 +89,7 @@ func inOneOrder(lines []results.TrialLine, points int) bool {
 // interleaved reports whether the trials of two points ran in rounds: all of one repetition before
 // those of the next. A repetition that one of them lacks is left out. In an order that puts all
 // trials of a point together, no round is one, even if both have the same repetitions. Each set of
-// nodes has rounds of its own, and a round on several sets is none.
+// nodes has rounds of its own. Trials on several sets are no round.
 func interleaved(a, b []results.TrialLine) bool {
 	ofA, ofB := bySet(a), bySet(b)
 	if len(onSeveralSets(slices.Concat(a, b))) > 0 {

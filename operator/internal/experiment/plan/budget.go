@@ -16,8 +16,8 @@ const mostNodeHours = 1000000
 
 // Affordable says how an experiment stands to its budget.
 type Affordable struct {
-	// Reason is that of the condition WithinBudget: WithinBudget, NodeHoursExhausted or
-	// DeadlineReached. Empty: there is no budget.
+	// Reason of the condition WithinBudget: WithinBudget, NodeHoursExhausted or DeadlineReached.
+	// Empty: there is no budget.
 	Reason string
 	// Message is a sentence for users.
 	Message string
@@ -79,7 +79,7 @@ func (o observation) expectedNodes(p *Plan, point int32) int32 {
 	return 0
 }
 
-// expectedTime of the next trial: that of the longest valid one, and at least its schedule.
+// expectedTime of the next trial: as long as the longest valid trial, and at least its schedule.
 func (o observation) expectedTime(p *Plan, point int32) time.Duration {
 	longest := time.Duration(0)
 	if int(point) < len(p.Points) {

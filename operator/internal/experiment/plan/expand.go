@@ -53,7 +53,7 @@ type Point struct {
 	Template v1alpha1.TrialSpec
 	// Replicas of one shard.
 	Replicas int32
-	// FlameGraphs that a trial of the point draws, which does not count. Empty: there is none.
+	// FlameGraphs are drawn by a trial of the point that does not count. Empty: no such trial runs.
 	FlameGraphs []v1alpha1.Fault
 }
 

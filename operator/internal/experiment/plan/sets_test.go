@@ -272,7 +272,7 @@ func TestUnevenSetsAreSaid(t *testing.T) {
 	}
 }
 
-// A trial that waits on one set is withdrawn in time, and that of the other set goes on.
+// A trial that waits for one set is withdrawn in time. The trial on the other set goes on.
 func TestOneOfTwoTrialsIsWithdrawn(t *testing.T) {
 	began := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	p := expand(t, builders.Experiment("e").System("basil").Repetitions(2).Set(onSets(2)).Set(func(s *v1alpha1.ExperimentSpec) {

@@ -10,7 +10,7 @@ import (
 // Processes asks for the processes of the container but the launcher (Response.Processes).
 type Processes struct{}
 
-// Process is one of them. Its number is that of the container's PID namespace.
+// Process of the container. PID is its number in the container's PID namespace.
 type Process struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"` // of its program, 15 bytes at most

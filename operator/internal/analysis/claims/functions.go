@@ -46,3 +46,12 @@ func FunctionsOf(expr string) map[string][]string {
 	}))
 	return reads
 }
+
+// PointMetric is the metric of trials that a function reads at one point. Empty: the function reads
+// several points, a fault, a search, or a measurement of the experiment's own.
+func PointMetric(name string) string {
+	if f := functions[name]; f.points == onePoint && !f.fault && f.metric != measurement {
+		return f.metric
+	}
+	return ""
+}

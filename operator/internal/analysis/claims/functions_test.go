@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/analysis/claims"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 func TestFunctionsOf(t *testing.T) {
@@ -17,6 +18,17 @@ func TestFunctionsOf(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, claims.FunctionsOf(expr)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", expr, diff)
+		}
+	}
+}
+
+func TestPointMetric(t *testing.T) {
+	for name, want := range map[string]string{
+		"p50_latency": stats.P50Latency, "throughput": stats.Throughput,
+		"max_throughput": "", "time_to_detect": "", "measurement": "", "ratio": "", "capacity": "", "unknown": "",
+	} {
+		if got := claims.PointMetric(name); got != want {
+			t.Errorf("%s reads %q at one point, want %q", name, got, want)
 		}
 	}
 }

@@ -3,8 +3,10 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
+	"assay.dev/assay/operator/internal/analysis/claims"
 	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/stats"
@@ -55,11 +57,7 @@ func BarPlots(e results.Experiment) (all []BarPlot, note string) {
 	if len(e.Points) > mostBars {
 		note = fmt.Sprintf("The first %d of %d points are drawn.", mostBars, len(e.Points))
 	}
-	for _, m := range []struct{ metric, title, label string }{
-		{stats.Throughput, "Throughput", "throughput (tx/s)"},
-		{stats.MeanLatency, "Mean latency", "mean latency (ms)"},
-		{stats.P99Latency, "99th percentile of latency", "99th percentile of latency (ms)"},
-	} {
+	for _, m := range barMetrics(e) {
 		p := BarPlot{Title: m.title, XLabel: m.label, Axis: barAxis(e), Metrics: []string{m.metric}}
 		for _, point := range e.Points[:min(mostBars, len(e.Points))] {
 			if b, ok := barOf(e, point, m.metric); ok {
@@ -71,6 +69,48 @@ func BarPlots(e results.Experiment) (all []BarPlot, note string) {
 		}
 	}
 	return all, note
+}
+
+// A barMetric is what one plot of bars shows.
+type barMetric struct{ metric, title, label string }
+
+// barMetrics are throughput and two latencies, and before them the metric that claims judge
+// (ClaimedMetric), if it is another one.
+func barMetrics(e results.Experiment) []barMetric {
+	all := []barMetric{
+		{stats.Throughput, "Throughput", "throughput (tx/s)"},
+		{stats.MeanLatency, "Mean latency", "mean latency (ms)"},
+		{stats.P99Latency, "99th percentile of latency", "99th percentile of latency (ms)"},
+	}
+	further := map[string]barMetric{
+		stats.P50Latency:  {stats.P50Latency, "Median of latency", "median of latency (ms)"},
+		stats.P90Latency:  {stats.P90Latency, "90th percentile of latency", "90th percentile of latency (ms)"},
+		stats.P95Latency:  {stats.P95Latency, "95th percentile of latency", "95th percentile of latency (ms)"},
+		stats.P999Latency: {stats.P999Latency, "99.9th percentile of latency", "99.9th percentile of latency (ms)"},
+	}
+	if m, ok := further[ClaimedMetric(e)]; ok {
+		return append([]barMetric{m}, all...)
+	}
+	return all
+}
+
+// ClaimedMetric is what the first judged claim compares at points, a metric of package stats.
+// Empty: no judged claim does.
+func ClaimedMetric(e results.Experiment) string {
+	for _, c := range e.Claims {
+		if len(c.Terms) == 0 {
+			continue
+		}
+		reads := claims.FunctionsOf(c.Expr)
+		for _, system := range slices.Sorted(maps.Keys(reads)) {
+			for _, function := range reads[system] {
+				if metric := claims.PointMetric(function); metric != "" {
+					return metric
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // mostTimes is how many times greater the paper's values may be than the measured ones, or smaller.

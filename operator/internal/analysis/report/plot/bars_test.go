@@ -91,6 +91,42 @@ func TestBarsOfNamedVariants(t *testing.T) {
 	}
 }
 
+// The first screen showed throughput over time, while the claims compared the median latency of
+// three variants.
+func TestTheHeadlineShowsWhatClaimsCompare(t *testing.T) {
+	for name, tc := range map[string]struct{ expr, verdict, want string }{
+		"a metric of points":        {"p50_latency(variant='ideal') < p50_latency(variant='no <fast> path')", "Holds", "Median of latency"},
+		"one that bars always show": {"throughput(variant='ideal') > 10", "Fails", "Throughput"},
+		"how a fault was survived":  {"time_to_detect(fault='crash') < 1s", "Holds", "Over time, network=lan, variant=ideal"},
+		"nothing: it was skipped":   {"p50_latency(variant='ideal') < 5ms", "", "Over time, network=lan, variant=ideal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := variants()
+			e.Reported = nil
+			for i, p := range e.Points {
+				p.Metrics[stats.P50Latency] = stats.Aggregate([]float64{1, 2, float64(i)})
+			}
+			e.Series = []results.PointSeries{{Coordinates: e.Points[0].Coordinates, Trials: 3, IntervalMillis: 500, Throughput: []float64{1, 2}, ThroughputMin: []float64{1, 2}, ThroughputMax: []float64{1, 2}, Latency: []float64{3, 4}, Committed: []int64{1, 1}}}
+			c := results.ClaimResult{Name: "c", Expr: tc.expr, Verdict: tc.verdict}
+			if tc.verdict != "" {
+				c.Terms = []results.ClaimTerm{{Outcome: "True"}}
+			}
+			e.Claims = []results.ClaimResult{c}
+			drawn, _ := plot.Headline(e)
+			if len(drawn) != 1 || drawn[0].Title != tc.want {
+				t.Errorf("the headline is %v, want %s", titles(drawn), tc.want)
+			}
+		})
+	}
+}
+
+func titles(drawn []plot.Drawn) (all []string) {
+	for _, d := range drawn {
+		all = append(all, d.Title)
+	}
+	return all
+}
+
 // Curves show an axis of numbers; bars beside them would say the same twice. If there are very many
 // points, the first are drawn, and the page says so. Bars of 150 tx/s beside the paper's 21,919
 // could not be seen.

@@ -3,6 +3,7 @@ package plot
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"assay.dev/assay/operator/internal/analysis/report/document"
 	"assay.dev/assay/operator/internal/analysis/report/model"
@@ -31,13 +32,17 @@ func Headline(e results.Experiment) (drawn []Drawn, says string) {
 	return mainFigure(e, curves, bars, id)
 }
 
-// mainFigure is what is shown where no number of the source is drawn. It is the first figure that
-// the experiment declares, else what faults did over time, else latency over load, else bars.
+// mainFigure is shown where no number of the source is drawn. The first figure that the experiment
+// declares goes before all others. Then come bars of the metric of its claims, the effect of faults
+// over time, latency over load, and other bars.
 func mainFigure(e results.Experiment, curves []document.LinePlot, bars []document.BarPlot, id string) (drawn []Drawn, says string) {
 	for _, f := range document.DeclaredFigures(e) {
 		for _, p := range f.Plots {
 			return []Drawn{{Title: f.TitleOf(p), Says: document.CaptionOf(e), SVG: escaped(drawDeclared(p, id))}}, ""
 		}
+	}
+	if i := slices.IndexFunc(bars, func(p document.BarPlot) bool { return slices.Contains(p.Metrics, document.ClaimedMetric(e)) }); i >= 0 {
+		return drawnPlots(e, document.SameKey(bars, i, document.BarPlot.Key), drawBars, id), ""
 	}
 	for _, s := range e.Series {
 		if len(s.Throughput) > 0 {

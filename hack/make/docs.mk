@@ -15,3 +15,7 @@ docs: ## Build the static site of all documents into .work/docs/site; a broken l
 .PHONY: tutorial
 tutorial: local-programs ## Do what docs/tutorial.md says, on this machine as root and on the cluster of make deploy, and compare the output; some ten minutes.
 	@go run ./hack/docs/tutorial
+
+.PHONY: first-screens
+first-screens: ## Take pictures of the first screens of three reports, for docs/design/first-screens.md; BEFORE=dc1d792 takes those of that commit too. Needs Chromium.
+	@hack/docs/first-screens.sh $(BEFORE)

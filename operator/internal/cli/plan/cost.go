@@ -143,66 +143,91 @@ func billOf(d demand, f fit, list *prices) (bill, error) {
 	return b, nil
 }
 
-// writeCost says what the trials cost in node-hours and, by a price list, in money. all are the
-// demands of the points, which get equally many trials.
-func writeCost(b *strings.Builder, p *planner.Plan, largest demand, all []demand, f fit, o Options) error {
-	var list *prices
+// cost is what the trials of a plan take, without trials that are repeated.
+type cost struct {
+	list    *prices // nil: no money is said
+	each    time.Duration
+	largest int // nodes of the largest trial
+	// nodes and money are of the mean trial, the money for an hour.
+	nodes, money float64
+	// known: the nodes are there. atMost: the trials may take less.
+	known, atMost bool
+}
+
+// costOf the trials. all are the demands of the points, which get equally many trials.
+func costOf(p *planner.Plan, largest demand, all []demand, f fit, o Options) (c cost, err error) {
 	if o.Prices != "" {
-		var err error
-		if list, err = readPrices(o.Prices); err != nil {
-			return err
+		if c.list, err = readPrices(o.Prices); err != nil {
+			return c, err
 		}
 	}
-	most, err := billOf(largest, f, list)
-	mean := bill{known: true}
-	var nodes float64
+	most, err := billOf(largest, f, c.list)
+	c.largest, c.known = most.nodes, true
 	for _, d := range all {
-		one, oneErr := billOf(d, f, list)
-		nodes += float64(one.nodes) / float64(len(all))
-		mean.money, mean.known = mean.money+one.money/float64(len(all)), mean.known && one.known
+		one, oneErr := billOf(d, f, c.list)
+		c.nodes += float64(one.nodes) / float64(len(all))
+		c.money, c.known = c.money+one.money/float64(len(all)), c.known && one.known
 		err = cmp.Or(err, oneErr)
 	}
 	if err != nil {
-		return session.Usage(fmt.Errorf("--prices %s: %w", o.Prices, err))
+		return c, session.Usage(fmt.Errorf("--prices %s: %w", o.Prices, err))
 	}
 	run, _, script := timeOf(p)
-	each := run + o.Overhead
+	c.each, c.atMost = run+o.Overhead, script || !c.known
+	return c, nil
+}
+
+// takes is the time that so many trials hold nodes, over all nodes.
+func (c cost) takes(trials int) time.Duration {
+	return time.Duration(float64(trials) * c.nodes * float64(c.each))
+}
+
+// price of so many trials.
+func (c cost) price(trials int) float64 { return float64(trials) * c.each.Hours() * c.money }
+
+// write says what the trials cost in node-hours and, by a price list, in money.
+func (c cost) write(b *strings.Builder, p *planner.Plan, o Options) {
 	about := "about"
-	if script || !mean.known {
+	if c.atMost {
 		about = "at most"
 	}
-	fmt.Fprintf(b, "\nCost\n\n  the largest trial: %s for %s = %s node-hours", count(most.nodes, "node"), short(each), planner.Hours(time.Duration(most.nodes)*each))
-	if !mean.known {
+	fmt.Fprintf(b, "\nCost\n\n  the largest trial: %s for %s = %s node-hours", count(c.largest, "node"), short(c.each), planner.Hours(time.Duration(c.largest)*c.each))
+	if !c.known {
 		b.WriteString(", with a node for each pod, since nodes are not known")
 	}
-	takes := func(trials int) time.Duration { return time.Duration(float64(trials) * nodes * float64(each)) }
-	fmt.Fprintf(b, "\n  all %s: %s %s node-hours\n", trials(p), about, spread(planner.Hours(takes(p.Trials())), planner.Hours(takes(p.MostTrials()))))
-	if list != nil {
-		price := func(trials int) string {
-			return strconv.FormatFloat(float64(trials)*each.Hours()*mean.money, 'f', 2, 64)
-		}
-		fmt.Fprintf(b, "  in money: %s %s (%s)\n", about, strings.TrimSpace(spread(price(p.Trials()), price(p.MostTrials()))+" "+list.Currency), o.Prices)
+	fmt.Fprintf(b, "\n  all %s: %s %s node-hours\n", trials(p), about, spread(planner.Hours(c.takes(p.Trials())), planner.Hours(c.takes(p.MostTrials()))))
+	if c.list != nil {
+		price := func(trials int) string { return strconv.FormatFloat(c.price(trials), 'f', 2, 64) }
+		fmt.Fprintf(b, "  in money: %s %s (%s)\n", about, strings.TrimSpace(spread(price(p.Trials()), price(p.MostTrials()))+" "+c.list.Currency), o.Prices)
 	}
-	writeBudget(b, p, takes(p.Trials()))
-	return nil
+	c.writeBudget(b, p)
 }
 
 // writeBudget compares spec.budget with what the plan takes without repeated trials.
-func writeBudget(b *strings.Builder, p *planner.Plan, takes time.Duration) {
+func (c cost) writeBudget(b *strings.Builder, p *planner.Plan) {
 	budget := p.Spec.Budget
 	if budget == nil {
 		return
 	}
 	if q := budget.NodeHours; q != nil {
 		enough := "enough, if no trial is repeated"
-		if has := q.AsApproximateFloat64(); takes.Hours() > has {
-			enough = fmt.Sprintf("less than that: about %d of %d trials fit", int(float64(p.Trials())*has/takes.Hours()+1e-9), p.Trials())
+		if fit := c.fitting(p); fit < p.Trials() {
+			enough = fmt.Sprintf("less than that: about %d of %d trials fit", fit, p.Trials())
 		}
 		fmt.Fprintf(b, "  spec.budget.nodeHours is %s: %s\n", q, enough)
 	}
 	if u := budget.Until; u != nil {
 		fmt.Fprintf(b, "  spec.budget.until: no trial starts that would not be over at %s\n", u.UTC().Format(time.RFC3339))
 	}
+}
+
+// fitting is how many of the plan's trials fit into spec.budget.nodeHours.
+func (c cost) fitting(p *planner.Plan) int {
+	has, takes := p.Spec.Budget.NodeHours.AsApproximateFloat64(), c.takes(p.Trials()).Hours()
+	if takes <= has {
+		return p.Trials()
+	}
+	return int(float64(p.Trials())*has/takes + 1e-9)
 }
 
 // spread writes a range, or one number where both are the same.

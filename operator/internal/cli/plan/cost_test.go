@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/internal/cli/plan"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -88,5 +91,96 @@ func TestCost(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// -o json and yaml have what the text says of cost, budget and sets of nodes.
+func TestCostAsData(t *testing.T) {
+	prices := filepath.Join(t.TempDir(), "prices.yaml")
+	if err := os.WriteFile(prices, []byte("currency: EUR\npools: {servers: 10, loaders: 2}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type data struct {
+		Sets         []string
+		TrialSeconds float64
+		TotalSeconds float64
+		Cost         struct {
+			LargestTrialNodes                               int
+			LargestTrialNodeHours, NodeHours, MostNodeHours float64
+			NodesKnown, AtMost                              bool
+			Money                                           *struct {
+				Currency           string
+				Amount, MostAmount float64
+			}
+		}
+		Budget *struct {
+			NodeHours  float64
+			TrialsPaid int
+			Until      string
+		}
+		Order []struct{ Set string }
+	}
+	planned := func(o plan.Options) (d data) {
+		t.Helper()
+		for _, form := range []string{"json", "yaml"} {
+			o.Output = form
+			text, err := run(t, clusterOf(t), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d = data{}
+			if err := yaml.Unmarshal([]byte(text), &d); err != nil { // JSON is YAML
+				t.Fatalf("%v:\n%s", err, text)
+			}
+			if form == "json" && !json.Valid([]byte(text)) {
+				t.Errorf("no JSON:\n%s", text)
+			}
+		}
+		return d
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %g, want %g", what, got, want)
+		}
+	}
+
+	// As in TestCost: 36 times 30 s, of which 32 of servers.
+	d := planned(plan.Options{Prices: prices, Set: []string{"placement={replicas: servers, clients: loaders}", `budget={nodeHours: "0.15", until: "2026-11-27T09:00:00+01:00"}`}})
+	near("nodes of the largest trial", float64(d.Cost.LargestTrialNodes), 5)
+	near("its node-hours", d.Cost.LargestTrialNodeHours, 5*30./3600)
+	near("node-hours", d.Cost.NodeHours, 36*30./3600)
+	near("most node-hours", d.Cost.MostNodeHours, 36*30./3600)
+	near("time", d.TotalSeconds, 8*30)
+	if d.Cost.Money == nil || d.Budget == nil {
+		t.Fatalf("money %v and budget %v, want both", d.Cost.Money, d.Budget)
+	}
+	near("money", d.Cost.Money.Amount, 4*30./3600*(32+42))
+	near("most money", d.Cost.Money.MostAmount, 4*30./3600*(32+42))
+	near("budget", d.Budget.NodeHours, 0.15)
+	if !d.Cost.NodesKnown || d.Cost.AtMost || d.Cost.Money.Currency != "EUR" || d.Budget.TrialsPaid != 4 || d.Budget.Until != "2026-11-27T08:00:00Z" || d.Sets != nil || d.Order[0].Set != "" {
+		t.Errorf("got %+v, money %+v, budget %+v", d, d.Cost.Money, d.Budget)
+	}
+
+	// Two sets halve the time, and not the cost.
+	d = planned(plan.Options{Nodes: []string{"9x8x32Gi"}, Set: []string{"placement={sets: [{name: a, replicas: sa, clients: la}, {name: b, replicas: sb, clients: lb}]}"}})
+	near("time on two sets", d.TotalSeconds, 4*30)
+	near("node-hours on two sets", d.Cost.NodeHours, (4*5+4*7)*30./3600)
+	on := map[string]int{}
+	for _, trial := range d.Order {
+		on[trial.Set]++
+	}
+	if strings.Join(d.Sets, " ") != "a b" || on["a"] != 4 || on["b"] != 4 || d.Cost.Money != nil || d.Budget != nil {
+		t.Errorf("sets %v, trials by set %v, money %v, budget %v", d.Sets, on, d.Cost.Money, d.Budget)
+	}
+
+	// Without nodes each pod has one.
+	d = planned(plan.Options{Offline: true})
+	if d.Cost.NodesKnown || !d.Cost.AtMost || d.Cost.LargestTrialNodes != 7 {
+		t.Errorf("nodes that are not known: %+v", d.Cost)
+	}
+
+	if _, err := run(t, clusterOf(t), plan.Options{Output: "json", Prices: "none.yaml"}); !session.IsUsage(err) {
+		t.Errorf("a price list that is not there: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"assay.dev/assay/operator/internal/cli/manifest"
@@ -22,10 +23,17 @@ type planned struct {
 	// Trials at least and at most, retries not counted.
 	Trials     int `json:"trials"`
 	MostTrials int `json:"mostTrials"`
+	// Sets are the names of the sets of nodes (spec.placement.sets), each of which runs one trial
+	// at a time. Left out without sets: then trials run one after the other.
+	Sets []string `json:"sets,omitempty"`
 	// TrialSeconds is how long a trial takes: its schedule and Overhead. TotalSeconds is that of
-	// MostTrials, one after the other.
+	// MostTrials, as many at a time as there are sets.
 	TrialSeconds float64 `json:"trialSeconds"`
 	TotalSeconds float64 `json:"totalSeconds"`
+	// Cost of the trials, retries not counted.
+	Cost plannedCost `json:"cost"`
+	// Budget is spec.budget; left out without one.
+	Budget *plannedBudget `json:"budget,omitempty"`
 	// Claims are the names of those that are judged.
 	Claims  []string `json:"claims,omitempty"`
 	Skipped []string `json:"skippedClaims,omitempty"`
@@ -47,14 +55,84 @@ type plannedTrial struct {
 	Round      int   `json:"round"`
 	Point      int32 `json:"point"`
 	Repetition int32 `json:"repetition"`
+	// Set of nodes that the trial runs on; left out without sets.
+	Set string `json:"set,omitempty"`
+}
+
+type plannedCost struct {
+	LargestTrialNodes     int     `json:"largestTrialNodes"`
+	LargestTrialNodeHours float64 `json:"largestTrialNodeHours"`
+	// NodeHours of Trials, and MostNodeHours of MostTrials.
+	NodeHours     float64 `json:"nodeHours"`
+	MostNodeHours float64 `json:"mostNodeHours"`
+	// NodesKnown: the nodes are there. Else each pod is taken to have a node of its own.
+	NodesKnown bool `json:"nodesKnown"`
+	// AtMost: the trials may take less than all these numbers say.
+	AtMost bool `json:"atMost"`
+	// Money by the price list of --prices; left out without one.
+	Money *plannedMoney `json:"money,omitempty"`
+}
+
+// plannedMoney is in units of Currency, which the price list may leave out.
+type plannedMoney struct {
+	Currency   string  `json:"currency,omitempty"`
+	Amount     float64 `json:"amount"`
+	MostAmount float64 `json:"mostAmount"`
+}
+
+type plannedBudget struct {
+	// NodeHours, and how many of Trials they pay for about; left out without such a bound.
+	NodeHours  *float64 `json:"nodeHours,omitempty"`
+	TrialsPaid *int     `json:"trialsPaid,omitempty"`
+	// Until is the instant at which the last trial must be over; left out without one.
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // print writes the plan in a form of -o.
-func (o Options) print(s *session.Session, set *manifest.Set, p *planner.Plan) error {
+func (o Options) print(ctx context.Context, s *session.Session, set *manifest.Set, p *planner.Plan) error {
 	if o.Output == "name" {
 		return session.PrintNames(s.Out, "experiment.assay.dev/"+set.Experiment.Name)
 	}
-	return session.Print(s.Out, o.Output, o.data(set, p))
+	d := o.data(set, p)
+	largest, all, err := demandsOf(p, set)
+	if err != nil {
+		return err
+	}
+	cost, err := costOf(p, largest[0], all, nodesToFit(ctx, s, o), o)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil { // Ctrl-C while the cluster was asked
+		return err
+	}
+	d.Cost, d.Budget = cost.data(p), cost.budget(p)
+	return session.Print(s.Out, o.Output, d)
+}
+
+func (c cost) data(p *planner.Plan) plannedCost {
+	d := plannedCost{
+		LargestTrialNodes: c.largest, LargestTrialNodeHours: (time.Duration(c.largest) * c.each).Hours(),
+		NodeHours: c.takes(p.Trials()).Hours(), MostNodeHours: c.takes(p.MostTrials()).Hours(), NodesKnown: c.known, AtMost: c.atMost,
+	}
+	if c.list != nil {
+		d.Money = &plannedMoney{Currency: c.list.Currency, Amount: c.price(p.Trials()), MostAmount: c.price(p.MostTrials())}
+	}
+	return d
+}
+
+func (c cost) budget(p *planner.Plan) *plannedBudget {
+	budget := p.Spec.Budget
+	if budget == nil {
+		return nil
+	}
+	d := &plannedBudget{}
+	if budget.NodeHours != nil {
+		d.NodeHours, d.TrialsPaid = new(budget.NodeHours.AsApproximateFloat64()), new(c.fitting(p))
+	}
+	if budget.Until != nil {
+		d.Until = new(budget.Until.UTC())
+	}
+	return d
 }
 
 func (o Options) data(set *manifest.Set, p *planner.Plan) planned {
@@ -66,12 +144,12 @@ func (o Options) data(set *manifest.Set, p *planner.Plan) planned {
 		t := &p.Points[i].Template
 		d.Points = append(d.Points, plannedPoint{Index: t.Point.Index, Coordinates: t.Point.Coordinates})
 	}
-	schedule := p.Spec.Schedule
-	if len(p.Points) > 0 && p.Points[0].Template.Script != nil {
-		schedule = p.Points[0].Template.Schedule
+	for _, set := range p.Spec.Placement.Sets {
+		d.Sets = append(d.Sets, set.Name)
 	}
-	each := schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero() + o.Overhead
-	d.TrialSeconds, d.TotalSeconds = each.Seconds(), (time.Duration(p.MostTrials()) * each).Seconds()
+	run, _, _ := timeOf(p)
+	each := run + o.Overhead
+	d.TrialSeconds, d.TotalSeconds = each.Seconds(), (time.Duration(longestSet(p, p.MostTrials())) * each).Seconds()
 	skipped := planner.SkippedClaims(p.Spec)
 	for _, c := range p.Spec.Claims {
 		if _, skip := skipped[c.Name]; skip {
@@ -88,7 +166,7 @@ func (o Options) data(set *manifest.Set, p *planner.Plan) planned {
 	}
 	for round, slots := range planner.Rounds(p, d.Seed) {
 		for _, slot := range slots {
-			d.Order = append(d.Order, plannedTrial{Number: len(d.Order), Round: round, Point: slot.Point, Repetition: slot.Repetition})
+			d.Order = append(d.Order, plannedTrial{Number: len(d.Order), Round: round, Point: slot.Point, Repetition: slot.Repetition, Set: p.SetOf(slot.Repetition)})
 		}
 	}
 	return d

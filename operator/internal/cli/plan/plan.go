@@ -101,7 +101,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	}
 	s.NoteHere()
 	if o.Output != "" {
-		return o.print(s, set, p)
+		return o.print(ctx, s, set, p)
 	}
 	b := &strings.Builder{}
 	writeSize(b, set.Experiment, p)
@@ -118,9 +118,11 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	}
 	largest[0].write(b, p.AtOnce())
 	fit := nodesToFit(ctx, s, o)
-	if err := writeCost(b, p, largest[0], all, fit, o); err != nil { // before pods are placed on the nodes
+	cost, err := costOf(p, largest[0], all, fit, o) // before pods are placed on the nodes
+	if err != nil {
 		return err
 	}
+	cost.write(b, p, o)
 	fit.write(b, largest)
 	if err := ctx.Err(); err != nil { // Ctrl-C while the cluster was asked
 		return err

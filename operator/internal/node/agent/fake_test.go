@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -141,6 +142,7 @@ type fakeCoordinator struct {
 	filesBefore [][]protocol.File
 	report      *protocol.Report
 	reports     int
+	maxHold     time.Duration // of an answer; 0: protocol.MaxHold
 	results     [][]byte
 	prepared    [][]byte
 	collected   [][]byte
@@ -270,7 +272,7 @@ func (f *fakeCoordinator) sync(w http.ResponseWriter, r *http.Request) {
 	f.report = &report
 	f.reports++
 	f.mu.Unlock()
-	hold := time.After(protocol.MaxHold)
+	hold := time.After(cmp.Or(f.maxHold, protocol.MaxHold))
 	for {
 		f.mu.Lock()
 		directive, changed := f.directive, f.changed

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,6 +158,15 @@ func (l *launchers) process(name string) launcher.State {
 	default:
 		return *b.state
 	}
+}
+
+// firstWords reports whether a process has printed its first words after the report was sent. A pod
+// that vanishes soon after cannot be asked any more. Later output goes out with the next report,
+// after protocol.MaxHold at most. The caller holds the lock.
+func (l *launchers) firstWords(sent []protocol.ContainerState) bool {
+	return slices.ContainsFunc(sent, func(c protocol.ContainerState) bool {
+		return c.Tail == "" && l.process(c.Name).Tail != ""
+	})
 }
 
 // containerState is what the coordinator is told. The caller holds the lock.

@@ -434,6 +434,23 @@ func TestAReplicaThatDiesByItselfIsReported(t *testing.T) {
 	}
 }
 
+// A fault of Chaos Mesh deleted a pod six seconds after the trial's start. Nothing had happened in
+// the pod since, so that the manager's last report of it was from before its process had printed.
+func TestFirstWordsAreReported(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	c.maxHold = time.Hour // no report goes out by the clock
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell("sleep 3; echo listening; exec sleep 1000")}}
+		d.Start = true
+	})
+	c.await("has no words yet, and is ready", func(r protocol.Report) bool { return r.Ready && r.Containers[0].Tail == "" })
+	// Without news the agent gives a request up after twice this time.
+	c.awaitUntil(time.Now().Add(protocol.MaxHold), "has the first words", func(r protocol.Report) bool { return r.Containers[0].Tail == "listening\n" })
+}
+
 func TestAContainerThatWasRestartedCountsAsLost(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)

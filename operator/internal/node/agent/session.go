@@ -69,7 +69,8 @@ func (s *session) awaitNews(ctx context.Context, urgent uint64, sent protocol.Re
 	defer cancel()
 	if s.await(timely, func() bool { return s.urgent != urgent }) != nil {
 		if s.await(ctx, func() bool {
-			return s.urgent != urgent || s.volatile.progress != sent.Progress || s.volatile.load != sent.Load
+			return s.urgent != urgent || s.volatile.progress != sent.Progress || s.volatile.load != sent.Load ||
+				s.launchers.firstWords(sent.Containers)
 		}) != nil {
 			return
 		}

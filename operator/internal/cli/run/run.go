@@ -303,9 +303,11 @@ func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstruc
 }
 
 // Outcome turns the end of an experiment into the command's: nil, or a session.Verdict. Claims that
-// the profile skips do not count.
+// the profile skips do not count. Where no claim is judged, trials that the budget does not pay for
+// are no success: nothing else would tell them from a complete experiment.
 func Outcome(exp *v1alpha1.Experiment) error {
-	if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete); c != nil {
+	c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete)
+	if c != nil {
 		switch c.Reason {
 		case v1alpha1.ReasonRetriesExhausted, v1alpha1.ReasonDataFailed, v1alpha1.ReasonImagesFailed:
 			return &session.Verdict{Code: session.ExitUntrusted, Message: c.Message}
@@ -320,6 +322,9 @@ func Outcome(exp *v1alpha1.Experiment) error {
 		if _, skip := skipped[c.Name]; !skip {
 			judged = append(judged, session.Judged{Claim: c.Name, Verdict: c.Verdict})
 		}
+	}
+	if c != nil && c.Reason == v1alpha1.ReasonBudgetExhausted && len(judged) == 0 {
+		return &session.Verdict{Code: session.ExitUntrusted, Message: c.Message}
 	}
 	return session.OfVerdicts(judged, len(skipped))
 }

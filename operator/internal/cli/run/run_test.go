@@ -78,16 +78,17 @@ func TestExitCodes(t *testing.T) {
 		code     int
 		message  string
 	}{
-		"all reproduced":          {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, yes}},
-		"one contradicted":        {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{open, no}, code: 3, message: "refuted: peak"},
-		"one undecided":           {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, open}, code: 4, message: "inconclusive or not evaluated: peak"},
-		"one without data":        {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{none, yes}, code: 4, message: "inconclusive or not evaluated: scales"},
-		"skipped by the profile":  {profile: "smoke", reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, none}},
-		"trials lost":             {reason: "RetriesExhausted", verdicts: []v1alpha1.Verdict{no, yes}, code: 5, message: "2 of 8 trials are valid."},
-		"out of budget":           {reason: "BudgetExhausted", verdicts: []v1alpha1.Verdict{yes, yes}},
-		"out of budget, and open": {reason: "BudgetExhausted", verdicts: []v1alpha1.Verdict{yes, none}, code: 4, message: "inconclusive or not evaluated: peak"},
-		"data that failed":        {reason: "DataFailed", code: 5, message: "2 of 8 trials are valid."},
-		"a claim without verdict": {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes}, code: 1, message: "does not have a verdict for each claim"},
+		"all reproduced":             {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, yes}},
+		"one contradicted":           {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{open, no}, code: 3, message: "refuted: peak"},
+		"one undecided":              {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, open}, code: 4, message: "inconclusive or not evaluated: peak"},
+		"one without data":           {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{none, yes}, code: 4, message: "inconclusive or not evaluated: scales"},
+		"skipped by the profile":     {profile: "smoke", reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, none}},
+		"trials lost":                {reason: "RetriesExhausted", verdicts: []v1alpha1.Verdict{no, yes}, code: 5, message: "2 of 8 trials are valid."},
+		"out of budget":              {reason: "BudgetExhausted", verdicts: []v1alpha1.Verdict{yes, yes}},
+		"out of budget, and open":    {reason: "BudgetExhausted", verdicts: []v1alpha1.Verdict{yes, none}, code: 4, message: "inconclusive or not evaluated: peak"},
+		"out of budget, and skipped": {profile: "smoke", reason: "BudgetExhausted", verdicts: []v1alpha1.Verdict{yes, none}},
+		"data that failed":           {reason: "DataFailed", code: 5, message: "2 of 8 trials are valid."},
+		"a claim without verdict":    {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes}, code: 1, message: "does not have a verdict for each claim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newSession(t, finish(t, tc.reason, tc.verdicts...))
@@ -103,6 +104,46 @@ func TestExitCodes(t *testing.T) {
 			}
 			if progress := s.Err.(*bytes.Buffer).String(); !strings.Contains(progress, "pingpong: complete") {
 				t.Errorf("stderr must hold the progress:\n%s", progress)
+			}
+		})
+	}
+}
+
+// No claim speaks for an experiment without claims. One that its budget ended is not a success,
+// whether it has some of its trials or none.
+func TestOutOfBudgetWithoutClaims(t *testing.T) {
+	stored := finish(t, v1alpha1.ReasonBudgetExhausted)
+	noTrial := func(c client.Client) {
+		var e v1alpha1.Experiment
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "pingpong"}, &e); err != nil {
+			t.Fatal(err)
+		}
+		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: v1alpha1.ExperimentComplete, Status: metav1.ConditionTrue,
+			Reason: v1alpha1.ReasonBudgetExhausted, Message: "0 of 8 trials are valid.", ObservedGeneration: e.Generation})
+		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: v1alpha1.ExperimentResultsStored, Status: metav1.ConditionUnknown,
+			Reason: v1alpha1.ReasonTrialsRunning, Message: "No trial is done yet, so there are no results.", ObservedGeneration: e.Generation})
+		if err := c.Status().Update(t.Context(), &e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		controller      func(client.Client)
+		message, report string
+	}{
+		"some trials": {stored, "2 of 8 trials are valid.", "pingpong\n"},
+		"no trial":    {noTrial, "0 of 8 trials are valid.", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newSession(t, tc.controller)
+			err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}, Set: []string{"claims=[]"}}, Wait: true, Timeout: time.Hour, Output: "text"})
+			if code := session.ExitCode(err); code != session.ExitUntrusted || err.Error() != tc.message {
+				t.Errorf("exit code %d, want %d: %v", code, session.ExitUntrusted, err)
+			}
+			if out := s.Out.(*bytes.Buffer).String(); !strings.HasPrefix(out, tc.report) || (tc.report == "") != (out == "") {
+				t.Errorf("stdout:\n%s", out)
+			}
+			if progress := s.Err.(*bytes.Buffer).String(); !strings.Contains(progress, "BudgetExhausted: "+tc.message) {
+				t.Errorf("stderr must say what ended it:\n%s", progress)
 			}
 		})
 	}

@@ -23,7 +23,8 @@ const (
 	// ExitUndecided: no claim is refuted, and some is Inconclusive or NotEvaluated; of compare,
 	// nothing could be tested.
 	ExitUndecided = 4
-	// ExitUntrusted: some repetition has no valid trial, and its retries are used up.
+	// ExitUntrusted: some repetition has no valid trial, and its retries are used up. Or the budget
+	// is, and no claim is judged by the trials that there are.
 	ExitUntrusted = 5
 	// ExitTimeout: the wait was longer than --timeout. The experiment or trial goes on.
 	ExitTimeout = 6
@@ -41,7 +42,7 @@ var Codes = []struct {
 	{ExitUsage, "the command line is wrong; nothing was done"},
 	{ExitRefuted, "the trials refute some claim (NotReproduced, NotReplicated, Contradicted, Fails); of compare, some difference is significant; of verify, something differs; of history, some metric is worse at the end"},
 	{ExitUndecided, "no claim is refuted, and some is Inconclusive or NotEvaluated; of compare and history, nothing could be tested"},
-	{ExitUntrusted, "some repetition has no valid trial, and its retries are used up; of try, the trial is not valid"},
+	{ExitUntrusted, "some repetition has no valid trial, and its retries are used up, or the budget is and no claim is judged; of try, the trial is not valid"},
 	{ExitTimeout, "the wait was longer than --timeout; the experiment goes on"},
 	{ExitInterrupted, "interrupted by Ctrl-C or SIGTERM; the experiment goes on"},
 }

@@ -186,6 +186,10 @@ func (w *watcher) isFinal(err error) bool {
 		errors.Is(err, context.Canceled)
 }
 
+// withoutTrials are reasons for which an experiment may be complete before its first trial is done.
+// Nothing is stored then.
+var withoutTrials = []string{v1alpha1.ReasonDataFailed, v1alpha1.ReasonImagesFailed, v1alpha1.ReasonBudgetExhausted}
+
 // isOver reports whether the experiment is complete and its results are where a report reads them,
 // with a notice if they are not in its store. An error says why they will not be.
 func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, notice string, err error) {
@@ -208,7 +212,7 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 	if !isTrue(exp, v1alpha1.ExperimentComplete) {
 		return false, "", nil
 	}
-	if c := current(exp, v1alpha1.ExperimentComplete); (c.Reason == v1alpha1.ReasonDataFailed || c.Reason == v1alpha1.ReasonImagesFailed) && exp.Status.ResultsConfigMap == "" {
+	if c := current(exp, v1alpha1.ExperimentComplete); exp.Status.ResultsConfigMap == "" && slices.Contains(withoutTrials, c.Reason) {
 		return false, "", &session.Verdict{Code: session.ExitUntrusted, Message: c.Message} // there was no trial
 	}
 	if w.completeSince.IsZero() {

@@ -56,6 +56,7 @@ type Page struct {
 	Admitted func(*http.Request) bool
 
 	curves curves
+	flames flames
 }
 
 // AddStatic serves what pages look like and do, which is no secret.
@@ -85,6 +86,7 @@ func (s *Page) Handler() http.Handler {
 	mux.HandleFunc("GET /experiments/{namespace}/{name}", s.page(s.experiment))
 	mux.HandleFunc("GET /experiments/{namespace}/{name}/report", s.visible(s.report))
 	mux.HandleFunc("GET /trials/{namespace}/{name}/log", s.visible(s.log))
+	mux.HandleFunc("GET /trials/{namespace}/{name}/flamegraphs/{pod}/{file}", s.visible(s.picture))
 	return mux
 }
 

@@ -269,6 +269,7 @@ func (s *Page) experiment(r *http.Request) (view, bool, error) {
 	}
 	p.add("claims", "", "claims", verdicts)
 	p.add("curves", "", "curves", shown.plots)
+	p.add("flames", "", "flames", s.flames.of(ctx, s, trials))
 	for i := range trials {
 		p.add("trial-"+trials[i].Name, "trials", "trial", newTrialRow(&trials[i], now))
 	}

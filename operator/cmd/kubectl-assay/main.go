@@ -105,7 +105,7 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetArgs(args)
-	verb, err := untilInterrupted(ctx, root, here.grace)
+	verb, err := untilInterrupted(ctx, root, here)
 	if code := here.ended.Load(); code != nil {
 		return *code // the other process has said why
 	}
@@ -125,9 +125,9 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 // cluster. A call to a server that does not answer cannot always be broken off.
 const interruptGrace = 500 * time.Millisecond
 
-// untilInterrupted runs a verb. After Ctrl-C it waits for the verb no longer than grace, and what
-// the verb could not finish is no other error than the interruption.
-func untilInterrupted(ctx context.Context, root *cobra.Command, grace func() time.Duration) (*cobra.Command, error) {
+// untilInterrupted runs a verb. After Ctrl-C it waits for the verb no longer than here.grace. The
+// interruption is the only error then, whether or not the verb has ended.
+func untilInterrupted(ctx context.Context, root *cobra.Command, here *localFlags) (*cobra.Command, error) {
 	type end struct {
 		verb *cobra.Command
 		err  error
@@ -139,24 +139,29 @@ func untilInterrupted(ctx context.Context, root *cobra.Command, grace func() tim
 	}()
 	select {
 	case e := <-ended:
-		return e.verb, interruption(ctx, e.err)
+		return e.verb, interruption(ctx, e.err, here)
 	case <-ctx.Done():
 	}
 	select {
 	case e := <-ended:
-		return e.verb, interruption(ctx, e.err)
-	case <-time.After(grace()):
-		return root, errInterrupted
+		return e.verb, interruption(ctx, e.err, here)
+	case <-time.After(here.grace()):
+		return root, here.interrupted()
 	}
 }
 
-// errInterrupted is of verbs that do not say themselves what goes on.
-var errInterrupted = session.Interrupted(context.Canceled, "what was sent to the cluster before goes on")
+// interrupted is the error of verbs that do not say themselves what goes on.
+func (f *localFlags) interrupted() error {
+	if f.dir != "" {
+		return session.Interrupted(context.Canceled, "what was written before is in folder "+f.dir)
+	}
+	return session.Interrupted(context.Canceled, "what was sent to the cluster before goes on")
+}
 
 // interruption is the error of a verb, or that it was interrupted, if that is why it ended.
-func interruption(ctx context.Context, err error) error {
+func interruption(ctx context.Context, err error, here *localFlags) error {
 	if ctx.Err() != nil && (err == nil || session.ExitCode(err) == session.ExitError) {
-		return errInterrupted
+		return here.interrupted()
 	}
 	return err
 }

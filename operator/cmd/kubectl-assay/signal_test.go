@@ -138,3 +138,12 @@ func (l locked) Write(p []byte) (int, error) {
 	defer l.lock.Unlock()
 	return l.to.Write(p)
 }
+
+func TestAnInterruptedVerbSaysWhatStays(t *testing.T) {
+	for dir, want := range map[string]string{"": "what was sent to the cluster before goes on", "assay-results": "what was written before is in folder assay-results"} {
+		err := (&localFlags{dir: dir}).interrupted()
+		if session.ExitCode(err) != session.ExitInterrupted || !strings.Contains(err.Error(), want) {
+			t.Errorf("--local=%q: %v with exit code %d, want %q", dir, err, session.ExitCode(err), want)
+		}
+	}
+}

@@ -19,3 +19,7 @@ tutorial: local-programs ## Do what docs/tutorial.md says, on this machine as ro
 .PHONY: first-screens
 first-screens: ## Take pictures of the first screens of three reports, for docs/design/first-screens.md; BEFORE=dc1d792 takes those of that commit too. Needs Chromium.
 	@hack/docs/first-screens.sh $(BEFORE)
+
+.PHONY: live-pictures
+live-pictures: local-programs ## Take the pictures of docs/guide/live-page.md from two short runs on this machine, as root. Needs Chromium; takes some three minutes.
+	@hack/docs/live-pictures.sh

@@ -329,3 +329,35 @@ func TestHeadline(t *testing.T) {
 		t.Errorf("the mean is %q", got)
 	}
 }
+
+func TestTheMostContendedMachineIsInTheHeadline(t *testing.T) {
+	for _, shares := range [][]float64{{0.1, 0.3}, {0.3, 0.1}, {0.1, 0.3, 0.2}} {
+		var machines []results.MachineUse
+		for i := range shares {
+			machines = append(machines, results.MachineUse{ContendedShare: &shares[i]})
+		}
+		if got := worstContention(machines); got == nil || *got != 300_000 {
+			t.Errorf("of %v the worst is %v, want 0.3", shares, got)
+		}
+	}
+	if got := worstContention([]results.MachineUse{{}}); got != nil {
+		t.Errorf("of a machine that was not measured the worst is %d, want none", *got)
+	}
+}
+
+// A pair speaks for its link whichever pod it names first.
+func TestLinksAreKnownInEitherOrder(t *testing.T) {
+	o := eventful(t)
+	for _, turn := range []string{"as measured", "turned"} {
+		if missing := missingLinks(o); missing != "" {
+			t.Errorf("%s: missing are %s", turn, missing)
+		}
+		for i := range o.Pairs {
+			o.Pairs[i].A, o.Pairs[i].B = o.Pairs[i].B, o.Pairs[i].A
+		}
+	}
+	o.Pairs = o.Pairs[1:]
+	if missingLinks(o) == "" {
+		t.Error("a pair that is not there is not missed")
+	}
+}

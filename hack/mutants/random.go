@@ -10,6 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -162,6 +163,7 @@ const (
 
 // random draws changes by the seed, one after the other, until n of them compiled, and prints those
 // that the tests of their own package do not notice. It fails if more than the tenth part survives.
+// A run that was stopped goes on after the changes of its record.
 func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patterns []string) error {
 	root, err := os.Getwd()
 	if err != nil {
@@ -182,15 +184,27 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 		return err
 	}
 
-	d := &drawn{all: all, want: n}
+	past, err := openRecord(ctx, root, all, seed, patterns)
+	if err != nil {
+		return err
+	}
+	defer past.file.Close() //nolint:errcheck // each line is written at once
+	d := &drawn{all: all, want: n, record: past}
+	if k := len(past.known); k > 0 {
+		fmt.Fprintf(w, "%d of them are in %s already\n", k, past.file.Name())
+	}
 	var running sync.WaitGroup
 	for i := range workers {
 		running.Go(func() {
 			for c, ok := d.take(ctx); ok; c, ok = d.take(ctx) {
+				if was, ok := past.known[c.key()]; ok {
+					d.ended(w, c, was, nil)
+					continue
+				}
 				began := time.Now()
 				o, by, err := c.try(ctx, root, filepath.Join(scratch, strconv.Itoa(i)))
 				if ctx.Err() == nil {
-					d.ended(w, c, o, by, time.Since(began), err)
+					d.ended(w, c, result{Change: c.key(), Outcome: o, By: by, Seconds: time.Since(began).Seconds()}, err)
 				}
 			}
 		})
@@ -200,6 +214,7 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 		return err
 	}
 	tried := d.counts[killed] + d.counts[survived]
+	d.table(w)
 	fmt.Fprintf(w, "%d of %d killed by the tests of their own package; %d more did not compile\n", d.counts[killed], tried, d.counts[noProgram])
 	if 10*d.counts[survived] > tried {
 		return fmt.Errorf("%d of %d survived, more than one in ten", d.counts[survived], tried)
@@ -215,6 +230,8 @@ type drawn struct {
 	mutex       sync.Mutex
 	next, tried int
 	counts      [3]int
+	packages    map[string]*[3]int
+	record      *record
 	err         error // ends the run
 }
 
@@ -229,21 +246,42 @@ func (d *drawn) take(ctx context.Context) (change, bool) {
 	return d.all[d.next-1], true
 }
 
-// ended takes in, and prints, what came of a change.
-func (d *drawn) ended(w io.Writer, c change, o outcome, by string, took time.Duration, err error) {
+// ended takes in, prints and records what came of a change.
+func (d *drawn) ended(w io.Writer, c change, r result, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if err == nil {
+		err = d.record.keep(r)
+	}
 	if d.err = cmp.Or(d.err, err); err != nil {
 		return
 	}
-	d.counts[o]++
-	switch o {
+	if d.packages == nil {
+		d.packages = map[string]*[3]int{}
+	}
+	if d.packages[c.pkg()] == nil {
+		d.packages[c.pkg()] = &[3]int{}
+	}
+	d.counts[r.Outcome]++
+	d.packages[c.pkg()][r.Outcome]++
+	switch r.Outcome {
 	case noProgram:
 		d.tried--
 	case survived:
-		fmt.Fprintf(w, "survived  %4.0f s  %s\n", took.Seconds(), c)
+		fmt.Fprintf(w, "survived  %4.0f s  %s\n", r.Seconds, c)
 	case killed:
-		fmt.Fprintf(w, "killed    %4.0f s  %s: %s\n", took.Seconds(), c, by)
+		fmt.Fprintf(w, "killed    %4.0f s  %s: %s\n", r.Seconds, c, r.By)
+	}
+}
+
+// table prints what each package's tests noticed.
+func (d *drawn) table(w io.Writer) {
+	fmt.Fprintf(w, "%-48s %7s %8s %5s\n", "package", "killed", "survived", "rate")
+	for _, p := range slices.Sorted(maps.Keys(d.packages)) {
+		n := d.packages[p]
+		if tried := n[killed] + n[survived]; tried > 0 {
+			fmt.Fprintf(w, "%-48s %7d %8d %4d%%\n", p, n[killed], n[survived], 100*n[killed]/tried)
+		}
 	}
 }
 

@@ -54,13 +54,7 @@ func TestChangesAreTried(t *testing.T) {
 		"p/p.go":      "package p\n\nfunc Add(a, b int) int {\n\tn := a + b\n\tif n < 0 {\n\t\treturn 0\n\t}\n\treturn n\n}\n",
 		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(\"wrong\")\n\t}\n}\n",
 	} {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, root, name, text)
 	}
 	all, err := changesOf(root, "p/p.go")
 	if err != nil {
@@ -104,6 +98,17 @@ func TestThePackagesThatDecideExist(t *testing.T) {
 		if seen[p] < 20 {
 			t.Errorf("%s has %d places to change, want 20 at least", p, seen[p])
 		}
+	}
+}
+
+func write(t *testing.T, root, name, text string) {
+	t.Helper()
+	file := filepath.Join(root, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// result is one line of a record.
+type result struct {
+	Change  string  `json:"change"`
+	Outcome outcome `json:"outcome"`
+	By      string  `json:"by,omitempty"` // the test that noticed
+	Seconds float64 `json:"seconds"`
+}
+
+// record is a file of the results of one draw, so that a run that was stopped goes on.
+type record struct {
+	file  *os.File
+	known map[string]result
+}
+
+// key names a change within a record: two of one line may read the same.
+func (c change) key() string { return fmt.Sprintf("%s @%d", c, c.from) }
+
+// openRecord reads the record of a draw. Its name holds the seed, the packages and the commit. A
+// tree with changes is no commit: it begins anew.
+func openRecord(ctx context.Context, root string, all []change, seed uint64, patterns []string) (*record, error) {
+	state, err := stateOf(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(fmt.Appendln(nil, state, len(all), strings.Join(patterns, " ")))
+	name := filepath.Join(root, ".work/mutants", fmt.Sprintf("random-%d-%x.jsonl", seed, sum[:6]))
+	r := &record{known: map[string]result{}}
+	mode := os.O_CREATE | os.O_RDWR | os.O_APPEND
+	if state == "" {
+		mode |= os.O_TRUNC
+	}
+	if r.file, err = os.OpenFile(name, mode, 0o644); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(text) {
+		var one result
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		r.known[one.Change] = one
+	}
+	return r, nil
+}
+
+// stateOf is the commit of a tree, and nothing if the tree has changes.
+func stateOf(ctx context.Context, root string) (string, error) {
+	changes, err := exec.CommandContext(ctx, "git", "-C", root, "status", "--porcelain").Output()
+	if err != nil {
+		return "", fmt.Errorf("read the state of the tree: %w", err)
+	}
+	if len(changes) > 0 {
+		return "", nil
+	}
+	commit, err := exec.CommandContext(ctx, "git", "-C", root, "rev-parse", "HEAD").Output()
+	return strings.TrimSpace(string(commit)), err
+}
+
+// keep adds a result that is not in the record yet.
+func (r *record) keep(one result) error {
+	if _, ok := r.known[one.Change]; ok {
+		return nil
+	}
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	_, err = r.file.Write(append(line, '\n'))
+	return err
+}

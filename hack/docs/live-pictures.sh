@@ -35,7 +35,7 @@ picture() {
 	sleep "$4"
 	url=$(grep -o 'http://[^ ]*' "$scratch/$1.ui" | head -n 1)
 	key=${url#*\?}
-	url=${url%%\?*}experiments/default/live?$key
+	url="${url%%\?*}experiments/default/live?$key"
 	timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb \
 		--user-data-dir="$scratch/chromium" --window-size="1280,$5" --timeout=4000 "${@:6}" \
 		--screenshot="$PWD/docs/pictures/live-page-$1.png" "$url" >/dev/null 2>&1

@@ -188,7 +188,7 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 	if err != nil {
 		return err
 	}
-	defer past.file.Close() //nolint:errcheck // each line is written at once
+	defer past.file.Close()
 	d := &drawn{all: all, want: n, record: past}
 	if k := len(past.known); k > 0 {
 		fmt.Fprintf(w, "%d of them are in %s already\n", k, past.file.Name())

@@ -28,7 +28,7 @@ func TestRecordsGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.file.Close() //nolint:errcheck // a test's
+		defer r.file.Close()
 		n := len(r.known)
 		if err := r.keep(result{Change: "p.go:1", Outcome: survived}); err != nil {
 			t.Fatal(err)

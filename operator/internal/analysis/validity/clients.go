@@ -41,12 +41,12 @@ func starts(o *Observation) Failure {
 		return Failure{}
 	}
 	if o.Merged.StartSpread > tolerated {
-		return fail(v1alpha1.ReasonStartSpread, "The clients started %v apart; %v are tolerated.", o.Merged.StartSpread, tolerated)
+		return fail(v1alpha1.ReasonStartSpread, "The clients started %v apart; tolerances.startSpread is %v.", o.Merged.StartSpread, tolerated)
 	}
 	for _, c := range o.Clients {
 		if began := time.Duration(c.StartedNanos) - warmUp; !c.NothingSent && began > tolerated {
-			return fail(v1alpha1.ReasonStartLate, "Client %s sent its first request %v after the window had begun; lengthen schedule.warmUp, or see what held it up.",
-				o.Layout.Clients[c.Index].Name, began.Round(time.Millisecond))
+			return fail(v1alpha1.ReasonStartLate, "Client %s sent its first request %v after the window had begun; tolerances.startSpread is %v. Lengthen schedule.warmUp, or see what held it up.",
+				o.Layout.Clients[c.Index].Name, began.Round(time.Millisecond), tolerated)
 		}
 	}
 	return Failure{}

@@ -47,22 +47,23 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 		if f.PlannedMillis > last {
 			continue
 		}
-		tolerated := tolerances.FaultLateness.OrZero()
+		tolerated, bound := tolerances.FaultLateness.OrZero(), "tolerances.faultLateness is"
 		if k := timeline.Kind(f.Kind); k.ByChaosMesh() {
-			tolerated = tolerances.ChaosMeshLateness.OrZero()
-			if k.Ends() { // to ask for the end is the manager's part
-				tolerated = min(RecoverLateness, tolerated)
+			tolerated, bound = tolerances.ChaosMeshLateness.OrZero(), "tolerances.chaosMeshLateness is"
+			if k.Ends() && tolerated > RecoverLateness { // to ask for the end is the manager's part
+				tolerated, bound = RecoverLateness, "the end of a fault of Chaos Mesh may be late by"
 			}
 		}
-		if v := judgeFault(f, began[f.Ends], tolerated); !v.OK() {
+		if v := judgeFault(f, began[f.Ends], tolerated, bound); !v.OK() {
 			return v
 		}
 	}
 	return judgeRoles(faults, shardOf, last)
 }
 
-// judgeFault looks at one action; begin is what it ends, if it ends anything.
-func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Failure {
+// judgeFault looks at one action; begin is what it ends, if it ends anything. It may be late by
+// tolerated, which the message calls bound.
+func judgeFault(f, begin results.FaultRecord, tolerated time.Duration, bound string) Failure {
 	ends := timeline.Kind(f.Kind).Ends()
 	switch {
 	case ends && (f.Error != "" || f.Skipped && !begin.Skipped):
@@ -86,8 +87,8 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Failure {
 		seen, what = f.StartedMillis, "begun"
 	}
 	if late := seen - f.PlannedMillis; late > results.Millis(tolerated) || late < -results.Millis(tolerated) {
-		return fail(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %v are tolerated.",
-			f.Fault, f.Kind, f.Pod, what, late, tolerated)
+		return fail(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %s %v.",
+			f.Fault, f.Kind, f.Pod, what, late, bound, tolerated)
 	}
 	return Failure{}
 }

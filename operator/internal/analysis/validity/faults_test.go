@@ -11,6 +11,32 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
+// "1µs are tolerated" did not say by what.
+func TestALateFaultNamesItsTolerance(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind                 timeline.Kind
+		chaosMeshLateness    v1alpha1.Duration
+		confirmed, startedAt float64
+		want                 string
+	}{
+		"ours":                       {timeline.Pause, "1s", 1021, 1000, "was confirmed 21.000 ms after its planned instant; tolerances.faultLateness is 20ms."},
+		"of Chaos Mesh":              {timeline.Inject, "1s", 2500, 1000, "was confirmed 1500.000 ms after its planned instant; tolerances.chaosMeshLateness is 1s."},
+		"an end":                     {timeline.Recover, "1s", 2600, 2500, "tolerances.chaosMeshLateness is 1s."},
+		"an end, and much tolerance": {timeline.Recover, "10s", 3600, 3500, "the end of a fault of Chaos Mesh may be late by 2s."},
+	} {
+		spec := &v1alpha1.TrialSpec{
+			Schedule:   v1alpha1.Schedule{WarmUp: "5s", Measure: "20s", CoolDown: "2s", Drain: "5s"},
+			Tolerances: v1alpha1.Tolerances{FaultLateness: "20ms", ChaosMeshLateness: tc.chaosMeshLateness},
+		}
+		got := judgeFaults(spec, []results.FaultRecord{{
+			ID: "f", Fault: "f", Pod: "a0", Kind: string(tc.kind), PlannedMillis: 1000, StartedMillis: tc.startedAt, ConfirmedMillis: tc.confirmed,
+		}}, nil)
+		if got.Reason != v1alpha1.ReasonFaultLate || !strings.HasSuffix(got.Message, tc.want) {
+			t.Errorf("%s: %s %q, want one that ends with %q", name, got.Reason, got.Message, tc.want)
+		}
+	}
+}
+
 func TestJudgeFaults(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{
 		Schedule:   v1alpha1.Schedule{WarmUp: "5s", Measure: "20s", CoolDown: "2s", Drain: "5s"},

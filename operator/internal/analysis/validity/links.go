@@ -51,7 +51,7 @@ func judgeAgentNetwork(o *Observation, p *Pod) Failure {
 	case n.Dropped > 0:
 		return fail(v1alpha1.ReasonPacketsLost, "%d packets of %s were dropped that nothing asked for: %s.", n.Dropped, p.Name, n.DroppedWhy)
 	case n.LateP99 > tolerated:
-		return fail(v1alpha1.ReasonNetworkLate, "The agent of %s released packets %v late at the 99th percentile; %v are tolerated.", p.Name, n.LateP99, tolerated)
+		return fail(v1alpha1.ReasonNetworkLate, "The agent of %s released packets %v late at the 99th percentile; tolerances.linkLateness is %v.", p.Name, n.LateP99, tolerated)
 	case o.Shaped() && !n.Watched:
 		return fail(v1alpha1.ReasonNetworkNotConfirmed, "The agent of %s did not say at the end what its probes had seen in the window.", p.Name)
 	}
@@ -107,7 +107,7 @@ func judgeView(v View, tolerances v1alpha1.Tolerances, faulted bool) Failure {
 	}
 	allowed := 1 - (1-v.Out.Loss)*(1-v.In.Loss) + tolerances.LinkLoss.OrZero()
 	if c.CanaryLost >= fewestLost && float64(c.CanaryLost) > allowed*float64(c.CanarySent) {
-		return fail(v1alpha1.ReasonPacketsLost, "%s <-> %s: %d of %d probes were lost while the trial ran; at most %.0f%% may be.",
+		return fail(v1alpha1.ReasonPacketsLost, "%s <-> %s: %d of %d probes were lost while the trial ran; at most %.0f%% may be, by the asked loss and tolerances.linkLoss.",
 			v.From, v.To, c.CanaryLost, c.CanarySent, 100*min(allowed, 1))
 	}
 	return Failure{}

@@ -60,7 +60,7 @@ func TestLinksOfARun(t *testing.T) {
 		},
 		"packets that were released late": {
 			change: func(o *Observation, _ *Pair) { o.Pods[1].Report.Network.LateP99 = 3 * time.Millisecond },
-			reason: v1alpha1.ReasonNetworkLate, message: "3ms late at the 99th percentile; 2ms are tolerated",
+			reason: v1alpha1.ReasonNetworkLate, message: "3ms late at the 99th percentile; tolerances.linkLateness is 2ms",
 		},
 		"probes that were not watched": {
 			change: func(o *Observation, _ *Pair) { o.Pods[1].Report.Network.Watched = false },

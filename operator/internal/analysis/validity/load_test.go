@@ -92,7 +92,7 @@ func TestLoad(t *testing.T) {
 		},
 		"clients of a closed loop that start apart": {
 			change: func(o *Observation) { o.Merged.StartSpread = 101 * time.Millisecond },
-			reason: v1alpha1.ReasonStartSpread, message: "The clients started 101ms apart; 100ms are tolerated.",
+			reason: v1alpha1.ReasonStartSpread, message: "The clients started 101ms apart; tolerances.startSpread is 100ms.",
 		},
 		"clients of a closed loop with phases, some of which join later": {
 			change: func(o *Observation) {

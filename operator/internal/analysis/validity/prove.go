@@ -78,7 +78,7 @@ func (w way) describe(tolerance time.Duration) string {
 	if w.jitter > 0 {
 		asked += "±" + w.jitter.String()
 	}
-	return fmt.Sprintf("%s %s %s: asked %s %s, measured %v (the undelayed round trip takes %v, and %v are tolerated)",
+	return fmt.Sprintf("%s %s %s: asked %s %s, measured %v (the undelayed round trip takes %v, and tolerances.linkDelay is %v)",
 		w.from, w.arrow, w.to, asked, w.kind, rounded(w.measured), rounded(w.path), tolerance)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,6 +97,9 @@ func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o O
 			if notice != "" {
 				display.end(notice)
 			}
+			if err == nil && !done {
+				err = w.withoutImage(seen, now)
+			}
 			if err != nil || done {
 				return seen.experiment, err
 			}
@@ -120,12 +124,16 @@ type watcher struct {
 	refusedSince  time.Time
 	completeSince time.Time
 	noRoomSince   time.Time
+	noImageSince  time.Time
 }
 
 // seen is what one look shows.
 type seen struct {
 	experiment *v1alpha1.Experiment
 	trials     []v1alpha1.Trial
+	// noImage says which image of a pod on this machine cannot be had, and why. Empty: none, or
+	// the pods are on a cluster.
+	noImage string
 }
 
 func (w *watcher) look(ctx context.Context) (seen, error) {
@@ -137,7 +145,38 @@ func (w *watcher) look(ctx context.Context) (seen, error) {
 	if err := w.cluster.Client.List(ctx, &list, client.InNamespace(w.cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: w.name}); err != nil {
 		return seen{}, fmt.Errorf("list the Trials of experiment %s in %s: %w", w.name, w.cluster.Place(), err)
 	}
-	return seen{experiment: &exp, trials: list.Items}, nil
+	found := seen{experiment: &exp, trials: list.Items}
+	if w.cluster.Host == nil {
+		return found, nil
+	}
+	var pods corev1.PodList
+	if err := w.cluster.Client.List(ctx, &pods, client.InNamespace(w.cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: w.name}); err != nil {
+		return seen{}, fmt.Errorf("list the pods of experiment %s in %s: %w", w.name, w.cluster.Place(), err)
+	}
+	for _, p := range pods.Items {
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			if why := c.State.Waiting; why != nil && why.Reason == "ErrImagePull" {
+				found.noImage = why.Message
+			}
+		}
+	}
+	return found, nil
+}
+
+// withoutImage is an error where a pod has waited a while for an image that this machine cannot
+// have. A cluster's registry may get it yet; the trial's deadline ends the wait there.
+func (w *watcher) withoutImage(at seen, now time.Time) error {
+	if at.noImage == "" {
+		w.noImageSince = time.Time{}
+		return nil
+	}
+	if w.noImageSince.IsZero() {
+		w.noImageSince = now
+	}
+	if now.Sub(w.noImageSince) < patience {
+		return nil
+	}
+	return fmt.Errorf("experiment %s cannot run on this machine: %s; build the image, or name its folder with --local-images", w.name, at.noImage)
 }
 
 // firstTold is how many of the trials that were not valid before the first look are named.

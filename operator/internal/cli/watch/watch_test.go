@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -257,6 +258,15 @@ func TestTerminalRedrawsInPlace(t *testing.T) {
 	}
 }
 
+func (s *scene) podWithoutImage(why string) {
+	s.create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "e-0-replica-0", Namespace: "ns", Labels: map[string]string{v1alpha1.LabelExperiment: "e"}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "server", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: why}},
+		}}},
+	})
+}
+
 // oneMachine takes the place of a cluster.
 type oneMachine struct{ session.Host }
 
@@ -289,6 +299,18 @@ func TestEnds(t *testing.T) {
 				s.condition(v1alpha1.ExperimentComplete, "False", "Unschedulable", "It can never start.")
 			},
 			want: "experiment e cannot run on this machine: It can never start. Lower what its pods ask for", within: 32 * time.Second,
+		},
+		// It waited until the deadline of each trial.
+		"one machine without an image": {
+			prepare: func(s *scene) {
+				s.host = oneMachine{}
+				s.podWithoutImage("image lab/kv:v1 is in none of images")
+			},
+			want: "experiment e cannot run on this machine: image lab/kv:v1 is in none of images; build the image, or name its folder with --local-images", within: 32 * time.Second,
+		},
+		"a cluster without an image, which may come": {
+			prepare: func(s *scene) { s.podWithoutImage("not found") },
+			options: watch.Options{Timeout: time.Minute}, want: "not complete after 1m0s", within: 62 * time.Second,
 		},
 		"a cluster without room, which may grow": {
 			prepare: func(s *scene) {

@@ -29,9 +29,12 @@ func parsePoint(texts []string) (map[string]string, error) {
 	return point, nil
 }
 
+// every stands for all values of an axis.
+const every = -1
+
 // choose finds the index of the value of each axis that a point names. An axis with one value needs
-// no name.
-func choose(axes []results.Axis, point map[string]string) ([]int, error) {
+// no name. Nor does an axis that tells the rows of a script apart: one trial gives every row.
+func choose(axes []results.Axis, ofRows []string, point map[string]string) ([]int, error) {
 	names := make([]string, len(axes))
 	chosen := make([]int, len(axes))
 	var open []string
@@ -43,6 +46,8 @@ func choose(axes []results.Axis, point map[string]string) ([]int, error) {
 			chosen[i] = at
 		case named:
 			return nil, fmt.Errorf("--point: axis %s has no value %s; it has %s%s", axis.Name, value, strings.Join(axis.Values, ", "), didYouMean(value, axis.Values))
+		case slices.Contains(ofRows, axis.Name):
+			chosen[i] = every
 		case len(axis.Values) > 1:
 			open = append(open, fmt.Sprintf("%s (%s)", axis.Name, strings.Join(axis.Values, ", ")))
 		}
@@ -88,6 +93,7 @@ func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	for i := range spec.Sweep {
 		axis, at := &spec.Sweep[i], chosen[i]
 		switch {
+		case at == every:
 		case axis.Search != nil:
 			load := p.Axes[len(p.Axes)-len(spec.Sweep)+i].Values[at]
 			axis.Search, axis.Values = nil, []v1alpha1.Value{v1alpha1.NewValue(load)}

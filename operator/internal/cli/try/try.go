@@ -60,7 +60,7 @@ func Command(s *session.Session) *cobra.Command {
 	}
 	o.Bind(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&o.Point, "point", nil, "AXIS=VALUE of each axis that has several values, with commas between them; may be repeated")
+	f.StringArrayVar(&o.Point, "point", nil, "AXIS=VALUE of each axis that has several values, with commas between them; may be repeated. Axes of rows of a script need none: one run gives every row")
 	f.BoolVar(&o.NoWait, "no-wait", false, "end when it is applied")
 	f.DurationVar(&o.Timeout, "timeout", 0, "stop waiting after so long, with exit code 6; the trial goes on; 0: never")
 	f.BoolVar(&o.Force, "force-conflicts", false, "take over fields that another tool has set")
@@ -153,7 +153,7 @@ func nameOf(experiment string, now time.Time) string {
 
 // reduce the experiment to one point.
 func reduce(p *plan.Plan, set *manifest.Set, name string, point map[string]string) error {
-	chosen, err := choose(p.Axes, point)
+	chosen, err := choose(p.Axes, p.RowAxes, point)
 	if err != nil {
 		return session.Usage(err)
 	}

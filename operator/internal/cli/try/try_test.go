@@ -174,6 +174,27 @@ func TestEveryPointOfAnExperiment(t *testing.T) {
 	}
 }
 
+// A try of an artifact that a script drives asked for one of its rows, though one run gives all.
+func TestARunOfAScriptGivesEveryRow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		point []string
+		rows  int
+	}{"all": {nil, 4}, "of one policy": {[]string{"policy=lock"}, 2}, "one": {[]string{"policy=lock,parts=4"}, 1}} {
+		s, c := newSession(t, v1alpha1.ReasonSucceeded)
+		files := []string{"../../../../systems/sweep/system.yaml", "../../../../systems/sweep/experiment.yaml"}
+		if err := try.Run(t.Context(), s, nil, try.Options{Input: run.Input{Files: files}, Point: tc.point}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var trials v1alpha1.TrialList
+		if err := c.List(t.Context(), &trials); err != nil || len(trials.Items) != 1 {
+			t.Fatalf("%s: %d trials (%v)", name, len(trials.Items), err)
+		}
+		if got := trials.Items[0].Spec.Script; got == nil || len(got.Rows) != tc.rows {
+			t.Errorf("%s: the trial has the script %+v, want %d rows", name, got, tc.rows)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		point []string

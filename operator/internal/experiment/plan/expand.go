@@ -30,6 +30,9 @@ type Plan struct {
 	Spec v1alpha1.ExperimentSpec
 	// Axes of the sweep with their values, in order.
 	Axes []results.Axis
+	// RowAxes are the names of those that tell the rows of a script apart. One trial gives the rows
+	// of all their values.
+	RowAxes []string
 	// Points in the order of their index. With a Search, of those along its axis only some get
 	// trials.
 	Points []Point
@@ -104,6 +107,9 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 			axis.Values = append(axis.Values, c.label)
 		}
 		p.Axes = append(p.Axes, axis)
+		if a.rows {
+			p.RowAxes = append(p.RowAxes, a.name)
+		}
 	}
 	return p, nil
 }

@@ -1,4 +1,4 @@
-// Package parse is "kubectl assay parse": it reads a client's output as a trial would.
+// Package parse is "kubectl assay parse": it reads what a client or a script left as a trial would.
 package parse
 
 import (
@@ -39,11 +39,13 @@ func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
 		Use:   "parse {-f FILE | --client NAME} [OUTPUT]",
-		Short: "Say what a trial would read from what a client printed",
+		Short: "Say what a trial would read from what a client or a script left",
 		Long: "Read a client's output, from a file or stdin, by the results of a System (spec.clients.results), as a trial does. It says the counts, rates, latencies and instants, which numbers were computed and from what, and the first lines that match nothing. It needs no cluster.\n" +
+			"A System with machines has a script: parse reads a file that it left (spec.script.results), and says the axes and numbers of each row.\n" +
 			"Without -f, --client is one of the benchmark programs of docs/guide/benchmarks.md.\n" +
 			"The exit code is 1 if a trial would refuse the output.",
 		Example: "  kubectl assay parse -f system.yaml < output.txt\n" +
+			"  kubectl assay parse -f system.yaml results/table1.tsv\n" +
 			"  wrk --latency -d 10s http://localhost:8080/ | kubectl assay parse --client wrk --load 10s",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,10 +68,14 @@ func Run(s *session.Session, o Options, stdin io.Reader, args []string) error {
 	if err := session.CheckForm(o.Output, "lines", session.PrintForms...); err != nil {
 		return err
 	}
-	of, err := find(o)
+	found, err := find(o)
 	if err != nil {
 		return err
 	}
+	if found.script != nil {
+		return runScript(s, o, found.script, stdin, args)
+	}
+	of := found.client
 	if errs := plan.CheckResults(of); len(errs) > 0 {
 		return fmt.Errorf("the results of the System would be refused: %w", errs.ToAggregate())
 	}
@@ -138,23 +144,30 @@ type document struct {
 	} `json:"metadata"`
 }
 
-// find is what says how the output is read.
-func find(o Options) (*v1alpha1.ClientResults, error) {
+// source says how an output is read: that of a client, or of a script.
+type source struct {
+	client *v1alpha1.ClientResults
+	script *v1alpha1.ScriptResults
+}
+
+// find says how the output is read.
+func find(o Options) (source, error) {
 	if o.File == "" {
 		text, known := benchmarks.Results(o.Client)
 		switch {
 		case o.Client == "":
-			return nil, session.Usage(errors.New("name the System's file with -f, or a benchmark program with --client"))
+			return source{}, session.Usage(errors.New("name the System's file with -f, or a benchmark program with --client"))
 		case !known:
-			return nil, session.Usage(fmt.Errorf("--client %s is no benchmark program that is known; there are %s", o.Client, strings.Join(benchmarks.Names(), ", ")))
+			return source{}, session.Usage(fmt.Errorf("--client %s is no benchmark program that is known; there are %s", o.Client, strings.Join(benchmarks.Names(), ", ")))
 		}
-		return Decode([]byte(text))
+		of, err := Decode([]byte(text))
+		return source{client: of}, err
 	}
 	data, err := os.ReadFile(o.File)
 	if err != nil {
-		return nil, fmt.Errorf("read -f: %w", err)
+		return source{}, fmt.Errorf("read -f: %w", err)
 	}
-	var found *v1alpha1.ClientResults
+	var found source
 	var names []string
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
@@ -163,61 +176,70 @@ func find(o Options) (*v1alpha1.ClientResults, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.File, err)
+			return source{}, fmt.Errorf("%s: %w", o.File, err)
 		}
 		var d document
 		if err := sigsyaml.Unmarshal(text, &d); err != nil {
-			return nil, fmt.Errorf("%s: %w", o.File, err)
+			return source{}, fmt.Errorf("%s: %w", o.File, err)
 		}
 		if d.Kind != "" && d.Kind != "System" || len(bytes.TrimSpace(text)) == 0 || d.Kind == "System" && o.Client != "" && d.Metadata.Name != o.Client {
 			continue
 		}
-		of, err := Decode(text)
+		of, err := decode(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.File, err)
+			return source{}, fmt.Errorf("%s: %w", o.File, err)
 		}
-		if of != nil {
+		if of != (source{}) {
 			found = of
 			names = append(names, d.Metadata.Name)
 		}
 	}
 	switch {
-	case found == nil && o.Client != "":
-		return nil, fmt.Errorf("%s: no System %s with spec.clients.results in it", o.File, o.Client)
-	case found == nil:
-		return nil, fmt.Errorf("%s: no System with spec.clients.results in it", o.File)
+	case found == (source{}) && o.Client != "":
+		return source{}, fmt.Errorf("%s: no System %s with spec.clients.results or spec.script.results in it", o.File, o.Client)
+	case found == (source{}):
+		return source{}, fmt.Errorf("%s: no System with spec.clients.results or spec.script.results in it", o.File)
 	case len(names) > 1:
-		return nil, session.Usage(fmt.Errorf("%s: there are several Systems, %s: name one with --client", o.File, strings.Join(names, ", ")))
+		return source{}, session.Usage(fmt.Errorf("%s: there are several Systems, %s: name one with --client", o.File, strings.Join(names, ", ")))
 	}
 	return found, nil
 }
 
-// Decode takes results out of a System, or out of a document that has nothing but them, below the
-// key results or without it. Nil: the System's clients have none, since a driver is measured.
+// Decode takes results of clients out of a System, or out of a document that has nothing but them,
+// below the key results or without it. Nil: the System's clients have none, since a driver is
+// measured, or a script.
 func Decode(text []byte) (*v1alpha1.ClientResults, error) {
+	found, err := decode(text)
+	return found.client, err
+}
+
+func decode(text []byte) (source, error) {
 	var d document
 	if err := sigsyaml.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("read the document: %w", err)
+		return source{}, fmt.Errorf("read the document: %w", err)
 	}
 	if d.Kind != "" {
 		var system v1alpha1.System
 		if err := strict.Decode(text, &system); err != nil {
-			return nil, err
+			return source{}, err
 		}
-		return system.Spec.Clients.Results, nil
+		if system.Spec.Script != nil {
+			return source{script: &system.Spec.Script.Results}, nil
+		}
+		return source{client: system.Spec.Clients.Results}, nil
 	}
 	if d.Format != "" { // what is below results
 		var of v1alpha1.ClientResults
 		if err := strict.Decode(text, &of); err != nil {
-			return nil, err
+			return source{}, err
 		}
-		return &of, nil
+		return source{client: &of}, nil
 	}
 	var alone struct {
 		Results *v1alpha1.ClientResults `json:"results"`
 	}
 	if err := strict.Decode(text, &alone); err != nil {
-		return nil, err
+		return source{}, err
 	}
-	return alone.Results, nil
+	return source{client: alone.Results}, nil
 }

@@ -149,6 +149,18 @@ func (r *Reading) take(c results.Client, span time.Duration) error {
 	s := merged.Summary
 	r.Summary, r.Kinds = s, s.Operations
 	r.Counters, r.Unreported, r.Remarks = merged.Driver, s.Unreported, s.Remarks
+	r.Numbers = numbersOf(s)
+	if span == 0 && s.Throughput > 0 {
+		r.Seconds = float64(s.Committed) / s.Throughput
+	}
+	if s.Committed == 0 {
+		return errors.New("no transaction committed: the trial would end with NothingMeasured")
+	}
+	return nil
+}
+
+// numbersOf a summary, in the order in which people read them.
+func numbersOf(s results.Summary) (all []Number) {
 	for _, n := range []struct {
 		name, counter string
 		value         int64
@@ -157,13 +169,10 @@ func (r *Reading) take(c results.Client, span time.Duration) error {
 		{"Errors", results.CounterErrors, s.Errors}, {"Timeouts", results.CounterTimeouts, s.Timeouts},
 	} {
 		if !slices.Contains(s.Unreported, n.counter) {
-			r.Numbers = append(r.Numbers, Number{n.name, float64(n.value), ""})
+			all = append(all, Number{n.name, float64(n.value), ""})
 		}
 	}
-	r.Numbers = append(r.Numbers, Number{"Throughput", s.Throughput, "/s"})
-	if span == 0 && s.Throughput > 0 {
-		r.Seconds = float64(s.Committed) / s.Throughput
-	}
+	all = append(all, Number{"Throughput", s.Throughput, "/s"})
 	latencies := map[string]float64{"MeanLatency": s.MeanMillis, "MaxLatency": s.MaxMillis, "P10Latency": s.P10Millis, "P50Latency": s.P50Millis,
 		"P90Latency": s.P90Millis, "P99Latency": s.P99Millis, "P999Latency": s.P999Millis}
 	for name, millis := range s.Percentiles {
@@ -171,16 +180,13 @@ func (r *Reading) take(c results.Client, span time.Duration) error {
 	}
 	for _, name := range byRank(latencies) {
 		if latencies[name] > 0 {
-			r.Numbers = append(r.Numbers, Number{name, latencies[name], "ms"})
+			all = append(all, Number{name, latencies[name], "ms"})
 		}
 	}
 	for _, name := range sortedKeys(s.Numbers) {
-		r.Numbers = append(r.Numbers, Number{name, s.Numbers[name], ""})
+		all = append(all, Number{name, s.Numbers[name], ""})
 	}
-	if s.Committed == 0 {
-		return errors.New("no transaction committed: the trial would end with NothingMeasured")
-	}
-	return nil
+	return all
 }
 
 // byRank are latencies in their order: the mean, percentiles, the longest.

@@ -64,6 +64,43 @@ func Rows(of *v1alpha1.ScriptResults, table *results.ScriptTable, points []v1alp
 	return rows, nil
 }
 
+// RowsOf reads the rows of one file that a script left, as Rows does, whatever points there are. A
+// row has the cells of all its axes; name is that of the file.
+func RowsOf(of *v1alpha1.ScriptResults, name, text string) ([]results.Row, error) {
+	var read []Result
+	if of.ManyFiles() {
+		files, bad, err := readScript(of, &results.ScriptTable{Files: []results.ScriptFile{{Path: name, Text: text}}})
+		switch {
+		case err != nil:
+			return nil, err
+		case len(bad) > 0:
+			return nil, bad[0].why
+		case len(files) == 0:
+			return nil, fmt.Errorf("%s is not one of the files %s: its path gives axes their values", name, of.Path)
+		}
+		read = files
+	} else {
+		one := *of
+		one.Path = name
+		var err error
+		if read, err = readRows(&one, text); err != nil {
+			return nil, err
+		}
+	}
+	rows := make([]results.Row, len(read))
+	for i, r := range read {
+		rows[i] = results.Row{PointIndex: int32(i), Coordinates: map[string]string{}, File: name, Line: r.From.Line, Summary: r.trial().Summary}
+		for _, a := range of.Axes {
+			value, has := r.Labels[a.Name]
+			if !has {
+				return nil, fmt.Errorf("%s has a row without the axis %s", name, a.Name)
+			}
+			rows[i].Coordinates[a.Name] = value
+		}
+	}
+	return rows, nil
+}
+
 // placesOf the first two rows of several.
 func placesOf(rows []Result) string {
 	if rows[0].From.File == "" {

@@ -1,0 +1,92 @@
+package parse
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/results/imported"
+)
+
+// Rows are what Assay reads from a file that a script left.
+type Rows struct {
+	Format string `json:"format"`
+	Rows   []Row  `json:"rows"`
+}
+
+// Row is one of its rows: the point of an experiment that it belongs to, and its numbers.
+type Row struct {
+	// Line of the file, from 1; 0: the row is the file.
+	Line    int               `json:"line,omitempty"`
+	Axes    map[string]string `json:"axes"`
+	Numbers []Number          `json:"numbers"`
+}
+
+// mostScriptBytes is how much of a file of a script a trial reads: one file, or one of several.
+const mostScriptBytes, mostOfSeveral = 256 << 10, 4 << 20
+
+// runScript reads a file that a script left.
+func runScript(s *session.Session, o Options, of *v1alpha1.ScriptResults, stdin io.Reader, args []string) error {
+	output, err := open(stdin, args)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	most := int64(mostScriptBytes)
+	if of.ManyFiles() {
+		most = mostOfSeveral
+	}
+	text, err := io.ReadAll(io.LimitReader(output, most+1))
+	if err != nil {
+		return fmt.Errorf("read what the script left: %w", err)
+	}
+	if int64(len(text)) > most {
+		return fmt.Errorf("a trial would refuse this file: it has more than %d KiB", most>>10)
+	}
+	name := "stdin"
+	if len(args) == 1 && args[0] != "-" {
+		name = args[0]
+	}
+	read, err := imported.RowsOf(of, name, string(text))
+	if err != nil {
+		return fmt.Errorf("a trial would refuse this file: %w", err)
+	}
+	rows := Rows{Format: cmp.Or(of.Format, "Table")}
+	for _, r := range read {
+		row := Row{Line: r.Line, Axes: r.Coordinates}
+		for _, n := range numbersOf(r.Summary) {
+			if n.Value != 0 { // a row says nothing of those
+				row.Numbers = append(row.Numbers, n)
+			}
+		}
+		rows.Rows = append(rows.Rows, row)
+	}
+	if o.Output != "" {
+		return session.Print(s.Out, o.Output, rows)
+	}
+	rows.write(s.Out, of)
+	return nil
+}
+
+func (r Rows) write(w io.Writer, of *v1alpha1.ScriptResults) {
+	fmt.Fprintf(w, "format %s\n%d rows, each of a point of its own\n", r.Format, len(r.Rows))
+	for _, row := range r.Rows {
+		var axes []string
+		for _, a := range of.Axes {
+			axes = append(axes, a.Name+"="+row.Axes[a.Name])
+		}
+		if len(axes) == 0 {
+			axes = []string{"the only row"}
+		}
+		if row.Line > 0 {
+			fmt.Fprintf(w, "line %d, ", row.Line)
+		}
+		fmt.Fprintf(w, "%s\n", strings.Join(axes, " "))
+		for _, n := range row.Numbers {
+			fmt.Fprintf(w, "  %-16s %.10g %s\n", n.Name, n.Value, n.Unit)
+		}
+	}
+}

@@ -276,7 +276,7 @@ type RowAxis struct {
 
 	// column of the axis. Default: its name. An axis that results.path has in braces has none.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=256
 	Column string `json:"column,omitempty"`
 }
 
@@ -291,7 +291,7 @@ type RowNumber struct {
 
 	// column of the number.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=256
 	Column string `json:"column"`
 
 	// unit of the column: ns, us, ms or s of a latency. For Throughput: ops/s, kops/s, Mops/s or

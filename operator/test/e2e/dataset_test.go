@@ -59,7 +59,7 @@ func TestDataset(t *testing.T) {
 // node, and a claim for it.
 func (e *env) giveDatasets(t *testing.T) {
 	t.Helper()
-	root := "/var/lib/assay/datasets-e2e"
+	root := "/var/lib/assay-e2e-datasets" // TestRemovalLeavesNothing looks below /var/lib/assay
 	d, err := e.clientset.AppsV1().Deployments(systemNamespace).Get(t.Context(), "assay-manager", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func runScript(s *session.Session, o Options, of *v1alpha1.ScriptResults, stdin 
 }
 
 func (r Rows) write(w io.Writer, of *v1alpha1.ScriptResults) {
-	fmt.Fprintf(w, "format %s\n%d rows, each of a point of its own\n", r.Format, len(r.Rows))
+	fmt.Fprintf(w, "format %s\nrows: %d, each of a point of its own\n", r.Format, len(r.Rows))
 	for _, row := range r.Rows {
 		var axes []string
 		for _, a := range of.Axes {

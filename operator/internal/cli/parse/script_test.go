@@ -32,7 +32,7 @@ spec:
 	}{
 		"a table": {
 			path: "table1.tsv", output: "policy\tshards\tops_per_s\tp50_us\tp99_us\nlock\t1\t1500\t420\t1800\nqueue\t4\t2500.5\t210\t900\n",
-			want: []string{"2 rows", "line 2, policy=lock parts=1\n  Throughput       1500 /s\n  P50Latency       0.42 ms\n  P99Latency       1.8 ms\n", "line 3, policy=queue parts=4\n  Throughput       2500.5 /s\n"},
+			want: []string{"rows: 2", "line 2, policy=lock parts=1\n  Throughput       1500 /s\n  P50Latency       0.42 ms\n  P99Latency       1.8 ms\n", "line 3, policy=queue parts=4\n  Throughput       2500.5 /s\n"},
 		},
 		"without a column":         {path: "table1.tsv", output: "policy\tshards\tops\tp50_us\tp99_us\nlock\t1\t1500\t420\t1800\n", refused: `has no column "ops_per_s", which is Throughput; its columns are policy, shards, ops, p50_us, p99_us`},
 		"a cell that is no number": {path: "table1.tsv", output: "policy\tshards\tops_per_s\tp50_us\tp99_us\nlock\t1\tmany\t420\t1800\n", refused: "table1.tsv:2: "},

@@ -153,25 +153,14 @@ func progress(e results.Experiment) string {
 	if e.Completed != nil {
 		state = "Complete"
 	}
-	unit := "trial"
-	if len(e.Scripts) > 0 { // a trial is a run of the script, and gives a row of each point
-		unit = "row"
-	}
-	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, model.Count(e.Planned, "planned "+unit), model.Count(len(e.Points), "point"))
-	if len(e.Scripts) > 0 {
-		runs := map[string]bool{}
-		for _, l := range e.Trials {
-			runs[l.Name] = true
-		}
-		text += ", of " + model.Count(len(runs), "run") + " of the script"
-	}
+	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, model.Count(e.Planned, "planned trial"), model.Count(len(e.Points), "point"))
 	if sets := setsOf(e); len(sets) > 0 {
 		text += ", " + sets
 	} else if valid > 0 {
 		text += ", on one allocation of machines"
 	}
 	if invalid+failed > 0 {
-		text += fmt.Sprintf("; %d invalid and %d failed %ss are excluded", invalid, failed, unit)
+		text += fmt.Sprintf("; %d invalid and %d failed trials are excluded", invalid, failed)
 	}
 	if e.Completed == nil {
 		text += "; as of " + e.Written.Format(time.RFC3339)

@@ -3,7 +3,6 @@ package document
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/results"
@@ -93,20 +92,5 @@ func TestSessionsSayWhatTheScriptSawOfAFault(t *testing.T) {
 	}
 	if got := strings.Join(rows, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("the rows are\n%s\nwant\n%s", got, strings.Join(want, "\n"))
-	}
-}
-
-// A table of four rows, left by two runs of a script, was "8 of 8 trials valid".
-func TestProgressCountsRowsOfAScript(t *testing.T) {
-	e := results.Experiment{Planned: 8, Written: time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC), Scripts: []results.ScriptRun{{Trial: "e-0"}}}
-	for i := range 4 {
-		e.Points = append(e.Points, results.PointResult{Index: int32(i), Valid: 1, Invalid: 1})
-		for _, name := range []string{"e-0", "e-1"} {
-			e.Trials = append(e.Trials, results.TrialLine{Name: name, PointIndex: int32(i)})
-		}
-	}
-	const want = "Not complete: 4 of 8 planned rows valid, over 4 points, of 2 runs of the script, on one allocation of machines; 4 invalid and 0 failed rows are excluded; as of 2026-03-04T10:00:00Z."
-	if got := progress(e); got != want {
-		t.Errorf("it says\n%s\nwant\n%s", got, want)
 	}
 }

@@ -166,17 +166,22 @@ func (w *watcher) look(ctx context.Context) (seen, error) {
 // withoutImage is an error where a pod has waited a while for an image that this machine cannot
 // have. A cluster's registry may get it yet; the trial's deadline ends the wait there.
 func (w *watcher) withoutImage(at seen, now time.Time) error {
-	if at.noImage == "" {
-		w.noImageSince = time.Time{}
-		return nil
-	}
-	if w.noImageSince.IsZero() {
-		w.noImageSince = now
-	}
-	if now.Sub(w.noImageSince) < patience {
+	if !lasts(&w.noImageSince, at.noImage != "", now) {
 		return nil
 	}
 	return fmt.Errorf("experiment %s cannot run on this machine: %s; build the image, or name its folder with --local-images", w.name, at.noImage)
+}
+
+// lasts reports whether a condition has held for as long as patience. It keeps in since when the
+// condition held first, and zero while it does not hold.
+func lasts(since *time.Time, holds bool, now time.Time) bool {
+	switch {
+	case !holds:
+		*since = time.Time{}
+	case since.IsZero():
+		*since = now
+	}
+	return holds && now.Sub(*since) >= patience
 }
 
 // firstTold is how many of the trials that were not valid before the first look are named.
@@ -279,14 +284,8 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 // on.
 func (w *watcher) neverStarts(exp *v1alpha1.Experiment, now time.Time) error {
 	c := current(exp, v1alpha1.ExperimentComplete)
-	if w.cluster.Host == nil || c == nil || c.Reason != v1alpha1.ReasonUnschedulable {
-		w.noRoomSince = time.Time{}
-		return nil
-	}
-	if w.noRoomSince.IsZero() {
-		w.noRoomSince = now
-	}
-	if now.Sub(w.noRoomSince) < patience {
+	noRoom := w.cluster.Host != nil && c != nil && c.Reason == v1alpha1.ReasonUnschedulable
+	if !lasts(&w.noRoomSince, noRoom, now) {
 		return nil
 	}
 	return fmt.Errorf("experiment %s cannot run on this machine: %s Lower what its pods ask for (resources.requests), and see kubectl assay plan", exp.Name, c.Message)

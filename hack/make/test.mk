@@ -22,7 +22,7 @@ test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terrafo
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind
 
 # The lanes of test-further; that which has not passed for longest comes first, those without a pass last. With WITHIN=40m a lane that may take longer than what is left is not begun.
-FURTHER ?= race policies cassandra browser long machines fuzz release libvirt owner
+FURTHER ?= race policies cassandra browser paper long machines fuzz release libvirt owner
 
 .PHONY: test-further
 test-further: ## The lanes that make test leaves out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.
@@ -33,7 +33,7 @@ test-passes: ## When each lane passed last, on which commit, with how many tests
 	@go build -o .work/bin/test ./hack/test && .work/bin/test -passes
 
 .PHONY: test-all
-test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, fuzzing, libvirt.
+test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, LaTeX and R, fuzzing, libvirt.
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind $(FURTHER)
 
 .PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-kind
@@ -54,7 +54,7 @@ test-local: ## Trials on this machine without a cluster, as root: a run, faults,
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
 
-.PHONY: test-policies test-long test-owner test-machines test-race test-libvirt test-report
+.PHONY: test-policies test-long test-owner test-machines test-race test-libvirt test-paper test-report
 test-long: ## On the same cluster: nine trials of FailureFP, WAN numbers, machine resets.
 	@$(run_tests) long
 test-owner: ## On the same cluster: upgrade, rollback, removal, S3, Prometheus, Chaos Mesh.
@@ -67,6 +67,8 @@ test-race: ## Packages with goroutines of their own under the race detector; nee
 	@$(run_tests) race
 test-libvirt: ## One real virtual machine by infra/modules/libvirt-nodes, up to a login; some 10 minutes.
 	@$(run_tests) libvirt
+test-paper: ## The figures' scripts in R, figures and the artifact's appendix by LaTeX, and failure-fp again by its artifact's own script; as root, some 7 minutes.
+	@$(run_tests) paper
 # The page is opened from disk with the network off. SCREENSHOTS=DIR keeps what it looked like,
 # REPORT=FILE looks at another page than the one that the test makes.
 test-report: export ASSAY_REPORT = $(if $(REPORT),$(abspath $(REPORT)))

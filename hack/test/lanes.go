@@ -78,6 +78,7 @@ var lanes = []lane{
 	{name: "policies", takes: 20 * time.Minute, bound: 40 * time.Minute, dir: "hack/policies", inputs: []string{"hack/policies", "charts", "operator/internal/experiment/render/testdata"}},
 	{name: "cassandra", takes: 5 * time.Minute, bound: 15 * time.Minute, dir: "systems/cassandra", inputs: []string{"systems/cassandra", "systems/driver"}},
 	{name: "browser", takes: 5 * time.Minute, bound: 15 * time.Minute, flags: []string{"-count=1", "-tags=browser", "-run=(InABrowser|OnPaper)$"}},
+	{name: "paper", format: "testname", takes: 12 * time.Minute, bound: 40 * time.Minute, flags: append([]string{"-run=^(TestLaTeXCompiles.*|TestGGPlotDraws|TestArtifactOfFailureFP)$"}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	{name: "fuzz", takes: 25 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "fuzz", "FUZZTIME=10s"}, inputs: []string{"hack/fuzz"}, builds: []string{"./operator/...", "./systems/..."}},
 	{name: "release", takes: 30 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "release-dry-run"}, inputs: []string{"hack/release", "hack/images", "charts", ".krew.yaml", ".github"}, builds: []string{"./operator/cmd/...", "./systems/basil/..."}},
 	{name: "libvirt", takes: 25 * time.Minute, bound: 40 * time.Minute, plain: []string{"hack/infra/libvirt/test.sh", "-v"}, inputs: []string{"infra", "hack/infra"}},
@@ -106,6 +107,7 @@ var places = []struct{ pattern, lanes string }{
 	{"operator/test/local", "local"}, {"charts/...", "chart"},
 	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
 	{"operator/internal/analysis/report/format", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
+	{"operator/internal/analysis/report/artifact", "unit,paper"}, {"operator/internal/analysis/report/figure", "unit,paper"}, {"operator/test/paper", "paper"},
 }
 
 // servers are packages whose importers need programs that the lane api provides.

@@ -33,6 +33,13 @@ run() {
 	for script; do "$hack/$script.sh" >&2; done
 }
 
+# on_this_machine: trials without a cluster, by the program and images of the tree.
+on_this_machine() {
+	packages runc=runc
+	make local-programs >&2
+	printf 'export ASSAY_LOCAL_PROGRAM=%q ASSAY_LOCAL_IMAGES=%q\n' "$work/bin/kubectl-assay" "$work/images"
+}
+
 # api_server: kube-apiserver and etcd for tests.
 api_server() {
 	local assets
@@ -69,9 +76,8 @@ terraform) with_terraform ;;
 machines) with_terraform && make images >&2 ;;
 libvirt) run infra/terraform ;;
 local)
-	packages runc=runc newuidmap=uidmap useradd=passwd
-	make local-programs >&2
-	printf 'export ASSAY_LOCAL_PROGRAM=%q ASSAY_LOCAL_IMAGES=%q\n' "$work/bin/kubectl-assay" "$work/images"
+	packages newuidmap=uidmap useradd=passwd
+	on_this_machine
 	# A clone without history cannot have the version before, so that its tests are skipped. A build that fails is a failure.
 	"$hack/cluster/version-before.sh" || (($? == 3))
 	;;
@@ -95,6 +101,12 @@ browser)
 	packages chromium=chromium pdftotext=poppler-utils python3=python3 node=nodejs npm=npm
 	python3 -c 'import ensurepip' 2>/dev/null || packages missing-venv=python3-venv
 	api_server
+	;;
+paper)
+	packages pdflatex=texlive-latex-recommended pdftotext=poppler-utils Rscript=r-cran-ggplot2
+	kpsewhich pgfplots.sty >/dev/null || packages missing-pgfplots=texlive-pictures
+	Rscript -e 'library(ggplot2)' >/dev/null 2>&1 || packages missing-ggplot2=r-cran-ggplot2
+	on_this_machine
 	;;
 *) [[ -e systems/$1/go.mod ]] || die "there is no lane $1" ;; # a module that needs nothing
 esac

@@ -31,6 +31,7 @@ func rulesOf(t *testing.T, dir string, flags ...string) string {
 	if err != nil {
 		t.Fatal(errs)
 	}
+	mustConform(t, out)
 	for object := range strings.SplitSeq(out, "\n---\n") {
 		var rule struct {
 			Kind string         `json:"kind"`

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,8 +64,9 @@ func renderAs(t *testing.T, release string, flags ...string) rendered {
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, errs)
 	}
+	mustConform(t, out)
 	r := rendered{text: out, objects: map[string]runtime.Object{}}
-	for _, doc := range regexp.MustCompile(`(?m)^---\n`).Split(out, -1) {
+	for _, doc := range documents(out) {
 		var head struct {
 			Kind     string
 			Metadata struct{ Namespace, Name string }

@@ -63,7 +63,7 @@ func addSystems(root string) {
 var lanes = []lane{
 	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
 	moduleLane("hack/images", "systems/*/images*.txt"), moduleLane("hack/node-image"),
-	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
+	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/node-image/hyper", "hack/prometheus/operator"}},
 	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=3", "-parallel=8"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
 	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},

@@ -8,11 +8,8 @@ before=${1:-}
 out=$PWD/docs/pictures/first-screens
 scratch=$(mktemp -d)
 trap 'git worktree remove --force "$scratch/before" 2>/dev/null || true; rm -rf "$scratch"' EXIT
-chromium=$(command -v chromium || command -v google-chrome || true)
-if [[ -z $chromium ]]; then
-	echo "first-screens: no Chromium: on Debian, apt-get install chromium" >&2
-	exit 1
-fi
+. hack/docs/chromium.sh
+find_chromium
 
 # picture PROGRAM BUNDLE PNG
 picture() {

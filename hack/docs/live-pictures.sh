@@ -7,11 +7,8 @@ assay=$PWD/.work/bin/kubectl-assay
 scratch=$(mktemp -d)
 started=()
 trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done; rm -rf "$scratch"' EXIT
-chromium=$(command -v chromium || command -v google-chrome || true)
-if [[ -z $chromium ]]; then
-	echo "live-pictures: no Chromium: on Debian, apt-get install chromium" >&2
-	exit 1
-fi
+. hack/docs/chromium.sh
+find_chromium
 
 # picture NAME TOLERANCE PATTERN SECONDS HEIGHT [FLAG]: the page SECONDS after the run's progress
 # says PATTERN, within four minutes.

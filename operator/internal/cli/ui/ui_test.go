@@ -104,7 +104,6 @@ func TestWhoGetsIn(t *testing.T) {
 	}
 }
 
-// Text of users is shown and never run.
 // The name in an address is never a file: the page read files of its own pod for its visitors.
 func TestNamesInAddressesAreNoFiles(t *testing.T) {
 	s, _ := serving(t, 1)
@@ -130,6 +129,7 @@ func TestNamesInAddressesAreNoFiles(t *testing.T) {
 	}
 }
 
+// Text of users is shown and never run.
 func TestTextIsEscaped(t *testing.T) {
 	s, c := serving(t, 2)
 	var trial v1alpha1.Trial
@@ -145,7 +145,6 @@ func TestTextIsEscaped(t *testing.T) {
 	}
 }
 
-// A page of a thousand trials is whole, and after a change the stream carries that change alone.
 // While trials are to run, verdicts are called preliminary. Their rows have a picture once the
 // results say the same as the status.
 func TestVerdictsOfARunningExperiment(t *testing.T) {
@@ -186,6 +185,7 @@ func TestVerdictsOfARunningExperiment(t *testing.T) {
 	}
 }
 
+// A page of a thousand trials is whole, and after a change the stream carries that change alone.
 func TestThousandTrials(t *testing.T) {
 	s, c := serving(t, 1000)
 	if page := ask(s, "/experiments/ns/e", nil).Body.String(); strings.Count(page, `<tr id="trial-e-`) != 1000 {

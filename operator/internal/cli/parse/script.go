@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results/imported"
 )
 
@@ -25,9 +26,6 @@ type Row struct {
 	Numbers []Number          `json:"numbers"`
 }
 
-// mostScriptBytes is how much of a file of a script a trial reads: one file, or one of several.
-const mostScriptBytes, mostOfSeveral = 256 << 10, 4 << 20
-
 // runScript reads a file that a script left.
 func runScript(s *session.Session, o Options, of *v1alpha1.ScriptResults, stdin io.Reader, args []string) error {
 	output, err := open(stdin, args)
@@ -35,9 +33,9 @@ func runScript(s *session.Session, o Options, of *v1alpha1.ScriptResults, stdin 
 		return err
 	}
 	defer output.Close()
-	most := int64(mostScriptBytes)
+	most := int64(protocol.ScriptTableLimit)
 	if of.ManyFiles() {
-		most = mostOfSeveral
+		most = protocol.ScriptFileLimit
 	}
 	text, err := io.ReadAll(io.LimitReader(output, most+1))
 	if err != nil {

@@ -42,12 +42,10 @@ type ReportFile struct {
 }
 
 const (
-	// maxFiles are read, of maxFile bytes each, and kept up to maxAllFiles bytes in all.
-	maxFiles, maxFile, maxAllFiles = 128, 4 << 20, 1 << 20
+	// maxFiles are read, and kept up to maxAllFiles bytes in all.
+	maxFiles, maxAllFiles = 128, 1 << 20
 	// maxPoints is how many numbers or points a list in a file of JSON may have to be kept.
 	maxPoints = 64
-	// maxResults is the most of a script's results that is read, in bytes.
-	maxResults = 256 << 10
 	// maxEvents is how many events a report has at most. The last ones are left out: what a script
 	// repeats comes last.
 	maxEvents = 5000
@@ -86,8 +84,8 @@ func (s *Script) table() (text, missing string) {
 		return "", err.Error()
 	case !info.Mode().IsRegular():
 		return "", s.Results + " is no file"
-	case info.Size() > maxResults:
-		return "", fmt.Sprintf("%s has %d bytes; at most %d are read", s.Results, info.Size(), maxResults)
+	case info.Size() > protocol.ScriptTableLimit:
+		return "", fmt.Sprintf("%s has %d bytes; at most %d are read", s.Results, info.Size(), protocol.ScriptTableLimit)
 	}
 	content, err := os.ReadFile(s.Results)
 	if err != nil {
@@ -116,8 +114,8 @@ func filesAt(pattern string) (files []ReportFile, missing string) {
 			f.Missing = err.Error()
 		case !info.Mode().IsRegular():
 			f.Missing = "it is no file"
-		case info.Size() > maxFile:
-			f.Missing = fmt.Sprintf("it has %d bytes; at most %d are read", info.Size(), maxFile)
+		case info.Size() > protocol.ScriptFileLimit:
+			f.Missing = fmt.Sprintf("it has %d bytes; at most %d are read", info.Size(), protocol.ScriptFileLimit)
 		default:
 			text, err := os.ReadFile(name)
 			if path.Ext(name) == ".json" {

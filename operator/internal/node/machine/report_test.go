@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // A script may leave a file for each of its points. Lists of points of a distribution are most of
@@ -15,7 +17,7 @@ func TestFilesOfSeveralPointsAreRead(t *testing.T) {
 	points := strings.Repeat("[1, 2.5], ", 500) + "[3, 4]"
 	for name, text := range map[string]string{
 		"lock-1/stats.json": `{"tput": 12.50, "cdf": [` + points + `], "few": [1, 2]}`, "lock-4/stats.json": `{"tput": 1`, "queue-1/other.json": "{}",
-		"big-1/stats.json": strings.Repeat("x", maxFile+1), "no[t-1/stats.json": "{}",
+		"big-1/stats.json": strings.Repeat("x", protocol.ScriptFileLimit+1), "no[t-1/stats.json": "{}",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -37,7 +39,7 @@ func TestFilesOfSeveralPointsAreRead(t *testing.T) {
 		got = append(got, strings.TrimPrefix(f.Path, dir+"/")+": "+f.Text+f.Missing)
 	}
 	want := []string{
-		fmt.Sprintf("big-1/stats.json: it has %d bytes; at most %d are read", maxFile+1, maxFile), "folder-1/stats.json: it is no file",
+		fmt.Sprintf("big-1/stats.json: it has %d bytes; at most %d are read", protocol.ScriptFileLimit+1, protocol.ScriptFileLimit), "folder-1/stats.json: it is no file",
 		`lock-1/stats.json: {"cdf":[],"few":[1,2],"tput":12.50}`, `lock-4/stats.json: {"tput": 1`, "no[t-1/stats.json: {}",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -25,6 +25,13 @@ const (
 	ClientResultLimit = 32 << 20
 )
 
+const (
+	// ScriptTableLimit is the most that is read of the one file with a script's results, in bytes.
+	ScriptTableLimit = 256 << 10
+	// ScriptFileLimit is the most that is read of one of several such files.
+	ScriptFileLimit = 4 << 20
+)
+
 // ClientResultFile is the name under which a client's packed results are handed over.
 const ClientResultFile = "result.json.gz"
 

@@ -47,11 +47,11 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 		if f.PlannedMillis > last {
 			continue
 		}
-		tolerated, bound := tolerances.FaultLateness.OrZero(), "tolerances.faultLateness is"
+		tolerated, bound := tolerances.FaultLateness.OrZero(), "tolerances.faultLateness is %v"
 		if k := timeline.Kind(f.Kind); k.ByChaosMesh() {
-			tolerated, bound = tolerances.ChaosMeshLateness.OrZero(), "tolerances.chaosMeshLateness is"
+			tolerated, bound = tolerances.ChaosMeshLateness.OrZero(), "tolerances.chaosMeshLateness is %v"
 			if k.Ends() && tolerated > RecoverLateness { // to ask for the end is the manager's part
-				tolerated, bound = RecoverLateness, "the end of a fault of Chaos Mesh may be late by"
+				tolerated, bound = RecoverLateness, boundOfEnds
 			}
 		}
 		if v := judgeFault(f, began[f.Ends], tolerated, bound); !v.OK() {
@@ -61,8 +61,11 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 	return judgeRoles(faults, shardOf, last)
 }
 
+// boundOfEnds says whose bound RecoverLateness is, since no field has it.
+const boundOfEnds = "the manager has to ask Chaos Mesh for an end within %v, which is Assay's own bound: tolerances.chaosMeshLateness does not raise it"
+
 // judgeFault looks at one action; begin is what it ends, if it ends anything. It may be late by
-// tolerated, which the message calls bound.
+// tolerated; bound is the message's words for that, with a place for the time.
 func judgeFault(f, begin results.FaultRecord, tolerated time.Duration, bound string) Failure {
 	ends := timeline.Kind(f.Kind).Ends()
 	switch {
@@ -87,8 +90,8 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration, bound str
 		seen, what = f.StartedMillis, "begun"
 	}
 	if late := seen - f.PlannedMillis; late > results.Millis(tolerated) || late < -results.Millis(tolerated) {
-		return fail(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %s %v.",
-			f.Fault, f.Kind, f.Pod, what, late, bound, tolerated)
+		return fail(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %s.",
+			f.Fault, f.Kind, f.Pod, what, late, fmt.Sprintf(bound, tolerated))
 	}
 	return Failure{}
 }

@@ -351,7 +351,7 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 				c.at(7200 * time.Millisecond)
 				c.letsGo()
 			},
-			reason: v1alpha1.ReasonFaultLate, says: "was begun 2200.000 ms after its planned instant; the end of a fault of Chaos Mesh may be late by 2s",
+			reason: v1alpha1.ReasonFaultLate, says: "was begun 2200.000 ms after its planned instant; the manager has to ask Chaos Mesh for an end within 2s, which is Assay's own bound",
 		},
 		"a pod that is said to be killed lives": {
 			fault: objectOf("PodChaos", "", `{"action": "pod-kill"}`), happens: func(c *chaosPlay) {

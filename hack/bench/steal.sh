@@ -7,6 +7,7 @@
 # It needs root and python3. The last line says how long the command took and what was taken. The
 # exit status is the command's.
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/realtime.sh"
 
 percent=${1:-}
 [[ $percent =~ ^[1-9][0-9]?$ && $percent -le 90 ]] || die "PERCENT is '$percent'; it must be from 1 to 90"
@@ -31,7 +32,9 @@ for ((cpu = 0; cpu < $(nproc); cpu++)); do
 done
 sleep 1
 for pid in "${pids[@]}"; do
-	kill -0 "$pid" 2>/dev/null || die "a program of real-time priority does not run here: see above"
+	kill -0 "$pid" 2>/dev/null && continue
+	why=$(no_real_time /proc)
+	die "a program of real-time priority does not run here: ${why:-see above}"
 done
 
 began=$SECONDS status=0

@@ -85,7 +85,7 @@ func BenchmarkOneTrial(b *testing.B) {
 			}
 			took[processorRow] = append(took[processorRow], time.Duration(processor*float64(time.Second)))
 		}
-		b.Log(growthTable(took) + "load of this machine: " + loadAverage(b))
+		b.Log(growthTable(sizes, took) + "load of this machine: " + loadAverage(b))
 	}
 }
 
@@ -149,14 +149,17 @@ func loadAverage(b *testing.B) string {
 }
 
 // growthTable has a row for each phase: its time for each size, and by how much the last is longer
-// than the one before, of half the size.
-func growthTable(took map[string][]time.Duration) string {
+// than the one before, of half the size. One size has no growth.
+func growthTable(sizes []int, took map[string][]time.Duration) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%-10s", "phase")
 	for _, size := range sizes {
 		fmt.Fprintf(&t, " %8d", size)
 	}
-	fmt.Fprintf(&t, "  growth from %d to %d\n", sizes[len(sizes)-2], sizes[len(sizes)-1])
+	if n := len(sizes); n > 1 {
+		fmt.Fprintf(&t, "  growth from %d to %d", sizes[n-2], sizes[n-1])
+	}
+	t.WriteByte('\n')
 	for _, p := range onePhases {
 		fmt.Fprintf(&t, "%-10s", p.name)
 		all := took[p.name]
@@ -169,6 +172,18 @@ func growthTable(took map[string][]time.Duration) string {
 		t.WriteByte('\n')
 	}
 	return t.String()
+}
+
+// The table of a run of one size, as someone shortens the list to look at one, ended in a panic.
+func TestOneSizeHasNoGrowth(t *testing.T) {
+	took := map[string][]time.Duration{"files": {time.Second, 2 * time.Second}}
+	if got := growthTable([]int{62, 125}, took); !strings.Contains(got, "125  growth from 62 to 125\n") || !strings.Contains(got, "files         1.00s    2.00s  x 2.0  ") {
+		t.Errorf("the table of two sizes:\n%s", got)
+	}
+	took["files"] = took["files"][:1]
+	if got := growthTable([]int{62}, took); strings.Contains(got, "growth") || !strings.Contains(got, "phase            62\n") || !strings.Contains(got, "files         1.00s\n") {
+		t.Errorf("the table of one size:\n%s", got)
+	}
 }
 
 // leastAdmitted is how many trials a second a pass must admit at least.

@@ -62,13 +62,17 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	if exp.Status.Archive == nil || !exp.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	stored, err := r.due(ctx, exp)
+	stored, there, err := r.due(ctx, exp)
 	var problem *store.Problem
 	switch {
 	case errors.As(err, &problem):
 		return r.tell(ctx, exp, *exp.Status.Archive, err, retryAlone)
-	case err != nil || stored == nil && exp.Status.Archive.Location != "":
+	case err != nil:
 		return ctrl.Result{}, err
+	case there: // an earlier attempt may have said that something is wrong
+		return r.tell(ctx, exp, *exp.Status.Archive, nil, 0)
+	case stored == nil && exp.Status.Archive.Location != "":
+		return ctrl.Result{}, nil
 	}
 	name := exp.Status.Archive.Store
 	if left := r.Gates.closed(name); left > 0 {
@@ -103,34 +107,45 @@ func (r *Experiments) tell(ctx context.Context, exp *v1alpha1.Experiment, next v
 }
 
 // due returns the results of the experiment if they are final, all of its trials are stored, and
-// they are not; else nil.
-func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (*corev1.ConfigMap, error) {
+// they are not; else nil. there: the store has the results already.
+func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (m *corev1.ConfigMap, there bool, err error) {
 	if !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) || exp.Status.ResultsConfigMap == "" {
-		return nil, nil
+		return nil, false, nil
 	}
 	trials := &v1alpha1.TrialList{}
 	if err := r.Client.List(ctx, trials, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}); err != nil {
-		return nil, fmt.Errorf("list the experiment's trials: %w", err)
+		return nil, false, fmt.Errorf("list the experiment's trials: %w", err)
 	}
 	if slices.ContainsFunc(trials.Items, func(t v1alpha1.Trial) bool { return metav1.IsControlledBy(&t, exp) && waits(&t) }) {
-		return nil, nil // the last of them is the event that goes on
+		return nil, false, nil // the last of them is the event that goes on
 	}
-	m := &corev1.ConfigMap{}
+	m = &corev1.ConfigMap{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: exp.Namespace, Name: exp.Status.ResultsConfigMap}, m); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, false, client.IgnoreNotFound(err)
 	}
 	if want := exp.Status.ResultsDigest; want != "" && want != results.Digest(m.Data, m.BinaryData) {
-		return nil, &store.Problem{Reason: v1alpha1.ReasonStoreCorrupted, Text: fmt.Sprintf("the results in ConfigMap %s are not those that Assay wrote: somebody has changed them", m.Name)}
+		// The cache may be older than results that were written since: their event goes on.
+		now := &v1alpha1.Experiment{}
+		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(exp), now); err != nil {
+			return nil, false, client.IgnoreNotFound(err)
+		}
+		if now.Status.ResultsDigest != want {
+			return nil, false, nil
+		}
+		return nil, false, &store.Problem{Reason: v1alpha1.ReasonStoreCorrupted, Text: fmt.Sprintf("the results in ConfigMap %s are not those that Assay wrote: somebody has changed them", m.Name)}
 	}
 	files, err := results.StoredExperiment(m.Data, m.BinaryData)
 	if err != nil {
-		return nil, fmt.Errorf("read the results in ConfigMap %s: %w", m.Name, err)
+		return nil, false, fmt.Errorf("read the results in ConfigMap %s: %w", m.Name, err)
 	}
 	m.Data = files
-	if digest := m.Annotations[v1alpha1.AnnotationResultsDigest]; digest == "" || digest == exp.Status.Archive.Digest {
-		return nil, nil
+	switch digest := m.Annotations[v1alpha1.AnnotationResultsDigest]; digest {
+	case "":
+		return nil, false, nil
+	case exp.Status.Archive.Digest:
+		return nil, true, nil
 	}
-	return m, nil
+	return m, false, nil
 }
 
 // store puts the experiment into its store, and its results if they are given.

@@ -70,6 +70,23 @@ func missingProcesses(o *Observation) string {
 	return few.Names(missing)
 }
 
+// lastWords judges whether each agent said something after the last request. That of a node that is
+// lost before it said last that the pod's processes run. With the final count of resets an agent
+// says that this time is over. A failure that is known is the better reason, so that this is asked
+// after those.
+func lastWords(o *Observation) Failure {
+	var missing []string
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Report != nil && !p.Interrupted && !p.Terminating && !p.Report.ResetsCounted {
+			missing = append(missing, p.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return Failure{}
+	}
+	return fail(v1alpha1.ReasonRunLost, "What became of %s before the last request is not known: the agent has not reported since, and what is not known speaks against a trial.", few.Names(missing))
+}
+
 // missingUse are the containers of which nothing is said where it matters what they used.
 func missingUse(o *Observation) string {
 	t := o.Spec().Tolerances

@@ -77,6 +77,8 @@ func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failu
 	}
 	c, w := rep.Client, timeline.FromSchedule(spec.Schedule)
 	switch {
+	case (c == nil || c.Ended == 0) && exitedContainer(rep) != nil: // its agent did not know t = 0 then
+		return fail(v1alpha1.ReasonClientFailed, "Client %s ended with %s before it was released. %s", pod, exitText(exitedContainer(rep).ExitCode), LastOutput(rep))
 	case c == nil || c.Ended == 0:
 		return fail(v1alpha1.ReasonClientLost, "The agent of client %s did not say when the client ended. %s", pod, LastOutput(rep))
 	case spec.Script != nil:
@@ -90,6 +92,16 @@ func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failu
 			pod, c.Ended.Seconds(), w.Measure, LastOutput(rep))
 	}
 	return Failure{}
+}
+
+// exitedContainer is the first container whose process is over. None: nil.
+func exitedContainer(rep *protocol.Report) *protocol.ContainerState {
+	for i := range rep.Containers {
+		if c := &rep.Containers[i]; c.State == protocol.StateExited {
+			return c
+		}
+	}
+	return nil
 }
 
 // LastOutput says what the first container of a pod printed last, if it printed anything.

@@ -31,13 +31,13 @@ func observation() *Observation {
 	o.Trial.Spec.Tolerances.StartSpread = "100ms"
 	for _, r := range l.Servers {
 		o.Pods = append(o.Pods, Pod{Name: r.Name, Report: &protocol.Report{
-			Network: &protocol.NetworkReport{Baseline: true, Proven: true}, Containers: []protocol.ContainerState{{Name: "server", State: protocol.StateRunning, Starts: 1}},
+			ResetsCounted: true, Network: &protocol.NetworkReport{Baseline: true, Proven: true}, Containers: []protocol.ContainerState{{Name: "server", State: protocol.StateRunning, Starts: 1}},
 		}})
 	}
 	for i := range l.Clients {
 		c := &l.Clients[i]
 		o.Pods = append(o.Pods, Pod{Name: c.Name, Client: c, Report: &protocol.Report{
-			Network: &protocol.NetworkReport{Baseline: true, Proven: true}, Over: true, Sent: true,
+			ResetsCounted: true, Network: &protocol.NetworkReport{Baseline: true, Proven: true}, Over: true, Sent: true,
 			Client: &protocol.ClientRun{Released: -6 * time.Second, Ended: 22500 * time.Millisecond},
 		}})
 		o.Clients = append(o.Clients, results.Client{Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count), StartedNanos: int64(20 * time.Millisecond)})

@@ -50,6 +50,7 @@ var AfterRun = []Check{
 	{"generators", generators},
 	{"replicas", replicas},
 	{"ends", ends},
+	{"last words", lastWords},
 	{"silence", silence},
 	{"histogram", histogram},
 	{"something measured", somethingMeasured},

@@ -284,6 +284,13 @@ var keptSeeds = map[string]struct {
 	"a manifest that was damaged was never replaced": {1053, nil},
 	"the store was away at the end":                  {2593, nil},
 	"the store was away at the end, too":             {2892, nil},
+	"a client that exited before its release blamed": {4030, nil},
+	"the same, of another trial":                     {5906, nil},
+	"stored results were called changed by a cache":  {3904, nil},
+	"the same, while the store was slow":             {8189, nil},
+	"a node that was lost in the cool-down counted":  {6061, nil},
+	"the same, with a policy against ConfigMaps":     {7509, nil},
+	"the same, with managers that died":              {8372, nil},
 }
 
 // Each seed that ever failed stays.

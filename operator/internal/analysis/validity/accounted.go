@@ -70,10 +70,9 @@ func missingProcesses(o *Observation) string {
 	return few.Names(missing)
 }
 
-// lastWords judges whether each agent said something after the last request. That of a node that is
-// lost before it said last that the pod's processes run. With the final count of resets an agent
-// says that this time is over. A failure that is known is the better reason, so that this is asked
-// after those.
+// lastWords judges whether each agent said something after the last request. The agent of a node
+// which is lost before it has said that the processes run. With the final count of resets an agent
+// says that this time is over. A known failure is the better reason: this check comes after them.
 func lastWords(o *Observation) Failure {
 	var missing []string
 	for i := range o.Pods {

@@ -31,8 +31,8 @@ func TestClientEnd(t *testing.T) {
 	}
 }
 
-// A client whose process is over before its agent released it failed by itself. Its agent has nothing
-// to say of a run.
+// A client whose process is over before its agent released it failed by itself. Its agent has
+// nothing to say of a run.
 func TestClientEndsBeforeItsRelease(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Schedule: v1alpha1.Schedule{Measure: "20s"}}
 	for state, want := range map[string]string{protocol.StateExited: v1alpha1.ReasonClientFailed, protocol.StateRunning: v1alpha1.ReasonClientLost} {

@@ -235,8 +235,8 @@ const (
 	ReasonLoadEndedEarly = "LoadEndedEarly"
 	// ReasonClientSilent: a client told about no request at all, though others did.
 	ReasonClientSilent = "ClientSilent"
-	// ReasonRunLost: the run was released, and its pods are gone or what became of one is not known;
-	// it is not repeated silently.
+	// ReasonRunLost: the run was released, and its pods are gone, or what became of one is not
+	// known; it is not repeated silently.
 	ReasonRunLost = "RunLost"
 	// ReasonInterrupted: the command that carried the trial out on one machine ended in its middle,
 	// by Ctrl-C say. The trial is repeated, and no budget pays for that.

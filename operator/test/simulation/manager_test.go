@@ -317,6 +317,13 @@ func (m *manager) saw(kind string, old, now client.Object) {
 		if old == nil || now == nil || old.GetGeneration() != now.GetGeneration() {
 			m.admission.add(types.NamespacedName{Name: "waiting-trials"})
 		}
+	case "System": // experiments that are not accepted wait for it
+		for _, e := range inOrder(m.view.kinds["Experiment"].objects) {
+			e := e.(*v1alpha1.Experiment)
+			if names := func(ref v1alpha1.SystemReference) bool { return ref.Name == key.Name }; e.Status.Seed == 0 && slices.ContainsFunc(e.Spec.Systems, names) {
+				m.exps.add(client.ObjectKeyFromObject(e))
+			}
+		}
 	case "Pod", "StatefulSet", "Job", "Service":
 		for _, r := range objects.TrialOf(context.Background(), o) {
 			m.trials.add(r.NamespacedName)

@@ -32,12 +32,12 @@ func TestClientEnd(t *testing.T) {
 }
 
 // A client whose process is over before its agent released it failed by itself. Its agent has
-// nothing to say of a run.
+// nothing to say of a run. Another container that is over says nothing of the client.
 func TestClientEndsBeforeItsRelease(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Schedule: v1alpha1.Schedule{Measure: "20s"}}
 	for state, want := range map[string]string{protocol.StateExited: v1alpha1.ReasonClientFailed, protocol.StateRunning: v1alpha1.ReasonClientLost} {
 		for _, client := range []*protocol.ClientRun{nil, {Released: -time.Second}} { // the agent writes start files even then
-			rep := &protocol.Report{Over: true, Client: client, Containers: []protocol.ContainerState{{Name: "client", State: state, ExitCode: 1, Tail: "no such host"}}}
+			rep := &protocol.Report{Over: true, Client: client, Containers: []protocol.ContainerState{{Name: "client", State: state, ExitCode: 1, Tail: "no such host"}, {Name: "helper", State: protocol.StateExited}}}
 			if f := ClientEnd(spec, "c-0", rep); f.Reason != want || !strings.HasSuffix(f.Message, "no such host") {
 				t.Errorf("%s, %+v: %q: %s; want %q", state, client, f.Reason, f.Message, want)
 			}

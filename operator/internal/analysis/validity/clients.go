@@ -76,10 +76,11 @@ func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failu
 		return Failure{}
 	}
 	c, w := rep.Client, timeline.FromSchedule(spec.Schedule)
+	noEnd := c == nil || c.Ended == 0
 	switch {
-	case (c == nil || c.Ended == 0) && exitedContainer(rep) != nil: // its agent did not know t = 0 then
-		return fail(v1alpha1.ReasonClientFailed, "Client %s ended with %s before it was released. %s", pod, exitText(exitedContainer(rep).ExitCode), LastOutput(rep))
-	case c == nil || c.Ended == 0:
+	case noEnd && len(rep.Containers) > 0 && rep.Containers[0].State == protocol.StateExited: // the agent did not know t = 0 then
+		return fail(v1alpha1.ReasonClientFailed, "Client %s ended with %s before its agent released it. %s", pod, exitText(rep.Containers[0].ExitCode), LastOutput(rep))
+	case noEnd:
 		return fail(v1alpha1.ReasonClientLost, "The agent of client %s did not say when the client ended. %s", pod, LastOutput(rep))
 	case spec.Script != nil:
 		return scriptEnd(pod, c, rep)
@@ -92,16 +93,6 @@ func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failu
 			pod, c.Ended.Seconds(), w.Measure, LastOutput(rep))
 	}
 	return Failure{}
-}
-
-// exitedContainer is the first container whose process is over. None: nil.
-func exitedContainer(rep *protocol.Report) *protocol.ContainerState {
-	for i := range rep.Containers {
-		if c := &rep.Containers[i]; c.State == protocol.StateExited {
-			return c
-		}
-	}
-	return nil
 }
 
 // LastOutput says what the first container of a pod printed last, if it printed anything.

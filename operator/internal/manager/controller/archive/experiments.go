@@ -62,16 +62,16 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	if exp.Status.Archive == nil || !exp.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	stored, there, err := r.due(ctx, exp)
+	due, inStore, err := r.due(ctx, exp)
 	var problem *store.Problem
 	switch {
 	case errors.As(err, &problem):
 		return r.tell(ctx, exp, *exp.Status.Archive, err, retryAlone)
 	case err != nil:
 		return ctrl.Result{}, err
-	case there: // an earlier attempt may have said that something is wrong
+	case inStore: // an earlier attempt may have said that something is wrong
 		return r.tell(ctx, exp, *exp.Status.Archive, nil, 0)
-	case stored == nil && exp.Status.Archive.Location != "":
+	case due == nil && exp.Status.Archive.Location != "":
 		return ctrl.Result{}, nil
 	}
 	name := exp.Status.Archive.Store
@@ -79,7 +79,7 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	next := *exp.Status.Archive
-	err = r.store(ctx, exp, stored, &next)
+	err = r.store(ctx, exp, due, &next)
 	after := r.Gates.done(name, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err()
@@ -107,8 +107,8 @@ func (r *Experiments) tell(ctx context.Context, exp *v1alpha1.Experiment, next v
 }
 
 // due returns the results of the experiment if they are final, all of its trials are stored, and
-// they are not; else nil. there: the store has the results already.
-func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (m *corev1.ConfigMap, there bool, err error) {
+// they are not; else nil. inStore: the store has them already.
+func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (m *corev1.ConfigMap, inStore bool, err error) {
 	if !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) || exp.Status.ResultsConfigMap == "" {
 		return nil, false, nil
 	}

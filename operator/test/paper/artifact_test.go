@@ -17,9 +17,9 @@ import (
 
 const experiments = "../../../experiments"
 
-// undecided are the exit codes of a run whose trials refute no claim. Other programs on the machine
+// unrefuted are the exit codes of a run whose trials refute no claim. Other programs on the machine
 // can make too few trials valid for a verdict.
-var undecided = []int{0, 4, 5}
+var unrefuted = []int{0, 4, 5}
 
 // An author runs failure-fp on one machine and makes its artifact. A reviewer, who has only the
 // archive and the program, checks it, sets its appendix, and runs the experiment again.
@@ -31,7 +31,7 @@ func TestArtifactOfFailureFP(t *testing.T) {
 	author, reviewer := t.TempDir(), t.TempDir()
 	results := filepath.Join(author, "results")
 	archive := filepath.Join(author, "failure-fp-artifact.tar.gz")
-	execute(t, author, 8*time.Minute, undecided, program, "run", "--local="+results, "--local-images="+images,
+	execute(t, author, 8*time.Minute, unrefuted, program, "run", "--local="+results, "--local-images="+images,
 		"-f", absolute(t, experiments, "failure-fp.yaml"), "--profile=smoke", "--wait")
 	checklist := execute(t, author, time.Minute, []int{0}, program, "artifact", "--local="+results, "failure-fp", "--images="+images, "-o", archive)
 	for _, missing := range []string{"no author is named", "there is no licence", "there is no DOI"} {
@@ -48,7 +48,7 @@ func TestArtifactOfFailureFP(t *testing.T) {
 	t.Setenv("ASSAY", program)
 	t.Log(execute(t, folder, time.Minute, []int{0}, "./check.sh"))
 	setAppendix(t, filepath.Join(folder, "appendix"))
-	t.Log(execute(t, folder, 8*time.Minute, undecided, "./run-local.sh"))
+	t.Log(execute(t, folder, 8*time.Minute, unrefuted, "./run-local.sh"))
 	for name, has := range map[string]string{
 		"results-local/failure-fp.tar.gz": "\x1f\x8b", "results-local/report.html": "<!DOCTYPE html>", "results-local/comparison.md": "failure-fp",
 	} {

@@ -320,7 +320,8 @@ func (m *manager) saw(kind string, old, now client.Object) {
 	case "System": // experiments that are not accepted wait for it
 		for _, e := range inOrder(m.view.kinds["Experiment"].objects) {
 			e := e.(*v1alpha1.Experiment)
-			if names := func(ref v1alpha1.SystemReference) bool { return ref.Name == key.Name }; e.Status.Seed == 0 && slices.ContainsFunc(e.Spec.Systems, names) {
+			names := slices.ContainsFunc(e.Spec.Systems, func(ref v1alpha1.SystemReference) bool { return ref.Name == key.Name })
+			if names && e.Status.Seed == 0 {
 				m.exps.add(client.ObjectKeyFromObject(e))
 			}
 		}

@@ -4,9 +4,11 @@
 //	go run ./hack/mutants [-list] [NAME...]      (all mutants)
 //	go run ./hack/mutants -random=300 [-seed=1] [-workers=2] [PACKAGE...]
 //
-// The copy is a clone of HEAD below .work/mutants. A mutant is caught if a test
-// fails; one that does not compile proves nothing and is an error. Mutants of the
-// lane kind replace Assay on the cluster; `make deploy` brings it back.
+// The copy is a clone of HEAD in a folder of the run below .work/mutants, so that runs
+// of one tree do not meet. A mutant is caught if a test fails; one that does not compile
+// proves nothing and is an error. The folder, with the output of each mutant's tests,
+// stays if one was not caught. Mutants of the lane kind replace Assay on the cluster;
+// `make deploy` brings it back.
 //
 // With -random it draws small changes (an operator, a constant of a formula, a
 // statement) in the packages that decide, and runs the tests of the same package
@@ -70,21 +72,30 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, names []string) error {
-	tree, err := filepath.Abs(".work/mutants/tree")
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(tree); err != nil {
-		return err
-	}
-	if out, err := exec.CommandContext(ctx, "git", "clone", "--quiet", "--shared", ".", tree).CombinedOutput(); err != nil {
-		return fmt.Errorf("clone the tree: %w: %s", err, out)
-	}
+func run(ctx context.Context, names []string) (err error) {
 	for _, n := range names {
 		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.name == n }) {
 			return fmt.Errorf("there is no mutant %q; -list names them", n)
 		}
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	folder, err := scratch(root, "named")
+	if err != nil {
+		return err
+	}
+	tree := filepath.Join(folder, "tree")
+	defer func() {
+		if err == nil {
+			err = os.RemoveAll(folder)
+		} else {
+			_ = os.RemoveAll(tree)
+		}
+	}()
+	if out, err := exec.CommandContext(ctx, "git", "clone", "--quiet", "--shared", root, tree).CombinedOutput(); err != nil {
+		return fmt.Errorf("clone the tree: %w: %s", err, out)
 	}
 	caught, tried := 0, 0
 	fmt.Printf("%-24s %-10s %-8s %5s  %s\n", "mutant", "lane", "result", "s", "noticed by")
@@ -108,9 +119,19 @@ func run(ctx context.Context, names []string) error {
 	}
 	fmt.Printf("%d of %d mutants caught\n", caught, tried)
 	if caught < tried {
-		return fmt.Errorf("the tests did not notice %d of %d mutants; logs: .work/mutants", tried-caught, tried)
+		return fmt.Errorf("the tests did not notice %d of %d mutants; logs: %s", tried-caught, tried, folder)
 	}
 	return ctx.Err()
+}
+
+// scratch is a new folder of one run below root. Another run, at the same time or later, has
+// another one.
+func scratch(root, kind string) (string, error) {
+	parent := filepath.Join(root, ".work", "mutants")
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, kind+"-")
 }
 
 // try breaks the tree, runs the tests and mends it. It returns the test that failed.

@@ -179,11 +179,11 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 	fmt.Fprintf(w, "%d of %d places, drawn with seed %d\n", n, len(all), seed)
 	draw := rand.New(rand.NewPCG(seed, 0))
 	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	scratch := filepath.Join(root, ".work/mutants/random")
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
+	folder, err := scratch(root, "random")
+	if err != nil {
 		return err
 	}
-
+	defer func() { _ = os.RemoveAll(folder) }()
 	past, err := openRecord(ctx, root, all, seed, patterns)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 					continue
 				}
 				began := time.Now()
-				o, by, err := c.try(ctx, root, filepath.Join(scratch, strconv.Itoa(i)))
+				o, by, err := c.try(ctx, root, filepath.Join(folder, strconv.Itoa(i)))
 				if ctx.Err() == nil {
 					d.ended(w, c, result{Change: c.key(), Outcome: o, By: by, Seconds: time.Since(began).Seconds()}, err)
 				}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // result is one line of a record.
@@ -30,8 +31,9 @@ type record struct {
 func (c change) key() string { return fmt.Sprintf("%s @%d", c, c.from) }
 
 // openRecord reads the record of a draw. Its name holds the seed, the packages and the commit. A
-// tree with changes is no commit: it begins anew.
-func openRecord(ctx context.Context, root string, all []change, seed uint64, patterns []string) (*record, error) {
+// tree with changes is no commit: it begins anew. One run at a time may hold a record; the kernel
+// releases it when the run's process ends, in whatever way.
+func openRecord(ctx context.Context, root string, all []change, seed uint64, patterns []string) (_ *record, err error) {
 	state, err := stateOf(ctx, root)
 	if err != nil {
 		return nil, err
@@ -39,12 +41,21 @@ func openRecord(ctx context.Context, root string, all []change, seed uint64, pat
 	sum := sha256.Sum256(fmt.Appendln(nil, state, len(all), strings.Join(patterns, " ")))
 	name := filepath.Join(root, ".work/mutants", fmt.Sprintf("random-%d-%x.jsonl", seed, sum[:6]))
 	r := &record{known: map[string]result{}}
-	mode := os.O_CREATE | os.O_RDWR | os.O_APPEND
-	if state == "" {
-		mode |= os.O_TRUNC
-	}
-	if r.file, err = os.OpenFile(name, mode, 0o644); err != nil {
+	if r.file, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644); err != nil {
 		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = r.file.Close()
+		}
+	}()
+	if err := syscall.Flock(int(r.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, fmt.Errorf("another run draws the same changes with seed %d (%s, %w): wait for it, or choose another seed", seed, name, err)
+	}
+	if state == "" {
+		if err := r.file.Truncate(0); err != nil {
+			return nil, err
+		}
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -79,10 +79,10 @@ func (c collected) names() (all []string) {
 }
 
 // tell says which files there are, and how to get them.
-func (c collected) tell(s *session.Session, trial string) {
+func (c collected) tell(s *session.Session, cluster session.Cluster, trial string) {
 	if names := c.names(); len(names) > 0 {
-		fmt.Fprintf(s.Err, "%d files of its pods are kept: %s. Write them out with kubectl assay logs %s --files DIRECTORY.\n",
-			len(names), strings.Join(names, ", "), trial)
+		fmt.Fprintf(s.Err, "%d files of its pods are kept: %s. Write them out with kubectl assay logs %s %s --files DIRECTORY.\n",
+			len(names), strings.Join(names, ", "), trial, cluster.Flag())
 	}
 }
 

@@ -237,11 +237,27 @@ func kept(ctx context.Context, s *session.Session, cluster session.Cluster, tria
 	}
 	if shown > 0 {
 		fmt.Fprintf(s.Err, "The pods are gone: this is the end of what is kept of each process.%s\n", elsewhere(trial))
-		collected.tell(s, o.Trial)
+		collected.tell(s, cluster, o.Trial)
 		return nil
 	}
-	collected.tell(s, o.Trial)
+	collected.tell(s, cluster, o.Trial)
+	if trial != nil && plan.Outcome(trial) == v1alpha1.ReasonInProgress {
+		return notYet(trial, cluster)
+	}
 	return fmt.Errorf("of trial %s no output is kept in the cluster: its pods are gone, and %s.%s", o.Trial, why(t, stored != nil, o), elsewhere(trial))
+}
+
+// notYet says that a trial which is not over has no output to read, and what shows it meanwhile.
+func notYet(t *v1alpha1.Trial, cluster session.Cluster) error {
+	why := "it has no pods now"
+	if cluster.Host != nil {
+		why = "without a cluster, output is read when the trial is over"
+	}
+	meanwhile := ""
+	if t.Spec.Script != nil {
+		meanwhile = fmt.Sprintf("; kubectl assay ssh %s MACHINE %s opens a shell on a machine that is up", t.Name, cluster.Flag())
+	}
+	return fmt.Errorf("of trial %s no output can be read yet: %s%s", t.Name, why, meanwhile)
 }
 
 // why no line of a trial is kept.

@@ -27,6 +27,18 @@ func trial(conditions ...metav1.Condition) *v1alpha1.Trial {
 
 var invalid = metav1.Condition{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInvalid, Message: "ReplicaExited: Replica e-0-local-0 exited with 139."}
 
+// script is a trial whose run is a script on machines.
+func script() *v1alpha1.Trial {
+	t := trial()
+	t.Spec.Script = &v1alpha1.TrialScript{}
+	return t
+}
+
+// folder is a machine without a cluster, with its results in a folder.
+type folder struct{ session.Host }
+
+func (folder) Where(string) string { return "out" }
+
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "lab", Labels: map[string]string{v1alpha1.LabelTrial: "e-0"}},
 		Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "agent"}}, Containers: []corev1.Container{{Name: "server"}}}}
@@ -50,6 +62,7 @@ func TestLogs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		objects []client.Object
 		options logs.Options
+		host    session.Host
 		out     string
 		told    []string // on stderr or in the error
 		code    int
@@ -99,7 +112,12 @@ func TestLogs(t *testing.T) {
 		"the ends of all logs": {
 			objects: []client.Object{trial(invalid), withLogs, filesOfPods(t)}, options: logs.Options{Tail: -1, Container: "server"},
 			out:  "[e-0-local-0/server] SIGSEGV\n[e-0-local-1/server] zero\n[e-0-local-1/server] one\n[e-0-local-1/server:stderr] and more\n",
-			told: []string{"2 files of its pods are kept: e-0-local-1/left-out.txt, e-0-local-1/out/stats.json", "kubectl assay logs e-0 --files DIRECTORY"},
+			told: []string{"2 files of its pods are kept: e-0-local-1/left-out.txt, e-0-local-1/out/stats.json", "kubectl assay logs e-0 -n lab --files DIRECTORY"},
+		},
+		"not yet": {objects: []client.Object{trial()}, told: []string{"Trial e-0 is not over.", "of trial e-0 no output can be read yet: it has no pods now"}, code: session.ExitError},
+		"not yet on one machine": {
+			objects: []client.Object{script()}, host: folder{},
+			told: []string{"of trial e-0 no output can be read yet: without a cluster, output is read when the trial is over; kubectl assay ssh e-0 MACHINE --local=out opens a shell"}, code: session.ExitError,
 		},
 		"no room":  {objects: []client.Object{trial(invalid), stored(t, results.Trial{LeftOut: []string{"logs"}})}, told: []string{"its results had no room for it"}, code: session.ExitError},
 		"no trial": {told: []string{"trial e-0 is not in namespace lab, nor are results of it"}, code: session.ExitError},
@@ -111,7 +129,7 @@ func TestLogs(t *testing.T) {
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).Build()
 			s := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Connect: func() (session.Cluster, error) {
-				return session.Cluster{Client: c, Namespace: "lab", Logs: readLog}, nil
+				return session.Cluster{Client: c, Namespace: "lab", Logs: readLog, Host: tc.host}, nil
 			}}
 			tc.options.Trial = "e-0"
 			err = logs.Run(t.Context(), s, tc.options)

@@ -112,6 +112,6 @@ func none(t *v1alpha1.Trial, cluster session.Cluster) error {
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete); c != nil {
 		why = " " + c.Message
 	}
-	return fmt.Errorf("trial %s has ended (%s), and its machines are gone.%s debug.keepFailed of the experiment keeps those of trials that are not valid; kubectl assay logs %[1]s %s shows what is kept",
+	return fmt.Errorf("trial %s has ended (%s), and its machines are gone.%s debug.keepFailed of the experiment keeps those of trials that are not valid; kubectl assay logs %[1]s %[4]s shows what is kept",
 		t.Name, outcome, why, cluster.Flag())
 }

@@ -56,7 +56,7 @@ func TestShellsOnMachines(t *testing.T) {
 		"a failed trial":       {[]client.Object{trial(true, complete(v1alpha1.ReasonInvalid, "ClientFailed"))}, up, []string{"e-0", "m1"}, login + "\n", "", 0},
 		"another machine":      {[]client.Object{trial(true)}, up, []string{"e-0", "m2"}, "", `no machine that is up is called "m2"; there are: m0, m1`, session.ExitUsage},
 		"not up yet":           {[]client.Object{trial(true)}, nil, []string{"e-0", "m1"}, "", "has no machine that is up yet, or none any more", session.ExitError},
-		"over":                 {[]client.Object{trial(true, complete(v1alpha1.ReasonInvalid, "ClientFailed: It hung."))}, nil, []string{"e-0", "m1"}, "", "trial e-0 has ended (Invalid), and its machines are gone. ClientFailed: It hung. debug.keepFailed", session.ExitError},
+		"over":                 {[]client.Object{trial(true, complete(v1alpha1.ReasonInvalid, "ClientFailed: It hung."))}, nil, []string{"e-0", "m1"}, "", "trial e-0 has ended (Invalid), and its machines are gone. ClientFailed: It hung. debug.keepFailed of the experiment keeps those of trials that are not valid; kubectl assay logs e-0 -n lab shows what is kept", session.ExitError},
 		"no such trial":        {nil, up, []string{"e-0", "m1"}, "", "there is no trial e-0 in namespace lab", session.ExitError},
 		"replicas":             {[]client.Object{trial(false)}, up, []string{"e-0", "m1"}, "", "has no machines that answer SSH", session.ExitError},
 		"a command without --": {[]client.Object{trial(true)}, up, []string{"e-0", "m1", "ls"}, "", "a command after --", session.ExitError},

@@ -34,7 +34,13 @@ func TestProposalsFromAFileOfResults(t *testing.T) {
 				"9, 1, 1, 4, 6, 2, 8, 9,\n12, 3, 1, 5, 7, 2, 9, 12,\n",
 			"load(Clients)=1,3; ; 2 of 2; min latency (ms) p95 latency (ms) max send time (s) tput of servers (ops/sec)", "",
 		},
-		"a line that is no row": {"a,tput\nx,5\nrounds,{1: 5},{2: 6}\n", "", "~/r.txt:3: it has 3 cells under 2 columns; if the line is no row, have the script's command leave it out"},
+		// Such tables were refused: a comment was taken for the names of columns.
+		"a comment above the names": {"# exp1  2026-11-27 09:00:00  value=512B, 5 runs\nchain threads tput[op/s] get50[us]\n1 1 3920 231\n2 1 2870 229\n",
+			"chain=1,2; P50Latency=get50[us](us); 2 of 2; ", ""},
+		"names after a # and a comment": {"# our own machines\n# chain tput\n1 3920\n2 2870\n", "chain=1,2; ; 2 of 2; ", ""},
+		"a # that names too few":        {"# chain\n1 3920\n", "", "~/r.txt:2: it has 2 cells, and line 1, with the columns' names, has 1"},
+		"comments alone":                {"# chain tput\n# no run\n", "", "has no row"},
+		"a line that is no row":         {"a,tput\nx,5\nrounds,{1: 5},{2: 6}\n", "", "~/r.txt:3: it has 3 cells, and line 1, with the columns' names, has 2; if one of the two is no part of the table, have the script's command leave it out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Propose("~/r.txt", tc.text)

@@ -1,14 +1,15 @@
 package imported
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
@@ -221,7 +222,7 @@ var numberColumns = map[string]string{
 func checkWidths(path string, records [][]string, lines []int) error {
 	for i, record := range records {
 		if len(record) != len(records[0]) {
-			return fmt.Errorf("%s:%d: it has %d cells under %d columns; if the line is no row, have the script's command leave it out", path, lines[i], len(record), len(records[0]))
+			return fmt.Errorf("%s:%d: it has %d cells, and line %d, with the columns' names, has %d; if one of the two is no part of the table, have the script's command leave it out", path, lines[i], len(record), lines[0], len(records[0]))
 		}
 	}
 	return nil
@@ -273,36 +274,95 @@ func readCells(of *v1alpha1.ScriptResults, text string) ([]Result, error) {
 }
 
 // cells splits a table by what its header has between columns. Empty lines, and lines that begin
-// with a #, are left out; of the first of those the # alone is, where it is the header.
+// with a #, are left out; of the header the # alone is.
 func cells(text string) (records [][]string, lines []int, err error) {
-	comma := rune(0)
-	for n, line := range strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\n") {
+	all := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\n")
+	first := headerOf(all)
+	comma := separator(uncommented(all[first]))
+	for n, line := range all {
 		trimmed := strings.TrimSpace(line)
-		if trimmed == "" || strings.HasPrefix(trimmed, "#") && len(records) > 0 {
+		if trimmed == "" || n != first && strings.HasPrefix(trimmed, "#") {
 			continue
 		}
-		if len(records) == 0 {
-			trimmed = strings.TrimSpace(strings.TrimPrefix(trimmed, "#"))
-			line = trimmed
-			switch {
-			case strings.Contains(trimmed, "\t"):
-				comma = '\t'
-			case strings.Contains(trimmed, ","):
-				comma = ','
-			}
+		if n == first {
+			line = uncommented(line)
 		}
-		record := strings.Fields(trimmed)
-		if comma != 0 {
-			in := csv.NewReader(bytes.NewReader([]byte(line)))
-			in.Comma, in.LazyQuotes, in.FieldsPerRecord = comma, true, -1
-			if record, err = in.Read(); err != nil {
-				return nil, nil, fmt.Errorf("line %d: %w", n+1, err)
-			}
-		}
-		for i := range record {
-			record[i] = strings.TrimSpace(record[i])
+		record, err := split(line, comma)
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
 		records, lines = append(records, record), append(lines, n+1)
 	}
 	return records, lines, nil
+}
+
+// headerOf is the index of the line that names the columns: the first one that is not empty. Lines
+// that begin with a # may come first. They are comments when the line below them has no number:
+// then it names the columns. Otherwise it is a row, and one of them has as many names as it has cells.
+func headerOf(lines []string) int {
+	var comments []int
+	for n, line := range lines {
+		switch trimmed := strings.TrimSpace(line); {
+		case trimmed == "":
+		case strings.HasPrefix(trimmed, "#"):
+			comments = append(comments, n)
+		case len(comments) == 0 || !slices.ContainsFunc(splitRow(line), isNumber):
+			return n
+		default:
+			return max(comments[0], slices.IndexFunc(lines[:n], func(above string) bool { return names(above, line) }))
+		}
+	}
+	if len(comments) > 0 {
+		return comments[0]
+	}
+	return 0
+}
+
+// names reports whether a line that begins with a # has a name for each cell of a row.
+func names(comment, row string) bool {
+	comma := separator(uncommented(comment))
+	header, err := split(uncommented(comment), comma)
+	cells, bad := split(row, comma)
+	return err == nil && bad == nil && strings.HasPrefix(strings.TrimSpace(comment), "#") && len(header) == len(cells)
+}
+
+// splitRow splits a line by whatever it has between cells.
+func splitRow(line string) []string {
+	return strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+}
+
+func uncommented(line string) string {
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))
+}
+
+func isNumber(cell string) bool {
+	_, err := strconv.ParseFloat(cell, 64)
+	return err == nil
+}
+
+// separator is what the names of columns have between them: a tab, a comma, or 0 for blanks.
+func separator(header string) rune {
+	switch {
+	case strings.Contains(header, "\t"):
+		return '\t'
+	case strings.Contains(header, ","):
+		return ','
+	}
+	return 0
+}
+
+func split(line string, comma rune) ([]string, error) {
+	record := strings.Fields(line)
+	if comma != 0 {
+		in := csv.NewReader(strings.NewReader(line))
+		in.Comma, in.LazyQuotes, in.FieldsPerRecord = comma, true, -1
+		var err error
+		if record, err = in.Read(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range record {
+		record[i] = strings.TrimSpace(record[i])
+	}
+	return record, nil
 }

@@ -33,7 +33,7 @@ func TestRowsArePoints(t *testing.T) {
 		"no file":                    {missing: "the script left no file", want: []string{"the script left no file", "the script left no file", "the script left no file"}},
 		"a column that is not there": {text: "policy\tcores\tops\ttail\n", wantErr: `no column "shards", which is the axis parts; its columns are policy, cores, ops, tail`},
 		"a cell that is no number":   {text: "policy\tshards\tops\ttail\nlock\t1\tmany\t2000\n", wantErr: `table.tsv:2: column throughput: "many" is no number`},
-		"a cell too few":             {text: "policy\tshards\tops\ttail\nlock\t1\t100\n", wantErr: "table.tsv:2: it has 3 cells under 4 columns"},
+		"a cell too few":             {text: "policy\tshards\tops\ttail\nlock\t1\t100\n", wantErr: "table.tsv:2: it has 3 cells, and line 1, with the columns' names, has 4"},
 		"an empty file":              {text: "\n", wantErr: "is empty; its first line must name the columns"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// marksCame judges whether the mark of each fault came. Without it the fault did not happen.
+// marksCame judges whether the mark of each fault came. Without it the fault did not happen. The
+// message says how a script ended that failed, since its mark may have been missing for that.
 func marksCame(o *Observation) Failure {
 	if len(o.Later) == 0 {
 		return Failure{}
@@ -26,14 +27,22 @@ func marksCame(o *Observation) Failure {
 			come = append(come, m.String())
 		}
 	}
+	ended := ""
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Client != nil && p.Report != nil && p.Report.Over && p.Report.Client != nil {
+			if f := scriptEnd(p.Name, p.Report.Client, p.Report); !f.OK() {
+				ended = " " + f.Message
+			}
+		}
+	}
 	if len(come) == 0 {
-		return fail(v1alpha1.ReasonMarkMissing, "%sNo line matched its pattern.", message)
+		return fail(v1alpha1.ReasonMarkMissing, "%sNo line matched its pattern.%s", message, ended)
 	}
 	const most = 8
 	if len(come) > most {
 		come = append(come[:most], fmt.Sprintf("and %d more", len(come)-most))
 	}
-	return fail(v1alpha1.ReasonMarkMissing, "%sThese marks of that name came: %s.", message, strings.Join(come, "; "))
+	return fail(v1alpha1.ReasonMarkMissing, "%sThese marks of that name came: %s.%s", message, strings.Join(come, "; "), ended)
 }
 
 // scriptSucceeded reports whether the script ended with exit code 0: what was used in the windows

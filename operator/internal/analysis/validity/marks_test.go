@@ -113,6 +113,12 @@ func TestAMarkThatNeverComes(t *testing.T) {
 			}
 		})
 	}
+	failed := &protocol.Report{Over: true, Client: &protocol.ClientRun{Ended: 4 * time.Minute, ExitCode: 124},
+		Containers: []protocol.ContainerState{{Name: "machine", Tail: "assay: the script did not end within 4m0s: `ssh m1` has run for 3m\n"}}}
+	f := marksCame(&Observation{Later: later, Pods: []Pod{{Name: "m0", Client: &placement.Client{}, Report: failed}, {Name: "m1", Report: &protocol.Report{Over: true}}}})
+	if want := "No line matched its pattern. The script on m0 ended 240.000 s after its start with exit code 124. machine printed last: assay: the script did not end within 4m0s: `ssh m1` has run for 3m"; !strings.HasSuffix(f.Message, want) {
+		t.Errorf("of a script that was killed: %q, want %q", f.Message, want)
+	}
 	if f := marksCame(&Observation{}); !f.OK() {
 		t.Errorf("without such faults: %+v", f)
 	}

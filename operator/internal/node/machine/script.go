@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -125,7 +126,7 @@ func waitingFor(script int) string {
 		parent, _ := strconv.Atoi(fields[1])
 		ticks, _ := strconv.ParseInt(fields[19], 10, 64)
 		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		text := strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+		text := withoutOptions(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"))
 		all[pid] = running{text, up - time.Duration(ticks)*(time.Second/userHertz), parent}
 		parents[parent] = true
 	}
@@ -144,6 +145,32 @@ func waitingFor(script int) string {
 		words = append(words, fmt.Sprintf("%#q has run for %v", r.command[:min(len(r.command), 200)], r.since.Round(100*time.Millisecond)))
 	}
 	return strings.Join(words, ", ")
+}
+
+// takeArgument are the options of OpenSSH's programs that a word follows.
+var takeArgument = map[string]string{"ssh": "BbcDEeFIiJLlmOopQRSWw", "scp": "cDFiJloPSX"}
+
+// withoutOptions is a command as a line. It leaves out the options with which scripts call ssh and
+// scp: they are long, and what the machine was to do comes after them.
+func withoutOptions(words []string) string {
+	program := path.Base(words[0])
+	with, known := takeArgument[program]
+	if !known {
+		return strings.TrimSpace(strings.Join(words, " "))
+	}
+	rest := words[1:]
+	for len(rest) > 0 && len(rest[0]) > 1 && rest[0][0] == '-' {
+		word := rest[0]
+		rest = rest[1:]
+		if word == "--" {
+			break
+		}
+		// -oName=Value has its argument in the same word, and so has -4qp22.
+		if i := strings.IndexAny(word[1:], with); i >= 0 && i == len(word)-2 && len(rest) > 0 {
+			rest = rest[1:]
+		}
+	}
+	return strings.TrimSpace(program + " " + strings.Join(rest, " "))
 }
 
 // userHertz is the unit of times in /proc, on every architecture that Go runs on.

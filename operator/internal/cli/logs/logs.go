@@ -247,7 +247,7 @@ func kept(ctx context.Context, s *session.Session, cluster session.Cluster, tria
 	return fmt.Errorf("of trial %s no output is kept in the cluster: its pods are gone, and %s.%s", o.Trial, why(t, stored != nil, o), elsewhere(trial))
 }
 
-// notYet says that a trial which is not over has no output to read, and what shows it meanwhile.
+// notYet says that a trial has no output before it is over, and names the verb for the meantime.
 func notYet(t *v1alpha1.Trial, cluster session.Cluster) error {
 	why := "it has no pods now"
 	if cluster.Host != nil {

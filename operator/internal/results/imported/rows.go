@@ -298,7 +298,8 @@ func cells(text string) (records [][]string, lines []int, err error) {
 
 // headerOf is the index of the line that names the columns: the first one that is not empty. Lines
 // that begin with a # may come first. They are comments when the line below them has no number:
-// then it names the columns. Otherwise it is a row, and one of them has as many names as it has cells.
+// then it names the columns. Otherwise it is a row, and one of them has a name for each of its
+// cells.
 func headerOf(lines []string) int {
 	var comments []int
 	for n, line := range lines {

@@ -33,6 +33,7 @@ lint-workflows: ## Run actionlint on the workflows of .github.
 licences = Apache-2.0,BSD-2-Clause,BSD-3-Clause,CC-BY-4.0,ISC,MIT,MPL-2.0,Unlicense
 .PHONY: licences
 licences: ## Check that what is linked into the programs has a licence that permits to give them away.
+	@mkdir -p .work
 	@go tool -modfile=hack/tools/licences/go.mod go-licenses check --ignore assay.dev --ignore github.com/golang/freetype --allowed_licenses=$(licences) ./operator/cmd/... 2>.work/licences.log || { grep -v '^W\|_amd64.s$$' .work/licences.log; exit 1; }
 
 .PHONY: update

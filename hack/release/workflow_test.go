@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -130,6 +131,40 @@ func targetsOfMake(t *testing.T, root string) map[string]bool {
 		}
 	}
 	return found
+}
+
+// A job begins with a clean clone, which has no scratch directory. make licences passes there, and
+// shows what a program with a forbidden licence makes it say.
+func TestLicencesInACleanClone(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, program, want string
+		fails               bool
+	}{
+		{name: "allowed", program: "exit 0"},
+		{name: "forbidden", program: "echo 'W1127 no file' >&2; echo 'example.com/p has AGPL-3.0' >&2; exit 1", want: "example.com/p has AGPL-3.0", fails: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			clone, bin := t.TempDir(), t.TempDir()
+			for _, name := range []string{"Makefile", "hack"} {
+				if err := os.Symlink(filepath.Join(root, name), filepath.Join(clone, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\n"+c.program+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "make", "licences")
+			cmd.Dir, cmd.Env = clone, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != c.fails || !strings.Contains(string(out), c.want) || strings.Contains(string(out), "W1127") || strings.Contains(string(out), "No such file") {
+				t.Errorf("make licences: %v\n%s", err, out)
+			}
+		})
+	}
 }
 
 // The manifest takes archives by their names, in order, with the checksum of what is there.

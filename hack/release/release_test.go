@@ -151,8 +151,14 @@ func TestReleaseHasThePluginForEachPlatform(t *testing.T) {
 				t.Errorf("the program says that it is %s", out)
 			}
 			bundle := filepath.Join("..", "..", "experiments", "pesto", "evidence", "failure-fp.tar.gz")
-			if out := output(t, path, "report", "--file", bundle); !strings.Contains(out, "6 claims: 1 Consistent, 1 Holds, 4 NotEvaluated.") {
+			const verdicts = "6 claims: 1 Consistent, 1 Holds, 4 NotEvaluated."
+			if out := output(t, path, "report", "--file", bundle); !strings.Contains(out, verdicts) {
 				t.Errorf("the program reports of %s:\n%s", bundle, out)
+			}
+			page := filepath.Join(t.TempDir(), "report.html") // as make demo ends
+			output(t, path, "report", "--file", bundle, "-o", page)
+			if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(verdicts)) || !bytes.Contains(text, []byte("<svg")) {
+				t.Errorf("the page of %s has %d bytes and not both verdicts and plots: %v", bundle, len(text), err)
 			}
 		}
 	}

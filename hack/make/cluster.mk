@@ -42,7 +42,7 @@ image: ## Make an image of FILES="build/server build/client", programs that you 
 	@$(CLUSTER_MK_ROOT)/hack/images/own.sh "$(NAME)" $(FILES)
 
 .PHONY: machine-image
-machine-image: ## Make the image of machines that answer SSH: NAME=lab/exp1 FOLDER=artifact PACKAGES="python3-minimal" INSTALL=build.sh; set up once for each recipe; as root.
+machine-image: ## Make the image of machines that answer SSH: NAME=lab/exp1 FOLDER=artifact PACKAGES="python3-minimal" INSTALL=build.sh AUTHOR=user; set up once for each recipe; as root.
 	@$(CLUSTER_MK_ROOT)/hack/machines/image.sh "$(NAME)" "$(FOLDER)"
 
 .PHONY: prometheus prometheus-down

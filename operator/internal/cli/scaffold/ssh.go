@@ -112,7 +112,24 @@ func (o SSH) write(name string) (text []byte, notes []string, err error) {
 	if err := t.Execute(&out, d); err != nil {
 		return nil, nil, fmt.Errorf("write the skeleton: %w", err)
 	}
-	return out.Bytes(), append(append(notes, tried...), "docs/guide/ssh-artifacts.md says how to make the image "+d.Image), nil
+	return out.Bytes(), append(append(notes, tried...), o.imageNote(&d)), nil
+}
+
+// imageNote says how the image of the machines is made.
+func (o SSH) imageNote(d *sshData) string {
+	name, ours := strings.CutSuffix(d.Image, ":dev")
+	folder, err := filepath.Abs(filepath.Dir(o.Hosts))
+	if !ours || err != nil {
+		return "docs/guide/ssh-artifacts.md says how to make the image " + d.Image
+	}
+	note := fmt.Sprintf("In Assay's folder, this makes the image: make machine-image NAME=%s FOLDER=%s", name, folder)
+	if d.User != "author" {
+		note += " AUTHOR=" + d.User
+	}
+	if d.Dir != "artifact" {
+		note += " DIR=" + d.Dir
+	}
+	return note + " PACKAGES=\"what the script calls\" (docs/guide/ssh-artifacts.md)"
 }
 
 const sshExample = "kubectl assay new exp1 --ssh --hosts hosts.txt --run './run_exp1.sh' --results '~/results/exp1_summary.txt'"

@@ -105,7 +105,7 @@ func TestSSHArtifactsOfManyKinds(t *testing.T) {
 		"etc hosts": {scaffold.SSH{Run: "./run.sh", Results: "~/t.csv"}, "10.0.0.1 a\n10.0.0.2 b\n", []string{"a 1 a", "b 1 b"}, []string{"./run.sh"}, "author", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, p, _ := written(t, tc.o, map[string]string{"hosts.txt": tc.hosts, "t.csv": strings.ReplaceAll(table, "\t", ",")})
+			set, p, said := written(t, tc.o, map[string]string{"hosts.txt": tc.hosts, "t.csv": strings.ReplaceAll(table, "\t", ",")})
 			system := set.Systems["exp1"]
 			var groups []string
 			for _, g := range system.Machines {
@@ -117,8 +117,13 @@ func TestSSHArtifactsOfManyKinds(t *testing.T) {
 			if diff := cmp.Diff(tc.command, system.Script.Command); diff != "" {
 				t.Errorf("command (-want +got):\n%s", diff)
 			}
-			if user := system.Machines[0].UserOrDefault(); user != tc.user {
+			user := system.Machines[0].UserOrDefault()
+			if user != tc.user {
 				t.Errorf("the user is %s, want %s", user, tc.user)
+			}
+			// The image has the artifact in the home of that user.
+			if !strings.Contains(said, "make machine-image NAME=lab/exp1 FOLDER=/") || strings.Contains(said, " AUTHOR="+user) != (user != "author") {
+				t.Errorf("of the image of %s was said:\n%s", user, said)
 			}
 			file := ""
 			if system.Script.HostsFile != nil {

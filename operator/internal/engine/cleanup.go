@@ -123,6 +123,9 @@ func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
 	if remains.Left != "" {
 		return Wait(v1alpha1.ReasonDeleting, "Still there: %s.", remains.Left).Within(deletionPoll)
 	}
+	if s.trial.Status.ResultsConfigMap == "" {
+		s.trial.Status.ResultsDigest = "" // it was of results that could not be stored
+	}
 	reason, message := outcome(s.trial)
 	return Done(v1alpha1.ReasonGone, remains.Gone, &s.trial.Status.Times.Done).
 		With(v1alpha1.TrialComplete, metav1.ConditionTrue, reason, "%s", message)

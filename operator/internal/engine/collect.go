@@ -57,7 +57,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, f.Reason, f.Message
 		o.KeepLogs(t)
 	}
-	if s.trial.Status.ResultsDigest, err = s.store(ctx, p.attachments, t, sent); err != nil {
+	if err := s.store(ctx, p.attachments, t, sent); err != nil {
 		return tellMeasured(p.retryResults(s, v1alpha1.ReasonResultsNotStored, err), t.Measurements)
 	}
 	s.trial.Status.Headline, s.trial.Status.Rows = validity.Headline(t), validity.RowsOf(t)
@@ -134,23 +134,20 @@ func (s *scope) recordFailure(ctx context.Context, attachments Attachments) erro
 	o.KeepLogs(t)
 	t.Outcome, _ = outcome(s.trial)
 	t.Reason, t.Message = c.Reason, c.Message
-	digest, err := s.store(ctx, attachments, t, nil)
-	if err != nil {
+	if err := s.store(ctx, attachments, t, nil); err != nil {
 		return err
 	}
-	s.trial.Status.ResultsDigest = digest
 	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
 	return nil
 }
 
-// store returns the digest of what it has stored.
-func (s *scope) store(ctx context.Context, attachments Attachments, t *results.Trial, sent map[string][]byte) (string, error) {
+func (s *scope) store(ctx context.Context, attachments Attachments, t *results.Trial, sent map[string][]byte) error {
 	files := Files{Reports: sent}
 	if s.rendered != nil { // every pod had an address
 		var err error
 		if files.Given, err = s.rendered.trial.Given(s.rendered.pods); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return attachments.Store(ctx, s.subject(), outcomeKnown(s.before), t, files)
+	return attachments.Store(ctx, s.subject(), s.before, t, files)
 }

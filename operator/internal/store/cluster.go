@@ -47,6 +47,9 @@ type Cluster struct {
 	// Reader reads past the cache.
 	Reader client.Reader
 	Trial  *v1alpha1.Trial
+	// Current fails where another process stores the trial's objects now. It is asked before a part
+	// is replaced or removed, which fails where the part has changed meanwhile. Nil: no other does.
+	Current func(ctx context.Context) error
 }
 
 var _ Store = (*Cluster)(nil)
@@ -105,12 +108,29 @@ func (c *Cluster) PutPart(ctx context.Context, o Object, part int, data []byte) 
 	}
 	err := c.Client.Create(ctx, m)
 	if apierrors.IsAlreadyExists(err) {
-		err = c.Client.Update(ctx, m)
+		err = c.replace(ctx, m)
 	}
 	if err != nil {
 		return fmt.Errorf("keep part %d of %s: %w", part, o.Key, err)
 	}
 	return nil
+}
+
+// replace the part that is there.
+func (c *Cluster) replace(ctx context.Context, m *corev1.ConfigMap) error {
+	if c.Current == nil {
+		return c.Client.Update(ctx, m)
+	}
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	if err := c.Reader.Get(ctx, client.ObjectKeyFromObject(m), there); err != nil {
+		return err
+	}
+	if err := c.Current(ctx); err != nil {
+		return err
+	}
+	m.ResourceVersion = there.ResourceVersion
+	return c.Client.Update(ctx, m)
 }
 
 func (c *Cluster) partName(key string, part int) string {
@@ -251,7 +271,14 @@ func (c *Cluster) remove(ctx context.Context, which func(Object) bool) error {
 			continue
 		}
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
-		if err := c.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		var only []client.DeleteOption
+		if c.Current != nil {
+			if err := c.Current(ctx); err != nil {
+				return err
+			}
+			only = append(only, client.Preconditions{ResourceVersion: &m.ResourceVersion})
+		}
+		if err := c.Client.Delete(ctx, object, only...); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete what was kept of trial %s: %w", c.Trial.Name, err)
 		}
 	}

@@ -292,6 +292,10 @@ var keptSeeds = map[string]struct {
 	"the same, with a policy against ConfigMaps":     {7509, nil},
 	"the same, with managers that died":              {8372, nil},
 	"an experiment did not hear of its System":       {6806, nil},
+	"two managers stored one trial's results":        {1342, nil},
+	"the same, while the store damaged objects":      {5863, nil},
+	"the same, with a client that wrote nonsense":    {8667, nil},
+	"a grant of an earlier trial of the same name":   {5699, nil},
 }
 
 // Each seed that ever failed stays.

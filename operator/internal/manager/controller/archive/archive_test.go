@@ -369,6 +369,25 @@ func TestTheWholeResults(t *testing.T) {
 	}
 }
 
+// A manager that was stopped kept its own whole results when its successor's, which fitted the
+// ConfigMap, were stored. The store gets those that the status names.
+func TestTheWholeResultsOfAnotherManager(t *testing.T) {
+	s := newStage(t)
+	kept := &store.Cluster{Client: s.client, Reader: s.client, Trial: s.trial}
+	others := []byte(`{"name": "e-0", "message": "of another manager"}`)
+	if err := kept.Put(t.Context(), store.Describe(s.folder().Key("trial.json"), others), bytes.NewReader(others)); err != nil {
+		t.Fatal(err)
+	}
+	s.complete()
+	if _, c := s.reconcile(s.trials()); c == nil || c.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+	o, _, err := store.ReadAll(t.Context(), s.bucket(), s.folder().Key("trial.json"), 1<<30)
+	if err != nil || o.SHA256 != s.trial.Status.ResultsDigest || s.keptConfigMaps() != 0 {
+		t.Errorf("%s is stored (%v), want %s; %d are kept", o.SHA256, err, s.trial.Status.ResultsDigest, s.keptConfigMaps())
+	}
+}
+
 func TestWhatAStoreSaysIsInTheCondition(t *testing.T) {
 	s := newStage(t)
 	s.complete()

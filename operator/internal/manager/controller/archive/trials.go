@@ -225,17 +225,22 @@ func (r *Trials) storeResults(ctx context.Context, s store.Store, kept *store.Cl
 }
 
 // results returns the trial's results as JSON: the whole, where it did not fit the ConfigMap, else
-// what is there. None: nil.
+// what is there. None: nil. A manager that stored results at the same time as another may have left
+// a whole of its own.
 func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) ([]byte, error) {
 	_, whole, err := store.ReadAll(ctx, kept, folder.Key(trialFile), results.WholeLimit)
+	if err == nil {
+		err = r.sameAs(trial, whole)
+	}
+	inConfigMap := trial.Status.ResultsConfigMap != ""
 	switch {
 	case err == nil:
-		return whole, r.sameAs(trial, whole)
-	case !errors.Is(err, store.ErrNotFound):
-		return nil, err
-	}
-	if trial.Status.ResultsConfigMap == "" {
+		return whole, nil
+	case errors.Is(err, store.ErrNotFound) && !inConfigMap:
 		return nil, nil
+	case errors.Is(err, store.ErrNotFound):
+	case !store.IsCorrupted(err) || trial.Status.ResultsDigest == "" || !inConfigMap:
+		return nil, err
 	}
 	m := &corev1.ConfigMap{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Status.ResultsConfigMap}, m); err != nil {

@@ -38,10 +38,8 @@ func TestADeposedManagerOverwritesNothing(t *testing.T) {
 		t.Errorf("the deposed manager writes its status: %v", err)
 	}
 	invalid := &results.Trial{Format: results.TrialFormat, Name: s.Trial.Name, Outcome: v1alpha1.ReasonInvalid}
-	for _, judged := range []bool{false, true} { // a manager that judged it itself, and does not see that yet, replaces nothing either
-		if _, err := (attachments{deposed}).Store(t.Context(), s, judged, invalid, engine.Files{}); !apierrors.IsConflict(err) {
-			t.Errorf("the manager, to which the trial is judged: %v, replaces the results: %v", judged, err)
-		}
+	if err := (attachments{deposed}).Store(t.Context(), s, before, invalid, engine.Files{}); !apierrors.IsConflict(err) {
+		t.Errorf("the deposed manager replaces the results: %v", err)
 	}
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }

@@ -152,7 +152,7 @@ func TestWholeResultsAreKept(t *testing.T) {
 	p.released()
 	s := p.subject(p.trial())
 	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
-	if _, err := (attachments{p.r}).Store(t.Context(), s, false, &whole, engine.Files{}); err != nil {
+	if err := (attachments{p.r}).Store(t.Context(), s, s.Trial.DeepCopy(), &whole, engine.Files{}); err != nil {
 		t.Fatal(err)
 	}
 	folder, err := store.TrialFolder(s.Trial)
@@ -199,7 +199,7 @@ func TestResultsFindRoomBesideLogs(t *testing.T) {
 	p.released()
 	s := p.subject(p.trial())
 	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
-	if _, err := (attachments{p.r}).Store(t.Context(), s, false, &whole, engine.Files{}); err != nil {
+	if err := (attachments{p.r}).Store(t.Context(), s, s.Trial.DeepCopy(), &whole, engine.Files{}); err != nil {
 		t.Errorf("the trial's results are not stored: %v", err)
 	}
 	p.measured(100, 0)

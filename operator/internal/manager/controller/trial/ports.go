@@ -47,8 +47,8 @@ func (a attachments) Clients(ctx context.Context, s *engine.Subject) ([]results.
 	return a.r.results().OfClients(ctx, s.Trial, s.Layout)
 }
 
-func (a attachments) Store(ctx context.Context, s *engine.Subject, judged bool, t *results.Trial, files engine.Files) (string, error) {
-	return a.r.results().Put(ctx, s.Trial, judged, s.Layout, t, storage.Attachments{Given: files.Given, Reports: files.Reports})
+func (a attachments) Store(ctx context.Context, s *engine.Subject, before *v1alpha1.Trial, t *results.Trial, files engine.Files) error {
+	return a.r.results().Put(ctx, before, s.Trial, s.Layout, t, storage.Attachments{Given: files.Given, Reports: files.Reports})
 }
 
 func (a attachments) KeepFiles(ctx context.Context, s *engine.Subject) error {

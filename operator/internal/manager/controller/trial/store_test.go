@@ -87,6 +87,9 @@ func TestATrialWhoseResultsCannotBeStoredEnds(t *testing.T) {
 			if c := p.condition(v1alpha1.TrialCollected); c.Reason != v1alpha1.ReasonResultsNotStored || !strings.Contains(c.Message, "exceeded quota") {
 				t.Errorf("Collected is %s %s: %s", c.Status, c.Reason, c.Message)
 			}
+			if digest := p.trial().Status.ResultsDigest; digest != "" {
+				t.Errorf("the status has digest %s of results that are not there", digest)
+			}
 		})
 	}
 }

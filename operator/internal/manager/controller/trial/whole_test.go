@@ -27,13 +27,14 @@ func TestEarlierWholeResultsAreDropped(t *testing.T) {
 		return err
 	}
 	large := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
-	if _, err := p.r.results().Put(t.Context(), s.Trial, false, s.Layout, &large, storage.Attachments{}); err != nil {
+	before := s.Trial.DeepCopy()
+	if err := p.r.results().Put(t.Context(), before, s.Trial, s.Layout, &large, storage.Attachments{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := read(); err != nil {
 		t.Fatalf("whole results that do not fit are not kept: %v", err)
 	}
-	if _, err := p.r.results().Put(t.Context(), s.Trial, false, s.Layout, &results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Invalid"}, storage.Attachments{}); err != nil {
+	if err := p.r.results().Put(t.Context(), before, s.Trial, s.Layout, &results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Invalid"}, storage.Attachments{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := read(); !errors.Is(err, store.ErrNotFound) {

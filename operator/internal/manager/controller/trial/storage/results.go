@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,35 +89,36 @@ func (r Results) packed(ctx context.Context, trial *v1alpha1.Trial, layout *plac
 
 // keepWhole keeps a trial's results as they were before something was left out for a ConfigMap's
 // size, until they are in its store. Where nothing was left out, it deletes what was kept of
-// earlier results of the trial: a reader would believe that they are the last ones. The digest is
-// that of what is to be in the store.
-func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole results.Trial, fitted []byte) (digest string, err error) {
-	o := store.Describe("", fitted)
+// earlier results of the trial: a reader would believe that they are the last ones.
+func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole, fitted []byte) error {
 	if trial.Spec.ResultsStore == "" {
-		return o.SHA256, nil
-	}
-	encoded, err := results.FitTrial(whole, results.WholeLimit)
-	if err != nil {
-		return "", err
+		return nil
 	}
 	folder, err := store.TrialFolder(trial)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if bytes.Equal(encoded, fitted) {
-		return o.SHA256, r.Kept(trial).Remove(ctx, folder.Key(TrialFile))
+	kept := r.Kept(trial)
+	kept.Current = func(ctx context.Context) error { return r.current(ctx, trial) }
+	key := folder.Key(TrialFile)
+	if bytes.Equal(whole, fitted) {
+		return kept.Remove(ctx, key)
 	}
-	o = store.Describe(folder.Key(TrialFile), encoded)
-	if err := r.Kept(trial).Put(ctx, o, bytes.NewReader(encoded)); err != nil {
-		return "", fmt.Errorf("keep the whole results of the trial: %w", err)
+	if err := kept.Put(ctx, store.Describe(key, whole), bytes.NewReader(whole)); err != nil {
+		return fmt.Errorf("keep the whole results of the trial: %w", err)
 	}
-	return o.SHA256, nil
+	return nil
 }
 
 // Put writes the results ConfigMap of a trial, with the files beside it as far as there is room. It
-// has no owner: results outlive the trial. judged: the trial's outcome was known when it was read.
-// It returns the digest of the results.
-func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, layout *placement.Layout, t *results.Trial, beside Attachments) (digest string, err error) {
+// has no owner: results outlive the trial. The argument before is the trial as read, trial what
+// becomes of it.
+//
+// The API server writes no two objects at once, and two managers may store results at a time. So
+// the digest of the results is written into the status first, under the version that was read. The
+// second of two managers fails there, and reads the trial again. A manager that replaces results
+// has read them before it has read its own digest in the status.
+func (r Results) Put(ctx context.Context, before, trial *v1alpha1.Trial, layout *placement.Layout, t *results.Trial, beside Attachments) error {
 	r.nameMachines(ctx, t)
 	if r.Software != nil {
 		t.Software = r.Software(ctx)
@@ -126,7 +126,7 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 	whole, limit := *t, render.ConfigMapLimit
 	packs, err := beside.pack(t, limit)
 	if err != nil {
-		return "", err
+		return err
 	}
 	whole.Rendered, whole.Reports = t.Rendered, t.Reports
 	for _, packed := range packs {
@@ -134,16 +134,22 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 	}
 	encoded, err := results.FitTrial(*t, limit)
 	if err != nil {
-		return "", fmt.Errorf("fit the results into a ConfigMap: %w", err)
+		return fmt.Errorf("fit the results into a ConfigMap: %w", err)
 	}
-	if err := r.current(ctx, trial, judged); err != nil { // before what is kept is replaced
-		return "", fmt.Errorf("store the trial's results: %w", err)
-	}
-	if digest, err = r.keepWhole(ctx, trial, whole, encoded); err != nil {
-		return "", err
+	all := encoded
+	if trial.Spec.ResultsStore != "" {
+		if all, err = results.FitTrial(whole, results.WholeLimit); err != nil {
+			return fmt.Errorf("fit the whole results: %w", err)
+		}
 	}
 	if packs[results.StoredKey], err = results.Pack(encoded); err != nil {
-		return "", fmt.Errorf("pack the results: %w", err)
+		return fmt.Errorf("pack the results: %w", err)
+	}
+	if err := r.claim(ctx, before, trial, store.Describe("", all).SHA256); err != nil {
+		return fmt.Errorf("store the trial's results: %w", err)
+	}
+	if err := r.keepWhole(ctx, trial, all, encoded); err != nil {
+		return err
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: layout.ResultsConfigMap(), Namespace: trial.Namespace,
@@ -155,36 +161,48 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 	}, BinaryData: packs}
 	err = r.Client.Create(ctx, cm)
 	if apierrors.IsAlreadyExists(err) {
-		err = r.putAgain(ctx, trial, judged, cm)
+		err = r.putAgain(ctx, trial, cm)
 	}
 	if err != nil {
-		return "", fmt.Errorf("store the trial's results: %w", err)
+		return fmt.Errorf("store the trial's results: %w", err)
 	}
-	return digest, nil
+	return nil
 }
 
-// current fails for a manager that has not read the trial as it is now. One that does not lead any
-// more has read it before its successor judged it. One whose cache is behind has read it before it
-// wrote the digest of these results into the status itself. It could not write that of others any
-// more, and the status would name results that are not there.
-func (r Results) current(ctx context.Context, trial *v1alpha1.Trial, judged bool) error {
+// claim writes the digest of the results that come into the status, and nothing else of it. It
+// fails for a manager that has not read the trial as it is now: one that does not lead any more, or
+// whose cache is behind. Both get the new version.
+func (r Results) claim(ctx context.Context, before, trial *v1alpha1.Trial, digest string) error {
+	claimed := before.DeepCopy()
+	claimed.Status.ResultsDigest = digest
+	if err := r.Client.Status().Patch(ctx, claimed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	for _, t := range []*v1alpha1.Trial{before, trial} {
+		t.ResourceVersion, t.Status.ResultsDigest = claimed.ResourceVersion, digest
+	}
+	return nil
+}
+
+// current fails where other results of the trial come: another manager has written their digest.
+func (r Results) current(ctx context.Context, trial *v1alpha1.Trial) error {
 	now := &v1alpha1.Trial{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(trial), now); err != nil {
 		return err
 	}
-	if now.UID != trial.UID || known(now) && !judged || now.Status.ResultsDigest != trial.Status.ResultsDigest {
-		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trials").GroupResource(), trial.Name, errors.New("another manager has judged it"))
+	if now.UID != trial.UID || now.Status.ResultsDigest != trial.Status.ResultsDigest {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trials").GroupResource(), trial.Name, errors.New("another manager stores its results"))
 	}
 	return nil
 }
 
 // putAgain replaces results that were stored before their trial's status said so.
-func (r Results) putAgain(ctx context.Context, trial *v1alpha1.Trial, judged bool, cm *corev1.ConfigMap) error {
+func (r Results) putAgain(ctx context.Context, trial *v1alpha1.Trial, cm *corev1.ConfigMap) error {
 	stored := &corev1.ConfigMap{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(cm), stored); err != nil {
 		return err
 	}
-	if err := r.current(ctx, trial, judged); err != nil {
+	if err := r.current(ctx, trial); err != nil {
 		return err
 	}
 	if before := replaced(stored, trial.UID); before != "" {
@@ -205,10 +223,4 @@ func replaced(stored *corev1.ConfigMap, by types.UID) string {
 		all += ","
 	}
 	return all + stored.Annotations[v1alpha1.AnnotationOutcome]
-}
-
-// known reports whether a trial has an outcome.
-func known(t *v1alpha1.Trial) bool {
-	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
-	return c != nil && c.Status != metav1.ConditionUnknown
 }

@@ -374,12 +374,15 @@ func (w *world) grants() {
 	if m == nil {
 		return
 	}
-	var all []struct{ Namespace, Name string }
+	var all []struct {
+		Namespace, Name string
+		UID             types.UID
+	}
 	if err := json.Unmarshal([]byte(m.Data["trials.json"]), &all); err != nil {
 		w.violated("the grants cannot be read: %v", err)
 	}
 	for _, g := range all {
-		if t := w.trialNamed(types.NamespacedName{Namespace: g.Namespace, Name: g.Name}); t != nil && !isTrue(t, v1alpha1.TrialComplete) {
+		if t := w.trialNamed(types.NamespacedName{Namespace: g.Namespace, Name: g.Name}); t != nil && t.UID == g.UID && !isTrue(t, v1alpha1.TrialComplete) {
 			w.violated("trial %s has a grant, and is not over", g.Name)
 		}
 	}

@@ -87,11 +87,22 @@ func (m *Member) PutAll(ctx context.Context, pairs []Pair) error {
 	return err
 }
 
-// AddLearner adds a member without a vote to the cluster. It returns when the cluster has agreed.
+// AddLearner adds a member without a vote to the cluster. It returns when the cluster has agreed
+// and lists the new member as a learner: so says a linearizable read of the membership.
 func (m *Member) AddLearner(ctx context.Context, peerURL string) error {
-	_, err := pb.NewClusterClient(m.conn).MemberAdd(ctx, &pb.MemberAddRequest{PeerURLs: []string{peerURL}, IsLearner: true})
+	cluster := pb.NewClusterClient(m.conn)
+	added, err := cluster.MemberAdd(ctx, &pb.MemberAddRequest{PeerURLs: []string{peerURL}, IsLearner: true})
 	if err != nil {
 		return fmt.Errorf("add a learner by member %s: %w", m, err)
 	}
-	return nil
+	list, err := cluster.MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+	if err != nil {
+		return fmt.Errorf("list the members by member %s: %w", m, err)
+	}
+	for _, listed := range list.GetMembers() {
+		if listed.GetID() == added.GetMember().GetID() && listed.GetIsLearner() {
+			return nil
+		}
+	}
+	return fmt.Errorf("member %s lists no learner %x after it was added", m, added.GetMember().GetID())
 }

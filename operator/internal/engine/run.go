@@ -116,6 +116,7 @@ func (p *run) publishProgress(ctx context.Context, s *scope) (time.Duration, err
 	sum := protocol.TrialProgress{AtMillis: (s.now.UnixNano() - s.trial.Status.ZeroUnixNanos) / 1e6, Faults: s.observation().LiveFaults()}
 	for _, name := range s.clientNames() {
 		if rep := s.report(name); rep != nil && rep.Progress != nil {
+			sum.Clients++
 			sum.Committed += rep.Progress.Committed
 			sum.PerSecond += rep.Progress.PerSecond
 			sum.LatencySumMicros += rep.Progress.LatencySumMicros

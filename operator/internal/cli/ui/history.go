@@ -61,11 +61,11 @@ func (h *history) note(t *v1alpha1.Trial, now time.Time) {
 	}
 }
 
-// progressOf reads a trial's annotation.
+// progressOf reads a trial's annotation. False: it has none, or no client told its progress yet.
 func progressOf(t *v1alpha1.Trial) (protocol.TrialProgress, bool) {
 	var p protocol.TrialProgress
 	text, ok := t.Annotations[v1alpha1.AnnotationProgress]
-	return p, ok && json.Unmarshal([]byte(text), &p) == nil
+	return p, ok && json.Unmarshal([]byte(text), &p) == nil && p.Known()
 }
 
 // series is what a trial did so far as a plot over time shows it. Between two samples throughput

@@ -271,8 +271,9 @@ func TestSeriesOfARunningTrial(t *testing.T) {
 		h.note(trial, start)
 	}
 	at := func(millis, committed, micros int64) protocol.TrialProgress {
-		return protocol.TrialProgress{AtMillis: millis, Progress: protocol.Progress{Committed: committed, LatencySumMicros: micros}}
+		return protocol.TrialProgress{AtMillis: millis, Clients: 1, Progress: protocol.Progress{Committed: committed, LatencySumMicros: micros}}
 	}
+	tell(protocol.TrialProgress{AtMillis: -4000}) // no client told its progress: nothing is known
 	tell(at(-2000, 0, 0))
 	if _, ok := h.series(trial); ok {
 		t.Error("there is a plot of one sample")

@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -190,17 +191,14 @@ func throughput(t *v1alpha1.Trial) string {
 	return fmt.Sprintf("%.0f tx/s", rate)
 }
 
-// rateOf the running clients, in transactions a second.
+// rateOf the running clients, in transactions a second. It is not known before a client tells it.
 func rateOf(t *v1alpha1.Trial) (rate float64, known bool) {
-	var noted struct {
-		Committed int64   `json:"committed"`
-		PerSecond float64 `json:"perSecond"`
-	}
+	var noted protocol.TrialProgress
 	text, ok := t.Annotations[v1alpha1.AnnotationProgress]
-	if !ok || json.Unmarshal([]byte(text), &noted) != nil {
+	if !ok || json.Unmarshal([]byte(text), &noted) != nil || !noted.Known() {
 		return 0, false
 	}
-	return noted.PerSecond, true
+	return float64(noted.PerSecond), true
 }
 
 // overhead of a trial beside its schedule until one is done, as plan assumes: pods, readiness,

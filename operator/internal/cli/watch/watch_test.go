@@ -181,8 +181,9 @@ func (s *scene) play() {
 		nothing,
 		func() { s.fail = nil },
 		func() { s.trial("e-0", 0, 0, v1alpha1.TrialRunning, "") },
-		func() { s.annotate("e-0", `{"committed": 10, "perSecond": 1873.4}`) },
-		nothing, nothing, nothing, nothing, nothing, nothing,
+		func() { s.annotate("e-0", `{"committed": 0, "perSecond": 0, "atMillis": -2000}`) }, // no client told it yet
+		func() { s.annotate("e-0", `{"committed": 10, "perSecond": 1873, "clients": 1}`) },
+		nothing, nothing, nothing, nothing, nothing,
 		func() { s.trial("e-0", 0, 0, v1alpha1.TrialValid, "Invalid") },
 		func() { s.trial("e-0", 0, 0, v1alpha1.TrialComplete, "Invalid"); s.counts(2, 0, 1) },
 		func() { s.trial("e-1", 0, 1, "", "") },

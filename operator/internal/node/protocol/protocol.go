@@ -490,10 +490,16 @@ type TrialProgress struct {
 	// AtMillis is when the manager wrote it, relative to t = 0. The clients' numbers are up to 2 s
 	// older.
 	AtMillis int64 `json:"atMillis"`
+	// Clients that have told their progress: the sums are theirs.
+	Clients int `json:"clients,omitempty"`
 	// Faults that were carried out so far, each action once, at the first pod that confirmed it;
 	// MostLiveFaults at most.
 	Faults []LiveFault `json:"faults,omitempty"`
 }
+
+// Known says whether some client told its progress. Without one the sums are 0, and nothing is
+// known. An older manager does not count clients: its sums are known unless they are 0.
+func (p TrialProgress) Known() bool { return p.Clients > 0 || p.Progress != Progress{} }
 
 // MostLiveFaults bounds TrialProgress.Faults: an annotation is written every 2 s.
 const MostLiveFaults = 40

@@ -31,6 +31,7 @@ func TestARunningTrialReportsItsClientsAndFaults(t *testing.T) {
 	want := protocol.TrialProgress{
 		Progress: protocol.Progress{Committed: 500 * clients, PerSecond: 50 * clients, LatencySumMicros: 2_000_000 * clients},
 		AtMillis: (p.clock.Now().UnixNano() - trial.Status.ZeroUnixNanos) / 1e6,
+		Clients:  int(clients),
 		Faults:   []protocol.LiveFault{{Fault: "crash", Time: 1, Kind: "Kill", Millis: -999}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

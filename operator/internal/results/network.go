@@ -156,7 +156,8 @@ type Recovery struct {
 	Fault string `json:"fault"`
 	// Time of the fault, from 1: faults may repeat.
 	Time int `json:"time"`
-	// Kind of what began, and when it was confirmed in the first of its pods.
+	// Kind of what began, and when it was confirmed in the first of its pods. Resets, commands and
+	// Chaos Mesh confirm late: then it is when the action began.
 	Kind            string  `json:"kind"`
 	ConfirmedMillis float64 `json:"confirmedMillis"`
 	// ThroughputBefore the fault, in transactions per second.

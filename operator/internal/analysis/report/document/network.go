@@ -99,4 +99,4 @@ func faultsTable(e results.Experiment) Table {
 }
 
 // FaultsLegend says how to read the table of faults.
-const FaultsLegend = "One line for each kind of action, over all pods, times and valid trials. Late: confirmed after the planned instant; of what ends a fault, and of a reset, begun after it. From a mark, the planned instant counts from that at which its line was read."
+const FaultsLegend = "One line for each kind of action, over all pods, times and valid trials. Late: confirmed after the planned instant; of a reset, a command, a profiler and what ends a fault, begun after it. From a mark, the planned instant counts from that at which its line was read."

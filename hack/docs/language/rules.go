@@ -50,6 +50,9 @@ var banned = []struct {
 	{phrase(`by (its|their) look`), `"by its content"`},
 	{phrase(`as far as that`), `"as far as possible", or what is left out`},
 	{phrase(`take[sn]? as nothing|took as nothing`), `"treats as 0", "ignores"`},
+	{phrase(`(that|which|they|its [a-z]+|their [a-z]+|or|and) (is|are) others`), `"differ from", "are not the same"`},
+	{phrase(`(called|named) as (an|a|the)`), `"with the name of", "named like"`},
+	{phrase(`as where`), `"for example", "like"`},
 	{phrase(`of before`), `"earlier", "older", "former" or "from before"`},
 }
 

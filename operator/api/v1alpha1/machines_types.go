@@ -254,14 +254,13 @@ func (r *ScriptResults) PathAxes() (names []string) {
 
 // RowWindow is the part of a run that a row is about, from one mark to another.
 type RowWindow struct {
-	// from is the mark that begins it. Its pattern has a named group for each axis of rows, called
-	// as the axis is. The window is of the row that has these cells; each row has one such mark.
+	// from is the mark that begins it. Its pattern has a group for each axis of rows, with the
+	// axis's name. The groups match the cells of the mark's row; each row has one such mark.
 	// +kubebuilder:validation:MaxLength=40
 	From string `json:"from"`
 
-	// to is the mark that ends it, the first one after from. Where its pattern has a group called
-	// as an axis is, that has the row's cell. Default: the next mark from, or the end of the
-	// script.
+	// to is the mark that ends it, the first one after from. A group of its pattern with an axis's
+	// name must match the row's cell. Default: the next mark from, or the end of the script.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	To string `json:"to,omitempty"`

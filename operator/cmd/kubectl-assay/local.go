@@ -77,7 +77,7 @@ func (f *localFlags) enter(ctx context.Context) error {
 // localGrace is how long a run on this machine may take to end its pods.
 const localGrace = 30 * time.Second
 
-// enteredGrace is for the process in a user namespace to end after its verb has.
+// enteredGrace is how long the process in a user namespace may take to exit after its verb ended.
 const enteredGrace = 5 * time.Second
 
 // connect to the folder of results. Only run and try change anything there: see session.Host.

@@ -157,7 +157,7 @@ func (u usable) inWindow(pods []*Resources, measureMillis int64) (values []float
 	return values, len(values) > 0 && 2*len(values) >= bins
 }
 
-// at adds the pods up in one bin; false: it is not known of one, or its bins are others.
+// at adds the pods up in one bin; false: it is not known of one, or its bins are not the same.
 func (u usable) at(pods []*Resources, i int) (sum float64, ok bool) {
 	first := pods[0].Series
 	for _, r := range pods {

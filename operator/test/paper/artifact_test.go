@@ -40,7 +40,7 @@ func TestArtifactOfFailureFP(t *testing.T) {
 		}
 	}
 	if strings.Contains(checklist, "is not the image that ran") {
-		t.Errorf("the archives of images are others than ran:\n%s", checklist)
+		t.Errorf("the archives hold other images than those that ran:\n%s", checklist)
 	}
 
 	execute(t, reviewer, time.Minute, []int{0}, "tar", "-xzf", archive)

@@ -135,7 +135,7 @@ func manyNumbers(n int) (values []any) {
 	return values
 }
 
-// difference of two points by the model of all.
+// difference of the means of two points, estimated by the model of all blocks.
 func difference(b stats.Blocks, points [][]float64, x, y int) stats.Estimate {
 	rounds := make([]int32, len(points[x]))
 	for k := range rounds {

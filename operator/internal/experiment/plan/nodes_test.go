@@ -21,7 +21,7 @@ func TestRegionsChooseNodes(t *testing.T) {
 		want      v1alpha1.RegionNodes
 		wantError string
 	}{
-		"called as in the cloud": {v1alpha1.RegionNodes{}, v1alpha1.RegionNodes{Label: cloud, Values: []v1alpha1.RegionValue{value("east", "east"), value("west", "west"), value("north", "north")}}, ""},
+		"named like in the cloud": {v1alpha1.RegionNodes{}, v1alpha1.RegionNodes{Label: cloud, Values: []v1alpha1.RegionValue{value("east", "east"), value("west", "west"), value("north", "north")}}, ""},
 		"called otherwise": {
 			v1alpha1.RegionNodes{Label: "rack", Values: []v1alpha1.RegionValue{value("north", "r3"), value("mars", "r4"), value("west", "r1"), value("east", "r1")}},
 			v1alpha1.RegionNodes{Label: "rack", Values: []v1alpha1.RegionValue{value("east", "r1"), value("west", "r1"), value("north", "r3")}}, "",

@@ -513,7 +513,7 @@ func messageOf(state capacity.State) string {
 		}
 		return fmt.Sprintf("the machines carried %s from trial to trial, by some %.2g%%, so there is no one capacity, and no interval: wait for idle machines, and search again", change, 100*math.Abs(state.Trend))
 	case state.Shared:
-		return "trials depend on their neighbours, as where machines have good hours and bad ones: the interval is wider for it, and trials at other times would say more"
+		return "trials depend on their neighbours, for example on machines with good hours and bad ones: the interval is wider for it, and trials at other times would say more"
 	case state.Disordered:
 		return fmt.Sprintf("a load was met that lies above a failed one by more than three times the precision: trials deviate by more (some %.2g%%), fail for other reasons than their load, or the machines changed", 100*state.Deviation)
 	}

@@ -61,7 +61,7 @@ func TestValidateSystemErrors(t *testing.T) {
 		change func(*v1alpha1.SystemSpec)
 		want   []string
 	}{
-		"parameter called as an axis":      {first(func(p *v1alpha1.Parameter) { p.Name = "clients" }), []string{"spec.parameters[2].name", `"clients"`, "axis of every sweep"}},
+		"parameter named like an axis":     {first(func(p *v1alpha1.Parameter) { p.Name = "clients" }), []string{"spec.parameters[2].name", `"clients"`, "axis of every sweep"}},
 		"parameter called system":          {first(func(p *v1alpha1.Parameter) { p.Name = "system" }), []string{"spec.parameters[2].name", `"system"`, "call the parameter otherwise"}},
 		"parameter of system and workload": {func(s *v1alpha1.SystemSpec) { s.Workloads[0].Parameters[0].Name = "batch" }, []string{"spec.workloads[0].parameters[0].name", `"batch"`, "a parameter of the system"}},
 		"default out of bounds":            {first(func(p *v1alpha1.Parameter) { *p.Default = builders.Value(65) }), []string{"spec.parameters[2].default", `"65"`, "at most 64"}},

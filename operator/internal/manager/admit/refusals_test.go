@@ -55,7 +55,7 @@ func names(problems admit.Problems, field string) bool {
 }
 
 // Every case that is written by hand, and that needs no cluster, is refused. The problems name its
-// field and, where the webhooks refuse it, what would be right: a schema's words are others here.
+// field and, where the webhooks refuse it, what would be right: a schema words it otherwise here.
 func TestEveryWrittenCaseIsRefused(t *testing.T) {
 	read := func(file string) map[string]any {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "config", "samples", file))

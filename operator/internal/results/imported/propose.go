@@ -42,7 +42,8 @@ func (p *Proposal) Points() int {
 
 // Propose looks at a file that a script has left. Columns that name a throughput, a latency or a
 // count are numbers, the first of each. Columns with words, those before the first number, and
-// those named as parameters are, tell rows apart. The results that it proposes have read the file.
+// those with the name of a parameter, tell rows apart. The results that it proposes have read the
+// file.
 func Propose(path, text string) (*Proposal, error) {
 	for _, format := range knownFormats {
 		of := v1alpha1.ScriptResults{Path: path, Format: format}

@@ -140,7 +140,7 @@ func correlated(deviations []float64, correction float64) float64 {
 	return (1 + f) / (1 - f)
 }
 
-// batches are the means of 5 observations each, of a window that is long enough.
+// batches are the means of 5 observations each. A window that is too short is an error.
 func batches(observations []float64, tolerance float64) ([]float64, error) {
 	if len(observations) < mserBatch*mserBatches {
 		return nil, fmt.Errorf("stationarity: there are %d observations; it needs %d", len(observations), mserBatch*mserBatches)

@@ -58,8 +58,8 @@ type Bucket struct {
 
 var _ store.Remote = (*Bucket)(nil)
 
-// New makes a store whose directory has the files of its credentials and, if its server has a CA
-// of its own, of that. It sends no request yet.
+// New makes a store from a directory with the files of its credentials. A server with a CA of its
+// own needs the file of the CA there, too. New sends no request yet.
 func New(config Config, directory string) (*Bucket, error) {
 	ca, err := os.ReadFile(filepath.Join(directory, CAFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,4 +1,4 @@
-// Command changes prints which verdicts of the committed bundles are others than at an earlier
+// Command changes prints the verdicts of the committed bundles that differ from those at an earlier
 // commit, and why, as a table in Markdown: `make evidence-changes SINCE=dc1d792`.
 //
 // usage: changes COMMIT [BUNDLE...]    default: every bundle in experiments/*/evidence

@@ -95,7 +95,7 @@ func open(line, message string, key ed25519.PublicKey) error {
 	}
 	signature, err := hex.DecodeString(line[len(message)+1:])
 	if err != nil || !ed25519.Verify(key, []byte(message), signature) {
-		return fmt.Errorf("the signature of %q is not that replica's: its keys are others", message)
+		return fmt.Errorf("the signature of %q was made with another key than that replica's", message)
 	}
 	return nil
 }

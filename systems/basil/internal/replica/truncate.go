@@ -109,7 +109,7 @@ func (r *Replica) forget(a aged, stable uint64) bool {
 		r.trunc.decisions[id] = rec.cert.Decision
 		r.trunc.buried = append(r.trunc.buried, tombstone{id, a.ts.Time})
 	case rec.cert == nil && rec.tx == nil && rec.logged == wire.Undecided:
-		// Only ever named as a dependency.
+		// It was only a dependency of others.
 	default:
 		return false
 	}

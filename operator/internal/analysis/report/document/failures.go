@@ -60,7 +60,7 @@ func exclusionsText(f model.Failures) string {
 	return strings.Join(parts, ", ")
 }
 
-// counterCell writes a share in percent; none that is above 0 as 0.
+// counterCell writes a share in percent. A share above 0 is never written as 0.
 func counterCell(f model.Failures, counter string, n int64) string {
 	switch {
 	case !f.Reports(counter) || f.Ended+f.Unsent == 0:

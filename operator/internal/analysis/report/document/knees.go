@@ -70,7 +70,7 @@ func kneeTable(e results.Experiment) Table {
 	if !ok || len(e.Capacities) > 0 { // a search tries loads near the capacity, which are no curve
 		return Table{}
 	}
-	// A single point, as where the source has one pair of numbers that can be read, has no peak
+	// A single point, for example of a source with one readable pair of numbers, has no peak
 	// either.
 	curves := slices.DeleteFunc(against(e, axis, variantsOf(e, axis)), func(c Curve) bool { return len(c.Points) < 2 })
 	papers := slices.ContainsFunc(curves, func(c Curve) bool { return c.Paper })

@@ -20,8 +20,9 @@ func claiming(expr string) *v1alpha1.Experiment {
 	}).Obj()
 }
 
-// The seal is there before a trial is, and trials and results have it. No webhook stands in the way
-// here, as where an administrator has switched it off: a claim that changes in the run is named.
+// The claims are sealed before the first trial begins, and trials and results carry the seal. This
+// test has no webhook, like a cluster whose administrator has switched it off: the status names a
+// claim that changes in the run.
 func TestClaimsAreSealed(t *testing.T) {
 	const before, after = "mean_latency(clients=1) < mean_latency(clients=2)", "mean_latency(clients=1) > mean_latency(clients=2)"
 	s := newStage(t)

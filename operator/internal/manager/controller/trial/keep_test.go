@@ -208,7 +208,8 @@ func TestResultsFindRoomBesideLogs(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }
 
-// So much waits for the store that no further trial is begun; it is when the store has taken some.
+// A trial waits in the queue while too many results wait for the store. It begins when the store
+// has taken some.
 func TestNoTrialIsBegunWhileTooMuchWaits(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.keepFirstPart("other", "trial.json", 600<<20)

@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -107,6 +108,9 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		return err
 	}
 	file, err := os.OpenFile(o.OutputFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- an Experiment is for others to read; what was edited must not be lost
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists, and edits in it must not be lost: name another --output-file, or delete it", o.OutputFile)
+	}
 	if err != nil {
 		return fmt.Errorf("write --output-file: %w", err)
 	}

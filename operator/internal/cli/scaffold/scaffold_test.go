@@ -75,7 +75,7 @@ func TestRefuses(t *testing.T) {
 	if err != nil || !strings.Contains(string(before), "kind: Experiment") {
 		t.Errorf("%v: %s", err, before)
 	}
-	if err := scaffold.Run(t.Context(), s, scaffold.Options{Name: "b", OutputFile: path}); err == nil || !strings.Contains(err.Error(), "exists") {
+	if err := scaffold.Run(t.Context(), s, scaffold.Options{Name: "b", OutputFile: path}); err == nil || !strings.Contains(err.Error(), "e.yaml exists, and edits in it must not be lost: name another --output-file") {
 		t.Errorf("a file that is there must not be overwritten: %v", err)
 	}
 }

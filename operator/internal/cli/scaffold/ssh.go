@@ -160,6 +160,13 @@ func (o SSH) try(d *sshData) ([]string, error) {
 	if len(p.Missing) > 0 {
 		notes = append(notes, "missing: "+p.Missing[0])
 	}
+	if taken := p.Results.Numbers; len(taken) > 0 {
+		var words []string
+		for _, n := range taken {
+			words = append(words, n.Column+" as "+n.Name)
+		}
+		notes = append(notes, "taken: "+strings.Join(words, ", ")+"; correct in results.numbers what the paper calls otherwise")
+	}
 	if len(p.Unread) > 0 {
 		notes = append(notes, "not read: "+strings.Join(p.Unread, ", ")+"; name what is a number in results.numbers, and what tells rows apart in results.axes")
 	}

@@ -85,6 +85,11 @@ func TestPlanAcceptsScaffoldsOfSSHArtifacts(t *testing.T) {
 	if err := set.Adapt("", "laptop", nil); err != nil {
 		t.Error(err)
 	}
+	// A guess by the name of a column may be wrong, so that it is told.
+	files["old.txt"] = "scheme tput to90_ms get50[us] put50[us]\nserial 10 5 1 2\nthreads 20 4 1 2\n"
+	if _, _, said = written(t, o, files); !strings.Contains(said, "to90_ms as P90Latency, get50[us] as P50Latency; correct") || !strings.Contains(said, "not read: put50[us];") {
+		t.Errorf("of what was taken was said:\n%s", said)
+	}
 }
 
 // A file that lies where the script leaves it is tried unasked. A shell reads what is more than

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -307,7 +306,7 @@ func headerOf(lines []string) int {
 		case trimmed == "":
 		case strings.HasPrefix(trimmed, "#"):
 			comments = append(comments, n)
-		case len(comments) == 0 || !slices.ContainsFunc(splitRow(line), isNumber):
+		case len(comments) == 0 || !slices.ContainsFunc(splitRow(line), isFloat):
 			return n
 		default:
 			return max(comments[0], slices.IndexFunc(lines[:n], func(above string) bool { return names(above, line) }))
@@ -334,11 +333,6 @@ func splitRow(line string) []string {
 
 func uncommented(line string) string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))
-}
-
-func isNumber(cell string) bool {
-	_, err := strconv.ParseFloat(cell, 64)
-	return err == nil
 }
 
 // separator is what the names of columns have between them: a tab, a comma, or 0 for blanks.

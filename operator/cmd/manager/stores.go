@@ -18,6 +18,7 @@ import (
 
 	"assay.dev/assay/operator/internal/manager/cacheopts"
 	"assay.dev/assay/operator/internal/manager/controller/archive"
+	"assay.dev/assay/operator/internal/manager/steady"
 	"assay.dev/assay/operator/internal/store"
 	"assay.dev/assay/operator/internal/store/s3"
 )
@@ -59,7 +60,7 @@ func addArchive(mgr ctrl.Manager, o options) error {
 	}
 	gates := &archive.Gates{Clock: clock.RealClock{}}
 	trials := &archive.Trials{
-		Client: mgr.GetClient(), Reader: reader, Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Stores: stores, Gates: gates,
+		Client: mgr.GetClient(), Reader: reader, Clock: steady.New(), Recorder: mgr.GetEventRecorder("assay"), Stores: stores, Gates: gates,
 	}
 	if err := trials.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the archive of trials: %w", err)

@@ -623,3 +623,26 @@ func TestATrialThatWaitsKeepsNoOtherFromItsStore(t *testing.T) {
 		t.Errorf("ResultsStored is %s %s: %s; want True", c.Status, c.Reason, c.Message)
 	}
 }
+
+// Where a store checks no checksums, results waited for as long as the clock of a manager was
+// behind. The instant in the status was of the clock before, or of another manager.
+func TestResultsWaitForNoClockThatIsBehind(t *testing.T) {
+	s := newStageWith(t, tests3.Options{Checksums: s3.ChecksumsWhenRequired})
+	s.complete()
+	s.clock.SetTime(s.clock.Now().Add(-3 * time.Hour))
+	trials := s.trials()
+	for range 2 { // the second look is early
+		result, c := s.reconcile(trials)
+		if c == nil || c.Reason != v1alpha1.ReasonStoring || result.RequeueAfter <= ticketLasts/2 || result.RequeueAfter > 2*time.Second+ticketLasts {
+			t.Fatalf("requeued after %s with %+v, want about %s and %s", result.RequeueAfter, c, ticketLasts, v1alpha1.ReasonStoring)
+		}
+		s.clock.Step(time.Minute)
+	}
+	s.clock.Step(ticketLasts)
+	if _, c := s.reconcile(trials); c.Status != metav1.ConditionTrue {
+		t.Errorf("ResultsStored is %s %s: %s; want True", c.Status, c.Reason, c.Message)
+	}
+	if len(trials.looks.first) != 0 {
+		t.Errorf("%d trials are still remembered", len(trials.looks.first))
+	}
+}

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,7 +43,8 @@ const (
 type Trials struct {
 	Client client.Client
 	// Reader reads past the cache.
-	Reader   client.Reader
+	Reader client.Reader
+	// Clock is one that no step of the wall clock moves.
 	Clock    clock.PassiveClock
 	Recorder events.EventRecorder
 	Stores   *store.Registry
@@ -50,15 +52,52 @@ type Trials struct {
 
 	// decoding is held while a trial's results are unpacked: one trial at a time takes that memory.
 	decoding sync.Mutex
+	looks    looks
+}
+
+// looks are when this manager first looked at each trial whose pods may still put files.
+type looks struct {
+	mu    sync.Mutex
+	first map[types.NamespacedName]look
+}
+
+type look struct {
+	of types.UID
+	at time.Time
+}
+
+// since is the time that has passed since the first look at a trial.
+func (l *looks) since(trial *v1alpha1.Trial, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first == nil {
+		l.first = map[types.NamespacedName]look{}
+	}
+	key := client.ObjectKeyFromObject(trial)
+	if l.first[key].of != trial.UID {
+		l.first[key] = look{trial.UID, now}
+	}
+	return now.Sub(l.first[key].at)
+}
+
+func (l *looks) forget(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.first, key)
 }
 
 // Reconcile stores the results of one trial.
 func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	trial := &v1alpha1.Trial{}
 	if err := r.Client.Get(ctx, req.NamespacedName, trial); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		if apierrors.IsNotFound(err) {
+			r.looks.forget(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, err
 	}
 	if !waits(trial) || !trial.DeletionTimestamp.IsZero() {
+		r.looks.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	name := trial.Spec.ResultsStore
@@ -91,7 +130,11 @@ func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	if len(store.LeftOut(trial)) > 0 {
 		reason = v1alpha1.ReasonPartlyStored
 	}
-	return ctrl.Result{}, retryConflict(r.tell(ctx, trial, metav1.ConditionTrue, reason, fmt.Sprintf("The results are at %s.%s", location, leftOut(trial))))
+	if err := r.tell(ctx, trial, metav1.ConditionTrue, reason, fmt.Sprintf("The results are at %s.%s", location, leftOut(trial))); err != nil {
+		return ctrl.Result{}, retryConflict(err)
+	}
+	r.looks.forget(req.NamespacedName)
+	return ctrl.Result{}, nil
 }
 
 // leftOut is a sentence about what of the trial found no room; empty when all did.
@@ -122,13 +165,17 @@ func waits(t *v1alpha1.Trial) bool {
 }
 
 // replaceable is for how long a pod may still replace the objects that it has put. An earlier
-// manifest could list an object that the pod then replaces.
+// manifest could list an object that the pod then replaces. The instant in the status may be of
+// another manager, whose clock was hours ahead. A manager waits no longer than from its own first
+// look at the complete trial.
 func (r *Trials) replaceable(trial *v1alpha1.Trial) time.Duration {
 	s, err := r.Stores.Get(trial.Spec.ResultsStore)
 	if err != nil || s.BindsContent() {
 		return 0
 	}
-	return completed(trial).Add(time.Second + ticketLasts).Sub(r.Clock.Now()) // conditions have whole seconds
+	now := r.Clock.Now()
+	passed := max(now.Sub(completed(trial)), r.looks.since(trial, now))
+	return time.Second + ticketLasts - passed // conditions have whole seconds
 }
 
 // tell writes the condition, if it changed.

@@ -2,19 +2,21 @@
 # fuzz.sh FUZZTIME PATTERN [WORKERS]: run the module's fuzz tests one after the
 # other, each for FUZZTIME (a duration or, as 1000x, a number of inputs) and with
 # that many workers (default: one for each processor), and print a line for each.
+# Input (environment): FUZZ_GRACE, seconds that a test may take beyond FUZZTIME (300).
 # Exit status: 0 if all passed, 1 if one failed, 2 if none was found.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 fuzztime=$1 pattern=$2 workers=()
-if [[ -n ${3:-} ]]; then workers=(-parallel "$3"); fi
+if [[ -n ${3:-} ]]; then workers=(-test.parallel "$3"); fi
 # A fuzz test that asks for more than this much memory is a finding. It bounds the
 # address space, of which the fuzzing engine itself takes some 1.5 GB.
 memory_kilobytes=4194304
 # A test that hangs is one, too: the whole test has a deadline, this beyond FUZZTIME,
-# for building and for the inputs that are kept. Workers can outlive `go test`, so
-# that each test is a session of its own, all of which is killed at its end.
-grace_seconds=300
+# for the inputs that are kept. The program is built before, once for each package: on a
+# busy machine that takes longer than any test, and is no finding. Workers can outlive
+# the program, so that each test is a session of its own, all of which is killed at its end.
+grace_seconds=${FUZZ_GRACE:-300}
 # Fuzzing uses every processor. A test that may take real-time priority, as those of
 # netem do for their measurements, would stop the machine: nobody may here.
 calm=(nice -n 10)
@@ -22,10 +24,11 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
 	calm+=(setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice)
 fi
 
-log=$(mktemp)
+scratch=$(mktemp -d)
+log=$scratch/log program=$scratch/fuzz.test
 session='' watchdog=''
 finish() {
-	rm -f "$log"
+	rm -rf "$scratch"
 	if [[ -n $session ]]; then kill -KILL -- "-$session" "-$watchdog" 2>/dev/null || true; fi
 }
 trap finish EXIT
@@ -57,19 +60,26 @@ only_ended() {
 
 deadline=$(($(seconds "$fuzztime") + grace_seconds))
 found=0 failed=0
+cache=$(go env GOCACHE)/fuzz # as go test has it
 # Packages without fuzz tests are not even listed: some start an API server to do so.
 while read -r directory; do
 	package=./$directory
-	if ! listed=$(go test -list '^Fuzz' "$package" 2>&1); then
-		printf 'FAIL  %s: does not build:\n%s\n' "$package" "$listed"
+	names=$(git grep --untracked -hoE '^func Fuzz\w*' -- ":(glob)$directory/*_test.go" | cut -d ' ' -f 2)
+	grep -qE -- "$pattern" < <(for name in $names; do echo "$package $name"; done) || continue
+	# Instrumented as for -fuzz. It lists its tests itself: a build tag may leave some out.
+	if ! { "${calm[@]}" go test -c -fuzz . -o "$program" "$package" && listed=$(cd "$directory" && "$program" -test.list '^Fuzz'); } >"$log" 2>&1; then
+		printf 'FAIL  %s: does not build:\n' "$package"
+		sed 's/^/      /' "$log"
 		found=$((found + 1)) failed=$((failed + 1))
 		continue
 	fi
+	path=$(go list "$package")
 	for name in $(grep '^Fuzz' <<<"$listed" || true); do
 		[[ "$package $name" =~ $pattern ]] || continue
 		found=$((found + 1)) start=$SECONDS
-		(ulimit -v "$memory_kilobytes" && exec setsid "${calm[@]}" \
-			go test -run '^$' -fuzz "^$name\$" -fuzztime "$fuzztime" -fuzzminimizetime 1x "${workers[@]}" "$package") >"$log" 2>&1 &
+		(ulimit -v "$memory_kilobytes" && cd "$directory" && exec setsid "${calm[@]}" \
+			"$program" -test.paniconexit0 -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "$fuzztime" -test.fuzzminimizetime 1x \
+			-test.fuzzcachedir "$cache/$path" "${workers[@]}") >"$log" 2>&1 &
 		session=$!
 		# shellcheck disable=SC2016 # the inner shell expands them
 		setsid bash -c 'sleep "$1" && echo "it was not over after $1 s" >>"$2" && kill -KILL -- "-$3"' watchdog "$deadline" "$log" "$session" >/dev/null 2>&1 &

@@ -19,9 +19,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testbrowser"
 )
 
-// A user follows an experiment in a browser while it runs: throughput moves, a mark appears when
-// the fault is confirmed, the trial becomes invalid with its reason. The page outlives the API
-// server, and leads to the report in the end.
+// A user opens the page of an experiment that is suspended, resumes it, and follows it in a browser
+// while it runs. Throughput moves, a mark appears when the fault is confirmed, the trial becomes
+// invalid with its reason. The page outlives the API server, and leads to the report in the end.
 func TestLivePage(t *testing.T) {
 	b := testbrowser.Open(t, 12*time.Minute, 4*time.Minute)
 	e := newEnv(t)
@@ -30,11 +30,17 @@ func TestLivePage(t *testing.T) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		onceOnly(spec)
 		spec.Tolerances.FaultLateness = "1us" // onSharedMachine has made it wide
+		spec.Suspend = true                   // until the page is open: the build of the command alone may outlast both trials
 	})
 	b.Go(e.servePage(t))
 	b.Until("the experiment in the list", `document.querySelector("#experiments a")?.textContent === "live"`)
 	home := "http://" + b.Text("location.host") + "/experiments/" + e.namespace + "/live"
 	b.Go(home)
+	b.Until("that the experiment is suspended", `document.querySelector("#head")?.textContent.includes("Suspended")`)
+	if trials := e.trials(t, exp); len(trials) != 0 {
+		t.Errorf("the suspended experiment has %d trials, want none", len(trials))
+	}
+	e.resume(t, exp)
 
 	const line = `document.querySelector("#running svg path.line")?.getAttribute("d")`
 	b.Until("throughput over time", line)
@@ -72,6 +78,16 @@ func TestLivePage(t *testing.T) {
 	b.Until("the report's link", `[...document.querySelectorAll("#head a")].some(a => a.textContent === "Report")`)
 	b.Go(home + "/report")
 	b.Until("the report", `document.body.textContent.includes("Where this comes from")`)
+}
+
+// resume lets a suspended experiment start its trials.
+func (e *env) resume(t *testing.T, exp *v1alpha1.Experiment) {
+	t.Helper()
+	patch := client.MergeFrom(exp.DeepCopy())
+	exp.Spec.Suspend = false
+	if err := e.Patch(t.Context(), exp, patch); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // servePage runs the command of the page as a user does, and returns the address that it prints.

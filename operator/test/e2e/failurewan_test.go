@@ -24,11 +24,13 @@ func TestFailureWAN(t *testing.T) {
 	e := newEnv(t)
 	before := nodeStates(t, e.needNodes(t))
 	e.apply(t, basilFile, nil)
+	e.holdBeforeShaping(t)
 	exp := e.apply(t, filepath.Join(root, "experiments", "pesto", "wan.yaml"), func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		smoke := profile(spec, "smoke")
 		spec.Profile, spec.Order = "smoke", v1alpha1.OrderSequential // the first trial is the one without a crash
 		smoke.Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("continental")}
+		smoke.Schedule.Measure = "30s" // what looks at the network while a trial runs takes seconds
 		smoke.Repetitions = &v1alpha1.Repetitions{Min: 1}
 		// The other claims compare with a network that is left out here.
 		spec.Claims = slices.DeleteFunc(spec.Claims, func(c v1alpha1.Claim) bool { return c.Name != "one-timeout" })

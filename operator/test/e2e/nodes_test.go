@@ -115,8 +115,8 @@ type inside struct {
 	holder        string // process on the node
 }
 
-// enter finds the pod's network namespace and holds it until the test ends, for at most five
-// minutes.
+// enter finds the pod's network namespace and holds it until the test ends, for at most a quarter
+// of an hour.
 func enter(t *testing.T, pod corev1.Pod) *inside {
 	t.Helper()
 	in := &inside{pod: pod.Name, node: pod.Spec.NodeName, ip: pod.Status.PodIP, uid: string(pod.UID)}
@@ -124,7 +124,7 @@ func enter(t *testing.T, pod corev1.Pod) *inside {
 	// timeout is in the pod's network namespace itself, so that it holds it. Until nsenter is
 	// there, who entered it would be in the node's.
 	in.holder = strings.TrimSpace(mustNode(t, in.node, "sh", "-c",
-		"nsenter -t "+pid+" -n timeout 300 sleep 300 >/dev/null 2>&1 & "+
+		"nsenter -t "+pid+" -n timeout 900 sleep 900 >/dev/null 2>&1 & "+
 			"for i in $(seq 500); do [ \"$(readlink /proc/$!/ns/net)\" = \"$(readlink /proc/"+pid+"/ns/net)\" ] && echo $! && exit; sleep 0.01; done; exit 1"))
 	t.Cleanup(func() {
 		if _, err := node(context.Background(), in.node, "kill", in.holder); err != nil {

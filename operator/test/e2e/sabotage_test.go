@@ -18,11 +18,12 @@ func TestAgentKilledAmidShaping(t *testing.T) {
 	before := nodeStates(t, e.needNodes(t))
 	e.apply(t, basilFile, nil)
 	single := widely(v1alpha1.Schedule{WarmUp: "1s", Measure: "6s", CoolDown: "1s", Drain: "1s"})
+	e.holdBeforeShaping(t)
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		single(o)
 		onceOnly(&o.(*v1alpha1.Experiment).Spec)
 	})
-	killed, bare := e.beforeShaping(t, exp)
+	killed, bare, _ := e.beforeShaping(t, exp)
 	e.running(t, exp, 0, 2*time.Second, 2*time.Minute)
 	if killed.rules(t) == bare && !strings.Contains(killed.run(t, packetState), "clsact") {
 		t.Errorf("nothing shows that %s is shaped", killed.pod)

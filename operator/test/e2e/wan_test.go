@@ -12,6 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -47,17 +49,19 @@ type looked struct {
 }
 
 // lookAtNetwork looks at the first trial of an experiment while it runs. All pods in the trial are
-// as far apart as they should be, and all else is as near as ever.
+// as far apart as they should be, and all else is as near as ever. The trial must have been held:
+// see holdBeforeShaping.
 func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	t.Helper()
-	held, bare := e.beforeShaping(t, exp)
-	untouched := held.run(t, packetState)
+	held, bare, untouched := e.beforeShaping(t, exp)
 	trial := e.running(t, exp, 0, 0, 3*time.Minute)
 	if held.run(t, packetState) == untouched {
 		t.Errorf("nft and tc show nothing of the shaping of %s; they cannot show that it is gone either", held.pod)
 	}
+	began := time.Now()
 	l := looked{held, bare, pingAll(t, held, e.podsOf(t, trial.Name, v1alpha1.PodTypeReplica))}
 	e.outsiders(t, held)
+	t.Logf("looked at the network for %.1f s while %s ran", time.Since(began).Seconds(), trial.Name)
 	return l
 }
 
@@ -88,9 +92,31 @@ func (l looked) check(t *testing.T, n results.Network) {
 	}
 }
 
-// beforeShaping waits for a replica that nothing has been done to, and returns its network
-// namespace and the rules of its packet filter.
-func (e *env) beforeShaping(t *testing.T, exp *v1alpha1.Experiment) (*inside, string) {
+// holdBeforeShaping keeps the next trial of a System with a prepare step from being shaped until
+// beforeShaping has looked. The quota allows the Job of the prepare step, and so the replicas. It
+// refuses the Jobs of the clients, without which no trial is shaped, and the manager tries again.
+func (e *env) holdBeforeShaping(t *testing.T) {
+	t.Helper()
+	quota := e.hold()
+	quota.Spec.Hard = corev1.ResourceList{"count/jobs.batch": resource.MustParse("1")}
+	if err := e.Create(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually(t, time.Minute, "the quota of Jobs is in force", func(ctx context.Context) (bool, error) {
+		err := e.Get(ctx, client.ObjectKeyFromObject(quota), quota)
+		return len(quota.Status.Hard) > 0, err
+	})
+}
+
+// hold is the quota of holdBeforeShaping.
+func (e *env) hold() *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "before-shaping"}}
+}
+
+// beforeShaping waits for a replica that nothing has been done to. It returns its network
+// namespace, the rules of its packet filter, and its packetState. Then it lets go of the trial that
+// holdBeforeShaping has kept from being shaped.
+func (e *env) beforeShaping(t *testing.T, exp *v1alpha1.Experiment) (in *inside, bare, untouched string) {
 	t.Helper()
 	var pod corev1.Pod
 	e.eventually(t, 2*time.Minute, "a replica of "+exp.Name+" has an address", func(ctx context.Context) (bool, error) {
@@ -104,14 +130,17 @@ func (e *env) beforeShaping(t *testing.T, exp *v1alpha1.Experiment) (*inside, st
 		}
 		return false, err
 	})
-	in := enter(t, pod)
-	var bare string
+	in = enter(t, pod)
 	// The agent tries for an instant, long before it shapes, whether it can.
-	e.eventually(t, 10*time.Second, "nothing of Assay is in the packet filter of "+pod.Name, func(context.Context) (bool, error) {
+	e.eventually(t, time.Minute, "nothing of Assay is in the packet filter of "+pod.Name, func(context.Context) (bool, error) {
 		bare = in.rules(t)
 		return !strings.Contains(bare, "assay_"), nil
 	})
-	return in, bare
+	untouched = in.run(t, packetState)
+	if err := e.Delete(t.Context(), e.hold()); err != nil {
+		t.Fatalf("let go of the trial that was held before shaping: %v", err)
+	}
+	return in, bare, untouched
 }
 
 // rules of the packet filter in the pod's network namespace, without counters.

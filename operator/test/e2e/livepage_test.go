@@ -59,8 +59,9 @@ func TestLivePage(t *testing.T) {
 
 	// The API server goes and comes back in the middle of the next trial.
 	b.Until("throughput of the second trial", line+` && document.querySelector("#running h2")?.textContent !== `+fmt.Sprintf("%q", first))
-	restartAPIServer(t)
-	b.Until("that the cluster does not answer", `document.querySelector("#state .trouble")?.textContent.includes("The cluster does not answer.")`)
+	restartAPIServer(t, func() {
+		b.Until("that the cluster does not answer", `document.querySelector("#state .trouble")?.textContent.includes("The cluster does not answer.")`)
+	})
 	b.Until("that the cluster answers again", `!document.querySelector("#state .trouble")`)
 	second := ""
 	e.eventually(t, 4*time.Minute, "the second trial ends", func(ctx context.Context) (bool, error) {
@@ -119,15 +120,21 @@ func (e *env) servePage(t *testing.T) string {
 	return strings.TrimSpace(address)
 }
 
-// restartAPIServer ends the API server of the kind cluster. The kubelet of its node starts it
-// again.
-func restartAPIServer(t *testing.T) {
+// restartAPIServer keeps the API server of the kind cluster from answering until meanwhile returns.
+// Then it ends the API server, which the kubelet of its node starts again within two seconds. In so
+// short a time the page may not ask.
+func restartAPIServer(t *testing.T, meanwhile func()) {
 	t.Helper()
 	node := os.Getenv("CLUSTER")
 	if node == "" {
 		node = "assay"
 	}
-	if out, err := exec.CommandContext(t.Context(), "docker", "exec", node+"-control-plane", "pkill", "-KILL", "-x", "kube-apiserver").CombinedOutput(); err != nil {
-		t.Fatalf("end the API server: %v\n%s", err, out)
+	send := func(signal string) {
+		if out, err := exec.CommandContext(t.Context(), "docker", "exec", node+"-control-plane", "pkill", "-"+signal, "-x", "kube-apiserver").CombinedOutput(); err != nil {
+			t.Errorf("send %s to the API server: %v\n%s", signal, err, out)
+		}
 	}
+	defer send("KILL") // also when meanwhile ends the test
+	send("STOP")
+	meanwhile()
 }

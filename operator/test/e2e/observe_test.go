@@ -21,7 +21,7 @@ import (
 )
 
 // complete waits until the experiment is complete and its results are stored, and returns it and
-// the results of its trials in order.
+// the results of its trials in order. An experiment whose data cannot be made has no results.
 func (e *env) complete(t *testing.T, exp *v1alpha1.Experiment, within time.Duration) []results.Trial {
 	t.Helper()
 	told := ""
@@ -32,6 +32,10 @@ func (e *env) complete(t *testing.T, exp *v1alpha1.Experiment, within time.Durat
 		if state := e.state(ctx, exp); state != told {
 			t.Log(state)
 			told = state
+		}
+		c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete)
+		if c != nil && c.Reason == v1alpha1.ReasonDataFailed {
+			t.Fatalf("experiment %s: %s: %s", exp.Name, c.Reason, c.Message)
 		}
 		return meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) &&
 			meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentResultsStored), nil

@@ -260,12 +260,21 @@ func (b *box) do(command string) (string, int) {
 	return r.Run.Output, r.Run.ExitCode
 }
 
+// awaitEnd waits for the exit of the script, and up to two seconds for the rest of its output, as
+// the agent does: a process that lives on may hold the output open.
 func (b *box) awaitEnd() launcher.State {
 	b.t.Helper()
 	var state launcher.State
+	var exited time.Time
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		if state = *b.call(launcher.Request{Look: &launcher.Look{}}).State; state.Process == launcher.Exited {
-			return state
+			if exited.IsZero() {
+				exited = time.Now()
+			}
+			if state.OutputComplete || time.Since(exited) > 2*time.Second {
+				return state
+			}
+			continue
 		}
 		if time.Now().After(end) {
 			b.t.Fatalf("the script does not end: %+v", state)

@@ -69,8 +69,8 @@ const (
 	misbehavingPrefix       = "misbehaving:"
 )
 
-// misbehaved adds what clients that misbehave did. Their share of the transactions is of those that
-// ended in the window. A trial in which none does has shares of 0.
+// misbehaved adds the counters of misbehaving clients, and their share of the transactions that
+// ended in the window. The shares of a trial without such clients are 0.
 func (t *Trial) misbehaved(to map[string]float64) {
 	for name, n := range t.MisbehavingDriver {
 		to[misbehavingPrefix+name] = float64(n)

@@ -51,7 +51,7 @@ type Registry struct {
 }
 
 // Load reads the file that lists the stores; directory/NAME has each store's credentials and CA. No
-// file, an empty name, means no stores. kinds are those that there can be.
+// file, an empty name, means no stores. kinds has how each kind of store is opened, by its name.
 func Load(file, directory string, kinds map[string]Open) (*Registry, error) {
 	r := &Registry{stores: map[string]Remote{}}
 	if file == "" {

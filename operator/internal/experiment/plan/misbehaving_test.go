@@ -41,7 +41,7 @@ func TestClientsThatTheirProgramMakesMisbehave(t *testing.T) {
 		"all of them":           {expr: "client >= 0", clients: 2, pods: 2, wantErr: `clients.misbehaving "client >= 0" makes all 2 clients misbehave; at least one must not`, field: "spec.clients.nodes"},
 		"a division by nothing": {expr: "clients / parameters.faulty > 1", clients: 2, pods: 2, wantErr: "fails for client 0 of pod 0: division by zero", field: "spec.clients.nodes"},
 		"no such variable":      {expr: "thread < 1", clients: 2, pods: 2, wantErr: "is not a CEL expression over client, clients, pod, pods, index such as", field: "spec.systems[0].name"},
-		"a number":              {expr: "clients / 2", clients: 2, pods: 2, wantErr: "gives a int; a CEL expression over client, clients, pod, pods, index that gives a bool is wanted", field: "spec.systems[0].name"},
+		"a number":              {expr: "clients / 2", clients: 2, pods: 2, wantErr: "gives a int; write a CEL expression over client, clients, pod, pods, index that gives a bool", field: "spec.systems[0].name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp := builders.Experiment("e").System("s").Parameter("faulty", tc.percent).Set(func(s *v1alpha1.ExperimentSpec) {

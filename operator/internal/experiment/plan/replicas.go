@@ -73,7 +73,7 @@ func compileArithmetic(text string, longest int, gives *cel.Type, example string
 		return nil, fmt.Errorf("is not a CEL expression over %s such as %s%s: %s", over, example, orParameters(parameters), errs[0].Message)
 	}
 	if !ast.OutputType().IsExactType(gives) {
-		return nil, fmt.Errorf("gives a %s; a CEL expression over %s that gives a %s is wanted, such as %s", ast.OutputType(), over, gives, example)
+		return nil, fmt.Errorf("gives a %s; write a CEL expression over %s that gives a %s, such as %s", ast.OutputType(), over, gives, example)
 	}
 	program, err := env.Program(ast, cel.CostLimit(maxCountCost))
 	if err != nil {

@@ -75,7 +75,7 @@ func TestTheKeyIsTheRecipe(t *testing.T) {
 	}
 }
 
-// Sets that one namespace keeps have no name in another.
+// Data sets of two namespaces never share a name.
 func TestDatasetsOfNamespacesDiffer(t *testing.T) {
 	if datasetOf(t, "ns", kvTrial(), dataSystem()).Name == datasetOf(t, "other", kvTrial(), dataSystem()).Name {
 		t.Error("two namespaces have a data set of one name")

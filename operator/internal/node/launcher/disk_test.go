@@ -74,8 +74,8 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// A process that has ended is in no account until its parent has waited for it: the counters stay
-// meanwhile, and count it once.
+// Between the end of a process and its parent's wait, no file of the kernel holds what the process
+// read and wrote. The counters keep their values meanwhile, and add it once afterwards.
 func TestDisksOfAProcessThatEnds(t *testing.T) {
 	root := lay(t, map[string]string{
 		"group/cgroup.procs": "1\n7\n", "proc/1/io": "read_bytes: 1\nwrite_bytes: 2\n", "proc/7/io": "read_bytes: 10\nwrite_bytes: 20\n",

@@ -55,7 +55,7 @@ type Makers struct {
 	uids     map[maker]types.UID // empty: it is not there
 }
 
-// maker is one of them.
+// maker is a StatefulSet or Job, which makes pods.
 type maker struct{ kind, name string }
 
 // Makers returns those of a trial, of which none has been read.

@@ -260,8 +260,8 @@ func (b *box) do(command string) (string, int) {
 	return r.Run.Output, r.Run.ExitCode
 }
 
-// awaitEnd waits for the exit of the script, and up to two seconds for the rest of its output, as
-// the agent does: a process that lives on may hold the output open.
+// awaitEnd waits for the exit of the script, and then for the rest of its output. It waits at most
+// two seconds for that, as the agent does: a process that lives on may hold the output open.
 func (b *box) awaitEnd() launcher.State {
 	b.t.Helper()
 	var state launcher.State

@@ -159,3 +159,16 @@ func TestASealOfFormerNames(t *testing.T) {
 		})
 	}
 }
+
+func TestSentence(t *testing.T) {
+	for want, change := range map[string]results.SealChange{
+		"claim fast: within was 5%, is 9%": {Claim: "fast", Field: "within", Was: "5%", Is: "9%"},
+		"repetitions.min was 2, is 3":      {Field: "repetitions.min", Was: "2", Is: "3"},
+		"claim late: the claim is new":     {Claim: "late", Field: "the claim", Is: "{}"},
+		"claim peak: skipped is gone":      {Claim: "peak", Field: "skipped", Was: "too slow here"},
+	} {
+		if got := seal.Sentence(change); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -22,6 +24,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/manager/controller/admission"
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
@@ -319,6 +322,26 @@ func TestAHistoryLastsAsLongAsItsDisturbances(t *testing.T) {
 	w.disturb(v1alpha1.CausedByEnvironment, "something else happens")
 	if !w.troubled.Equal(back) {
 		t.Errorf("disturbed last at %v, and the store is down until %v", w.troubled, back)
+	}
+}
+
+// The grant of a deleted trial was taken for that of the next trial of the same name.
+func TestAGrantIsOfOneTrial(t *testing.T) {
+	for uid, wrong := range map[types.UID]bool{"of-a-deleted-trial": false, "": true} {
+		w := newWorld(1, false)
+		trial := builders.Trial("exp0-0").Obj()
+		trial.Namespace, trial.UID = "lab", ""
+		if err := w.create(trial); err != nil {
+			t.Fatal(err)
+		}
+		list := fmt.Sprintf(`[{"namespace": "lab", "name": "exp0-0", "uid": %q}]`, cmp.Or(uid, trial.UID))
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: admission.GrantsName}, Data: map[string]string{"trials.json": list}}
+		if err := w.create(m); err != nil {
+			t.Fatal(err)
+		}
+		if w.grants(); (len(w.violations) > 0) != wrong {
+			t.Errorf("with the grants %s: %q", list, w.violations)
+		}
 	}
 }
 

@@ -251,7 +251,8 @@ type TrialStatus struct {
 
 	// resultsDigest is the SHA-256, in hexadecimal, of the trial's results as JSON. They are those
 	// in the ConfigMap. Where that has no room for all, and a store is to have them, they are all.
-	// Nothing else is stored as its results. Empty: it has none, or an earlier manager wrote them.
+	// Nothing else is stored as its results. It is written before they are. Empty: it has none, or
+	// an earlier manager wrote them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ResultsDigest string `json:"resultsDigest,omitempty"`

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -141,7 +142,19 @@ func (s *scope) recordFailure(ctx context.Context, attachments Attachments) erro
 	return nil
 }
 
+// unstored is an attempt to store results that failed.
+type unstored struct {
+	at  time.Time
+	err error
+}
+
+// store stores the results, or says again why the last attempt failed until RetryPoll is over. Each
+// attempt writes to the status, and so would be the reason for the next one.
 func (s *scope) store(ctx context.Context, attachments Attachments, t *results.Trial, sent map[string][]byte) error {
+	if last := s.cache.unstored; last.err != nil && s.now.Sub(last.at).Abs() < RetryPoll {
+		return last.err
+	}
+	s.cache.unstored = unstored{}
 	files := Files{Reports: sent}
 	if s.rendered != nil { // every pod had an address
 		var err error
@@ -149,5 +162,9 @@ func (s *scope) store(ctx context.Context, attachments Attachments, t *results.T
 			return err
 		}
 	}
-	return attachments.Store(ctx, s.subject(), s.before, t, files)
+	err := attachments.Store(ctx, s.subject(), s.before, t, files)
+	if err != nil && !errors.Is(err, ErrConflict) { // after a conflict the trial is read again
+		s.cache.unstored = unstored{at: s.now, err: err}
+	}
+	return err
 }

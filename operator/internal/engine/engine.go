@@ -177,6 +177,7 @@ type entry struct {
 	progress     time.Time       // when it was last published
 	asked        time.Time       // when it was last asked why pods are missing
 	checked      time.Time       // when it was last asked what is left of it
+	unstored     unstored        // the last attempt to store its results, if it failed
 	release      *Release        // what the run was released with
 	replacements map[types.UID]*render.Pod
 	occurrences  []*fault.Occurrence // of faults that an injector carries out

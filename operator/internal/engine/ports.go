@@ -94,7 +94,8 @@ type Attachments interface {
 	// Clients are the clients' results, and what was sent, by the names of files.
 	Clients(ctx context.Context, s *Subject) (clients []results.Client, sent map[string][]byte, err error)
 	// Store stores the results of the trial, which was read as before. Their digest comes into its
-	// status first, and both get their new version. It fails if the trial has changed since.
+	// status first, and both get their new version. It fails with ErrConflict if the trial has
+	// changed since.
 	Store(ctx context.Context, s *Subject, before *v1alpha1.Trial, t *results.Trial, files Files) error
 	// KeepFiles keeps the files that pods have sent, with the stored results.
 	KeepFiles(ctx context.Context, s *Subject) error

@@ -199,6 +199,7 @@ func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 		t.Errorf("CleanedUp says %q", c.Message)
 	}
 	full = false
+	p.clock.Step(engine.RetryPoll)
 	p.settle(false)
 	p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
 }

@@ -48,7 +48,7 @@ func (a attachments) Clients(ctx context.Context, s *engine.Subject) ([]results.
 }
 
 func (a attachments) Store(ctx context.Context, s *engine.Subject, before *v1alpha1.Trial, t *results.Trial, files engine.Files) error {
-	return a.r.results().Put(ctx, before, s.Trial, s.Layout, t, storage.Attachments{Given: files.Given, Reports: files.Reports})
+	return conflict(a.r.results().Put(ctx, before, s.Trial, s.Layout, t, storage.Attachments{Given: files.Given, Reports: files.Reports}))
 }
 
 func (a attachments) KeepFiles(ctx context.Context, s *engine.Subject) error {

@@ -3,6 +3,8 @@ package trial
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,9 +59,11 @@ func TestATrialWhoseResultsCannotBeStoredEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, nil)
 			p.released()
+			attempts := map[time.Time]int{}
 			p.r.Client = interceptor.NewClient(p.env.Client, interceptor.Funcs{
 				Create: func(ctx context.Context, real client.WithWatch, o client.Object, options ...client.CreateOption) error {
 					if o.GetLabels()[v1alpha1.LabelResults] != "" {
+						attempts[p.clock.Now()]++
 						return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, o.GetName(), errors.New("exceeded quota"))
 					}
 					return real.Create(ctx, o, options...)
@@ -86,6 +90,10 @@ func TestATrialWhoseResultsCannotBeStoredEnds(t *testing.T) {
 			p.wantEnd(v1alpha1.ReasonInvalid, reason)
 			if c := p.condition(v1alpha1.TrialCollected); c.Reason != v1alpha1.ReasonResultsNotStored || !strings.Contains(c.Message, "exceeded quota") {
 				t.Errorf("Collected is %s %s: %s", c.Status, c.Reason, c.Message)
+			}
+			// Each attempt writes to the status, which would be the reason for the next.
+			if len(attempts) == 0 || slices.Max(slices.Collect(maps.Values(attempts))) > 1 {
+				t.Errorf("it was tried at these instants, so often: %v", attempts)
 			}
 			if digest := p.trial().Status.ResultsDigest; digest != "" {
 				t.Errorf("the status has digest %s of results that are not there", digest)

@@ -188,11 +188,11 @@ func markText(m results.FaultMark) string {
 		verb = "ended"
 	}
 	kind := model.WithObject(m.Kind, m.Object)
-	switch timeline.Kind(m.Kind).By() { // as begins says
-	case timeline.MachineAgent:
-		text += fmt.Sprintf(" (%s) began at %.3f s", kind, m.Millis/1000)
-	case timeline.Manager:
+	switch k := timeline.Kind(m.Kind); { // as model.begins says
+	case k.ByChaosMesh():
 		text += fmt.Sprintf(" %s (%s), asked for at %.3f s", verb, kind, m.Millis/1000)
+	case k.ConfirmedLate():
+		text += fmt.Sprintf(" (%s) began at %.3f s", kind, m.Millis/1000)
 	default:
 		text += fmt.Sprintf(" %s (%s), confirmed at %.3f s", verb, kind, m.Millis/1000)
 	}

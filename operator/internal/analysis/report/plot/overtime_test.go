@@ -156,6 +156,27 @@ func TestLatencyDistribution(t *testing.T) {
 	}
 }
 
+// A legend says what the instant of a mark is: actions that take time are marked when they begin.
+func TestLegendSaysWhatWasAtTheInstant(t *testing.T) {
+	for kind, want := range map[string]string{
+		"Kill":    "stall began (Kill), confirmed at 1.021 s",
+		"Reset":   "stall (Reset) began at 1.021 s",
+		"Execute": "stall (Execute) began at 1.021 s",
+		"Sample":  "stall (Sample) began at 1.021 s",
+		"Inject":  "stall began (Inject), asked for at 1.021 s",
+	} {
+		e := stalled(t)
+		e.Series[0].Marks[0].Kind = kind
+		var page bytes.Buffer
+		if err := format.HTML(&page, e); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("%s: the page lacks %q", kind, want)
+		}
+	}
+}
+
 // Both plots are well-formed and say in words what they show.
 func TestPlotsOverTime(t *testing.T) {
 	var page bytes.Buffer

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -101,12 +102,22 @@ func interrupt(t *testing.T, line []string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	select {
-	case err := <-ended:
-		t.Fatalf("it ended by itself, %v:\n%s", err, said.String())
-	case <-time.After(2 * time.Second): // a start takes some 100 ms on a quiet machine
+	var idle string // the processor time that it had when it was last seen to use some
+	since, begin := time.Now(), time.Now()
+	for idle == "" || time.Since(since) < time.Second {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended by itself, %v:\n%s", err, said.String())
+		case <-time.After(50 * time.Millisecond):
+		}
+		if used := processorTime(t, cmd.Process.Pid); used != idle {
+			idle, since = used, time.Now()
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("it does not come to wait for anything:\n%s", said.String())
+		}
 	}
-	begin := time.Now()
+	begin = time.Now()
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +136,25 @@ func interrupt(t *testing.T, line []string) {
 		t.Errorf("it took %v", took)
 	}
 	t.Logf("%s ended after %v: %s", line[0], took.Round(time.Millisecond), said.String())
+}
+
+// processorTime that a process has used, in ticks of its user's and of the kernel's code. Empty: it
+// used none yet. A process that uses no more for a second has started, and waits.
+func processorTime(t *testing.T, pid int) string {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(stat), ") ") // the name may have blanks
+	fields := strings.Fields(after)
+	if len(fields) < 13 {
+		t.Fatalf("the state of process %d is %q", pid, stat)
+	}
+	if used := fields[11] + " " + fields[12]; used != "0 0" {
+		return used
+	}
+	return ""
 }
 
 // locked is a writer for two streams of one process.

@@ -325,7 +325,7 @@ func TestAHistoryLastsAsLongAsItsDisturbances(t *testing.T) {
 	}
 }
 
-// The grant of a deleted trial was taken for that of the next trial of the same name.
+// The simulation must not hold a deleted trial's grant against the next trial of the same name.
 func TestAGrantIsOfOneTrial(t *testing.T) {
 	for uid, wrong := range map[types.UID]bool{"of-a-deleted-trial": false, "": true} {
 		w := newWorld(1, false)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"assay.dev/assay/operator/internal/analysis/report/document"
 	"assay.dev/assay/operator/internal/analysis/report/model"
@@ -22,6 +23,7 @@ const (
 	barNWidth           = 46.0
 	barLetter           = 6.6 // a letter's width, about
 	longestBarName      = 34
+	barNameGaps         = 12.0 // left of a name, and between it and its bar
 )
 
 // cutName is as much of a name as there is room for.
@@ -32,15 +34,34 @@ func cutName(name string) string {
 	return name
 }
 
+// nameWidth is how much room a name takes at the size of labels, in a font with wide letters:
+// a browser takes the font that its machine has.
+func nameWidth(name string) (width float64) {
+	for _, r := range name {
+		switch {
+		case strings.ContainsRune("mwMW%@", r):
+			width += 12.7
+		case strings.ContainsRune("iljI.,:;|' ", r):
+			width += 4.4
+		case strings.ContainsRune("frt-()[]/", r):
+			width += 5.4
+		case unicode.IsUpper(r):
+			width += 9.6
+		default:
+			width += 8.3
+		}
+	}
+	return width
+}
+
 // drawBars draws the bars below each other, with names on their left and means on their right.
 func drawBars(p document.BarPlot, id string) string {
-	letters := 0
-	for _, b := range p.Bars {
-		letters = max(letters, min(longestBarName, len([]rune(b.Name))))
-	}
 	axis := cutName(p.Axis)
-	letters = max(letters, len([]rune(axis)))
-	left, right := 24+barLetter*float64(letters), barValueWidth
+	widest := nameWidth(axis)
+	for _, b := range p.Bars {
+		widest = max(widest, nameWidth(cutName(b.Name)))
+	}
+	left, right := widest+barNameGaps, barValueWidth
 	if p.WithN {
 		right += barNWidth
 	}

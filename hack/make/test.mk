@@ -116,13 +116,14 @@ sim-known: ## Put each known defect back into an overlay of the tree: the simula
 # What is over is in the file, with the commit: delete it to begin anew. A tree with changes is no
 # commit, and has a file of its own that begins anew.
 KILLS ?= 50
+PER_TRIAL ?= 1
 .PHONY: campaign
-campaign: ## On the cluster of make deploy, as root: KILLS=50 times one short trial, in the middle of which a manager, agent, launcher, API server, etcd, kubelet, node or store is killed. VICTIM=etcd: these alone. FOR=20m: begin no further one after that. The same command goes on where it was ended.
+campaign: ## On the cluster of make deploy, as root: short trials, in the middle of each of which managers, agents, launchers, API server, etcd, kubelets, nodes or the store are killed, until KILLS=50 were. PER_TRIAL=3: so many in a trial on average. VICTIM=etcd: these alone. FOR=20m: begin no further one after that. The same command goes on where it was ended.
 	@mkdir -p .work/campaign
 	@commit=$$(git describe --always --abbrev=12 --exclude='*' --dirty); record=.work/campaign/kills.jsonl; \
 	case $$commit in *-dirty) record=.work/campaign/dirty.jsonl; rm -f $$record;; esac; \
 	go test -tags campaign ./operator/test/install -count=1 -v -timeout 0 -run '^TestCampaign$$' \
-		-args -kills=$(KILLS) -kills-for=$(FOR) -victim='$(VICTIM)' -kill-commit=$$commit -kill-record="$(CURDIR)/$$record"
+		-args -kills=$(KILLS) -kills-per-trial=$(PER_TRIAL) -kills-for=$(FOR) -victim='$(VICTIM)' -kill-commit=$$commit -kill-record="$(CURDIR)/$$record"
 
 .PHONY: model
 model: ## Check the models of grants, release, take-over and replacement in docs/design/models by TLC; needs Java and pip.

@@ -4,6 +4,7 @@ package install
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,7 @@ import (
 
 var (
 	kills      = flag.Int("kills", 50, "how many kills in all, with those of the file")
+	perTrial   = flag.Int("kills-per-trial", 1, "how many kills a trial gets on average; it gets 1 to twice as many less 1")
 	killsFor   = flag.Duration("kills-for", 0, "begin no further trial after so long; 0: all kills are done")
 	killRecord = flag.String("kill-record", "", "a file to which each kill is added; a campaign that was ended goes on after those that are in it")
 	killCommit = flag.String("kill-commit", "", "the commit of the managers and of this program, which each kill is noted with")
@@ -63,14 +65,20 @@ var victims = map[string]func(*campaign, *testing.T, *v1alpha1.Experiment) strin
 	"store": (*campaign).killStore,
 }
 
-// killed is one kill, and what became of the trial in whose middle it was.
+// kill is one of them.
+type kill struct {
+	Victim string  `json:"victim"`
+	Which  string  `json:"which"`
+	Hit    bool    `json:"hit"`          // a process of the system or of a client ended with it
+	After  float64 `json:"afterSeconds"` // of the experiment's creation
+	at     time.Time
+}
+
+// killed is one trial: the kills in the middle of it, and what became of it.
 type killed struct {
 	Number  int     `json:"number"`
 	Commit  string  `json:"commit"`
-	Victim  string  `json:"victim"`
-	Which   string  `json:"which"`
-	Hit     bool    `json:"hit"`          // a process of the system or of a client ended with it
-	After   float64 `json:"afterSeconds"` // of the experiment's creation
+	Kills   []kill  `json:"kills"`
 	Reason  string  `json:"reason"`       // of the trial's condition Valid
 	Took    float64 `json:"tookSeconds"`
 	Lost    string  `json:"lost,omitempty"`
@@ -90,11 +98,11 @@ type campaign struct {
 	began time.Time
 }
 
-// TestCampaign runs one short trial after the other, and in the middle of each kills one process or
-// one node. No trial may be lost, repeated or judged wrongly, and nothing may be left. A file has
+// TestCampaign runs one short trial after the other, and in the middle of each kills processes or
+// nodes. No trial may be lost, repeated or judged wrongly, and nothing may be left. A file has
 // all kills, so that several runs are one campaign.
 //
-//	make campaign KILLS=500 FOR=20m
+//	make campaign KILLS=500 PER_TRIAL=3 FOR=20m
 func TestCampaign(t *testing.T) {
 	c := &campaign{owner: newOwner(t)}
 	c.resume(t)
@@ -139,9 +147,12 @@ func (c *campaign) short(t *testing.T, name string) *v1alpha1.Experiment {
 	})
 }
 
-// count is how many were killed. Where the trial was over before, none was.
-func (c *campaign) count() int {
-	return len(c.done) - len(slices.DeleteFunc(slices.Clone(c.done), func(k killed) bool { return k.Which != "" }))
+// count is how many kills there were.
+func (c *campaign) count() (n int) {
+	for _, k := range c.done {
+		n += len(k.Kills)
+	}
+	return n
 }
 
 // resume reads what was done before.
@@ -169,41 +180,52 @@ func (c *campaign) resume(t *testing.T) {
 // one runs a trial and kills in the middle of it.
 func (c *campaign) one(t *testing.T, number int) {
 	c.draw = rand.New(rand.NewPCG(uint64(number), 36))
-	names := make([]string, 0, len(victims))
-	for name := range victims {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	k := killed{Number: number, Commit: *killCommit, Victim: names[c.draw.IntN(len(names))]}
-	if *onlyVictim != "" {
-		k.Victim = *onlyVictim
-	}
-	if victims[k.Victim] == nil {
-		t.Fatalf("there is no victim %q; there are %s", k.Victim, strings.Join(names, ", "))
+	if *onlyVictim != "" && victims[*onlyVictim] == nil {
+		t.Fatalf("there is no victim %q; there are %s", *onlyVictim, strings.Join(slices.Sorted(maps.Keys(victims)), ", "))
 	}
 	exp := c.short(t, fmt.Sprintf("killed-%d", number))
 	began := time.Now()
-	// A trial takes some 25 s. An agent or launcher is killed as soon as there is one.
-	time.Sleep(time.Duration(c.draw.Int64N(int64(25 * time.Second))))
-	eventually(t, patience, "something can be killed, or the experiment is complete", func(ctx context.Context) (bool, error) {
-		c.hit = false
-		k.Which = victims[k.Victim](c, t, exp)
-		k.Hit = c.hit
-		return k.Which != "" || c.isComplete(ctx, exp), nil
-	})
-	k.After = time.Since(began).Seconds()
-	at := time.Now()
-	c.judge(t, exp, &k, at)
-	k.Took = time.Since(began).Seconds()
-	if k.Which == "" {
-		t.Logf("the experiment was complete before there was a %s: this is no kill", k.Victim)
-		k.Victim = "none"
+	k := killed{Number: number, Commit: *killCommit}
+	window := 25 * time.Second // a trial takes about as long
+	for range 1 + c.draw.IntN(2*max(1, *perTrial)-1) {
+		time.Sleep(time.Duration(c.draw.Int64N(int64(window))))
+		window = 10 * time.Second
+		one, found := c.kill(t, exp, began)
+		if !found {
+			break
+		}
+		k.Kills = append(k.Kills, one)
 	}
+	c.judge(t, exp, &k)
+	k.Took = time.Since(began).Seconds()
 	c.note(t, k)
 	c.recover(t)
 	c.deleted(t, exp)
-	t.Logf("kill %d, %d of %d: %s %s after %.0f s: %s, %.0f s, with recovery %.0f s %s%s%s%s",
-		number, c.count(), *kills, k.Victim, k.Which, k.After, k.Reason, k.Took, time.Since(began).Seconds(), k.Lost, k.Repeats, k.Wrong, k.Left)
+	var texts []string
+	for _, one := range k.Kills {
+		texts = append(texts, fmt.Sprintf("%s %s after %.0f s", one.Victim, one.Which, one.After))
+	}
+	t.Logf("trial %d, %d of %d kills: %s: %s, %.0f s, with recovery %.0f s %s%s%s%s", number, c.count(), *kills,
+		cmp.Or(strings.Join(texts, ", "), "stored before any kill"), k.Reason, k.Took, time.Since(began).Seconds(), k.Lost, k.Repeats, k.Wrong, k.Left)
+}
+
+// kill draws a victim and kills it, as soon as there is one. It finds none where the experiment is
+// complete and stored before.
+func (c *campaign) kill(t *testing.T, exp *v1alpha1.Experiment, began time.Time) (k kill, found bool) {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(victims))
+	k.Victim = cmp.Or(*onlyVictim, names[c.draw.IntN(len(names))])
+	eventually(t, patience, "something can be killed, or the experiment is complete and stored", func(ctx context.Context) (bool, error) {
+		if c.ended(ctx, exp) {
+			return true, nil
+		}
+		c.hit, k.at = false, time.Now()
+		k.Which = victims[k.Victim](c, t, exp)
+		k.Hit = c.hit
+		return k.Which != "", nil
+	})
+	k.After = time.Since(began).Seconds()
+	return k, k.Which != ""
 }
 
 func (c *campaign) note(t *testing.T, k killed) {
@@ -222,15 +244,12 @@ func (c *campaign) note(t *testing.T, k killed) {
 }
 
 // judge waits for the end of the experiment, and says what is wrong with it.
-func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed, at time.Time) {
+func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed) {
 	t.Helper()
-	key := client.ObjectKeyFromObject(exp)
 	deadline := time.Now().Add(2 * patience)
 	for stored := false; !stored; {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		if c.Get(ctx, key, exp) == nil {
-			stored = meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentResultsStored)
-		}
+		stored = c.ended(ctx, exp)
 		stop()
 		if time.Now().After(deadline) {
 			k.Lost = fmt.Sprintf("the experiment is not complete and stored after %v: %+v", 2*patience, exp.Status.Conditions)
@@ -250,15 +269,22 @@ func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed, at t
 	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
 	k.Reason = valid.Reason
 	zero := time.Unix(0, trial.Status.ZeroUnixNanos)
-	inRun := trial.Status.ZeroUnixNanos != 0 && at.After(zero) && at.Before(zero.Add(3*time.Second)) // of 4: the kill takes a moment
+	hit := slices.ContainsFunc(k.Kills, func(one kill) bool { // in the run of 4 s: the kill takes a moment
+		return one.Hit && trial.Status.ZeroUnixNanos != 0 && one.at.After(zero) && one.at.Before(zero.Add(3*time.Second))
+	})
 	switch {
-	case valid.Status == metav1.ConditionTrue && inRun && k.Hit:
+	case valid.Status == metav1.ConditionTrue && hit:
 		k.Wrong = "the trial counts, though a process of it was killed in its run"
 	case valid.Status != metav1.ConditionTrue && v1alpha1.CausedBy(valid.Reason) != v1alpha1.CausedByEnvironment:
 		k.Wrong = fmt.Sprintf("the system is blamed: %s: %s", valid.Reason, valid.Message)
 	}
 	c.judgeStored(t, exp, trial, k)
 	k.Left = c.leftOver(t, trial.Name)
+}
+
+// ended says whether the experiment is complete and stored, as far as the API server answers.
+func (c *campaign) ended(ctx context.Context, exp *v1alpha1.Experiment) bool {
+	return c.isComplete(ctx, exp) && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentResultsStored)
 }
 
 // trialsOf an experiment. The API server may be away.
@@ -482,14 +508,15 @@ func killContainer(id string) bool {
 	return first != 0 && syscall.Kill(first, syscall.SIGKILL) == nil
 }
 
-// tally is what became of some kills.
+// tally is what became of the trials of some kills.
 type tally struct {
-	kills, valid, lost, repeated, wrong, left int
+	kills, trials, valid, lost, repeated, wrong, left int
 	reasons                                   map[string]int // of trials that do not count
 }
 
-func (s *tally) add(k killed) {
-	s.kills++
+func (s *tally) add(k killed, kills int) {
+	s.kills += kills
+	s.trials++
 	if k.Reason == v1alpha1.ReasonSucceeded {
 		s.valid++
 	} else {
@@ -503,30 +530,29 @@ func (s *tally) add(k killed) {
 }
 
 func (s *tally) String() string {
-	return fmt.Sprintf("%4d kills: %d lost, %d repeated, %d wrong, %d left over; %d trials valid, others %v", s.kills, s.lost, s.repeated, s.wrong, s.left, s.valid, s.reasons)
+	return fmt.Sprintf("%4d kills in %d trials: %d lost, %d repeated, %d wrong, %d left over; %d valid, others %v", s.kills, s.trials, s.lost, s.repeated, s.wrong, s.left, s.valid, s.reasons)
 }
 
-// sum prints what became of all kills, by victim and by commit. A violation of another commit than
-// this is told, and fails nothing: it may be mended.
+// sum prints what became of all trials, by victim and by commit. A trial with several kills
+// stands in the line of each of its victims. A violation of another commit is told, and fails
+// nothing: it may be mended.
 func (c *campaign) sum(t *testing.T) {
 	t.Helper()
 	all, byVictim, byCommit := &tally{reasons: map[string]int{}}, map[string]*tally{}, map[string]*tally{}
 	for _, k := range c.done {
-		if k.Which == "" {
-			continue
+		all.add(k, len(k.Kills))
+		byCommit[k.Commit] = cmp.Or(byCommit[k.Commit], &tally{reasons: map[string]int{}})
+		byCommit[k.Commit].add(k, len(k.Kills))
+		mine := map[string]int{}
+		for _, one := range k.Kills {
+			mine[one.Victim]++
 		}
-		all.add(k)
-		for _, row := range []struct {
-			of   map[string]*tally
-			name string
-		}{{byVictim, k.Victim}, {byCommit, k.Commit}} {
-			if row.of[row.name] == nil {
-				row.of[row.name] = &tally{reasons: map[string]int{}}
-			}
-			row.of[row.name].add(k)
+		for victim, kills := range mine {
+			byVictim[victim] = cmp.Or(byVictim[victim], &tally{reasons: map[string]int{}})
+			byVictim[victim].add(k, kills)
 		}
 		for _, what := range []string{k.Lost, k.Repeats, k.Wrong, k.Left} {
-			if text := fmt.Sprintf("kill %d at commit %s, %s %s: %s", k.Number, k.Commit, k.Victim, k.Which, what); what != "" && k.Commit == *killCommit {
+			if text := fmt.Sprintf("trial %d at commit %s, %+v: %s", k.Number, k.Commit, k.Kills, what); what != "" && k.Commit == *killCommit {
 				t.Error(text)
 			} else if what != "" {
 				t.Log(text)

@@ -186,10 +186,10 @@ func (c *campaign) one(t *testing.T, number int) {
 	exp := c.short(t, fmt.Sprintf("killed-%d", number))
 	began := time.Now()
 	k := killed{Number: number, Commit: *killCommit}
-	window := 25 * time.Second // a trial takes about as long
+	window := 12 * time.Second // a trial takes about as long
 	for range 1 + c.draw.IntN(2*max(1, *perTrial)-1) {
 		time.Sleep(time.Duration(c.draw.Int64N(int64(window))))
-		window = 10 * time.Second
+		window = 6 * time.Second
 		one, found := c.kill(t, exp, began)
 		if !found {
 			break

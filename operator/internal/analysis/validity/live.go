@@ -19,7 +19,7 @@ var Deployed = []Check{
 }
 
 // BeforeStart are the checks of a trial that is deployed, until t = 0 is agreed.
-var BeforeStart = slices.Concat(Deployed, []Check{{"replicas up", replicasUp}}, anytime)
+var BeforeStart = slices.Concat(Deployed, []Check{{"pods failed", podsFailed}, {"replicas up", replicasUp}}, anytime)
 
 // DuringRun are the checks of a run, from t = 0 until its results are there. That a replica or a
 // client ended by itself is an outcome: the run goes on, and AfterRun judges it with its numbers.
@@ -72,6 +72,22 @@ func podsGone(o *Observation) Failure {
 	return fail(v1alpha1.ReasonRunLost, "These pods of the trial are gone: %s", few.Names(missing))
 }
 
+// podsFailed fails when a pod ended before the start, and nobody can say how its processes did. No
+// controller makes a client anew. Of a client that is over, its agent has said more.
+func podsFailed(o *Observation) Failure {
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		switch {
+		case !p.Failed || p.Report != nil && p.Report.Over:
+		case p.OutOfMemory != "":
+			return outOfMemoryFailure(p)
+		default:
+			return fail(v1alpha1.ReasonRunLost, "Pod %s failed before the start: %s", p.Name, p.FailedWhy)
+		}
+	}
+	return Failure{}
+}
+
 func podsReplaced(o *Observation) Failure {
 	if pinned := o.Trial.Status.PodsDigest; pinned != "" && pinned != o.PodsDigest {
 		return fail(v1alpha1.ReasonRunLost, "A pod was made again after the trial had been deployed: it lacks what the steps before did in it.")
@@ -92,6 +108,8 @@ func podsLost(o *Observation) Failure {
 			return fail(v1alpha1.ReasonRunLost, "Pod %s is gone in the middle of the run.", p.Name)
 		case p.Deleting && !o.Replaces:
 			return fail(v1alpha1.ReasonRunLost, "Pod %s is being deleted in the middle of the run, which no fault asks for: another program or person deleted it.", p.Name)
+		case p.Failed && p.OutOfMemory != "":
+			return outOfMemoryFailure(p)
 		case p.Failed:
 			return fail(v1alpha1.ReasonRunLost, "Pod %s failed in the middle of the run: %s", p.Name, p.FailedWhy)
 		}
@@ -125,15 +143,21 @@ func containersRestarted(o *Observation) Failure {
 		p := &o.Pods[i]
 		switch {
 		case p.Restarts <= p.PlannedRestarts:
-		case p.OutOfMemory != "" && p.nodeRanOut(p.OutOfMemory) != "":
-			return fail(v1alpha1.ReasonPodRestarted, "Container %s of %s was killed since its node was out of memory: %s.", p.OutOfMemory, p.Name, p.nodeRanOut(p.OutOfMemory))
 		case p.OutOfMemory != "":
-			return fail(v1alpha1.ReasonOutOfMemory, "Container %s of %s exceeded its memory limit and was killed.", p.OutOfMemory, p.Name)
+			return outOfMemoryFailure(p)
 		default:
 			return fail(v1alpha1.ReasonPodRestarted, "The kubelet restarted a container of %s%s.", p.Name, p.which())
 		}
 	}
 	return Failure{}
+}
+
+// outOfMemoryFailure tells a container that exceeded its limit from one whose node had less left.
+func outOfMemoryFailure(p *Pod) Failure {
+	if why := p.nodeRanOut(p.OutOfMemory); why != "" {
+		return fail(v1alpha1.ReasonPodRestarted, "Container %s of %s was killed since its node was out of memory: %s.", p.OutOfMemory, p.Name, why)
+	}
+	return fail(v1alpha1.ReasonOutOfMemory, "Container %s of %s exceeded its memory limit and was killed.", p.OutOfMemory, p.Name)
 }
 
 // which names the restarted container, if it is known.

@@ -101,8 +101,24 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 			during: "once more than planned", reason: v1alpha1.ReasonRunLost,
 		},
 		"a pod that failed": {
-			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy = true, "Evicted for memory" },
-			during: "Pod c-1 failed in the middle of the run: Evicted for memory", reason: v1alpha1.ReasonRunLost,
+			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy = true, "UnexpectedAdmissionError" },
+			before: "Pod c-1 failed before the start: UnexpectedAdmissionError",
+			during: "Pod c-1 failed in the middle of the run: UnexpectedAdmissionError", reason: v1alpha1.ReasonRunLost,
+		},
+		"a pod that failed before its agent said anything": {
+			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].Report = true, "killed", nil },
+			before: "Pod c-1 failed before the start: killed",
+			during: "Pod c-1 failed in the middle of the run: killed", reason: v1alpha1.ReasonRunLost,
+		},
+		"a client's pod that failed as its agent said": {
+			// The release looks at the report: a client that ended before the start is the system's.
+			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].Report.Over = true, "exit", true },
+			during: "Pod c-1 failed in the middle of the run: exit", reason: v1alpha1.ReasonRunLost,
+		},
+		"a client's pod that failed since it took too much memory": {
+			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].OutOfMemory = true, "killed", "load" },
+			before: "Container load of c-1 exceeded its memory limit and was killed",
+			during: "Container load of c-1 exceeded its memory limit and was killed", reason: v1alpha1.ReasonOutOfMemory,
 		},
 		"a replica that ended": {
 			change: func(o *Observation) { exited(&o.Pods[0], 5*time.Second) },

@@ -20,7 +20,24 @@ func (p *Pod) Read(pod *corev1.Pod) {
 	p.Exists, p.HasAddress = true, pod.Status.PodIP != ""
 	p.Deleting = pod.DeletionTimestamp != nil
 	p.Evicted = evicted(pod)
-	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, pod.Status.Reason+" "+pod.Status.Message
+	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, failedWhy(pod)
+}
+
+// failedWhy is what the cluster says of a pod that failed. Where only a container ended, the pod's
+// status says nothing, and the container's does.
+func failedWhy(p *corev1.Pod) string {
+	if p.Status.Phase != corev1.PodFailed {
+		return ""
+	}
+	if text := strings.TrimSpace(p.Status.Reason + " " + p.Status.Message); text != "" {
+		return text
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+			return fmt.Sprintf("container %s (image %s) ended with %s (%s).", c.Name, c.Image, exitText(int(t.ExitCode)), t.Reason)
+		}
+	}
+	return "the cluster does not say why."
 }
 
 // evictions are the reasons in the status of a failed pod by which a kubelet says that it ended the

@@ -111,6 +111,26 @@ func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	if !p.Exists || !p.HasAddress || !p.Failed || p.FailedWhy != "Evicted of memory" || p.Restarts != 3 || p.OutOfMemory != "b" || p.Images != "a,b" || p.AgentImage != "agent" || p.Node != "n" {
 		t.Errorf("the pod is %+v", p)
 	}
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string
+	}{
+		"a container ended": {func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{
+				{Name: "a", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}},
+				{Name: "b", Image: "load:1", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error"}}},
+			}
+		}, "container b (image load:1) ended with exit code 137 (signal 9, killed) (Error)."},
+		"nothing is known": {func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }, "the cluster does not say why."},
+		"it runs":          {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, ""},
+	} {
+		other := pod.DeepCopy()
+		other.Status.Reason, other.Status.Message = "", ""
+		tc.change(other)
+		if got := failedWhy(other); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
 	if p.Evicted != "Evicted: of memory" {
 		t.Errorf("the kubelet evicted it, and what is known is %q", p.Evicted)
 	}

@@ -65,7 +65,7 @@ func addArchive(mgr ctrl.Manager, o options) error {
 	if err := trials.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the archive of trials: %w", err)
 	}
-	experiments := &archive.Experiments{Client: mgr.GetClient(), Reader: reader, Stores: stores, Gates: gates, Bundle: bundler(filepath.Join(filepath.Dir(own), "live-page"))}
+	experiments := &archive.Experiments{Client: mgr.GetClient(), Reader: reader, Clock: steady.New(), Stores: stores, Gates: gates, Bundle: bundler(filepath.Join(filepath.Dir(own), "live-page"))}
 	if err := experiments.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the archive of experiments: %w", err)
 	}

@@ -113,10 +113,35 @@ func TestCampaign(t *testing.T) {
 	c.makeNamespace(t, campaignNamespace)
 	c.create(t, system(t, "etcd", campaignNamespace))
 	c.undisturbed(t)
+	go c.keepServers(t.Context())
 	c.began = time.Now()
 	defer c.sum(t) // also of a campaign that ends because the cluster is not whole any more
 	for c.count() < *kills && !t.Failed() && (*killsFor == 0 || time.Since(c.began) < *killsFor) {
 		c.one(t, len(c.done)+1)
+	}
+}
+
+// keepServers restarts the kubelet of the control plane when the API server has not answered for a
+// while: a kubelet waits up to 5 minutes before it restarts a container that ended several times,
+// and a new one does not know of these times.
+func (c *campaign) keepServers(ctx context.Context) {
+	for answered := time.Now(); ctx.Err() == nil; time.Sleep(time.Second) {
+		ask, stop := context.WithTimeout(ctx, 5*time.Second)
+		err := c.Get(ask, client.ObjectKey{Name: campaignNamespace}, &corev1.Namespace{})
+		stop()
+		if err == nil {
+			answered = time.Now()
+		}
+		if time.Since(answered) < 10*time.Second {
+			continue
+		}
+		names, err := exec.CommandContext(ctx, "docker", "ps", "-q", "--filter", "label=io.x-k8s.kind.role=control-plane").Output()
+		for _, name := range strings.Fields(string(names)) {
+			err = errors.Join(err, exec.CommandContext(ctx, "docker", "exec", name, "systemctl", "restart", "kubelet").Run())
+		}
+		if err == nil {
+			answered = time.Now().Add(20 * time.Second) // for the containers to start
+		}
 	}
 }
 

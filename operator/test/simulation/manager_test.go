@@ -174,7 +174,7 @@ func newManager(w *world, name string) *manager {
 	m.trials, m.admission, m.exps = m.queue("trial", trials), m.queue("admission", admits), m.queue("experiment", exps)
 	gates := &archive.Gates{Clock: steady}
 	m.archiveTrials = m.queue("archive of trial", &archive.Trials{Client: m.view, Reader: c, Clock: steady, Recorder: journal{m}, Stores: w.registry, Gates: gates})
-	m.archiveExps = m.queue("archive of experiment", &archive.Experiments{Client: m.view, Reader: c, Stores: w.registry, Gates: gates, Bundle: packStored})
+	m.archiveExps = m.queue("archive of experiment", &archive.Experiments{Client: m.view, Reader: c, Clock: steady, Stores: w.registry, Gates: gates, Bundle: packStored})
 	w.trace("%s begins", name)
 	return m
 }

@@ -72,8 +72,8 @@ func podsGone(o *Observation) Failure {
 	return fail(v1alpha1.ReasonRunLost, "These pods of the trial are gone: %s", few.Names(missing))
 }
 
-// podsFailed fails when a pod ended before the start, and nobody can say how its processes did. No
-// controller makes a client anew. Of a client that is over, its agent has said more.
+// podsFailed fails when a pod ended before the start. No controller makes a client anew. The agent
+// of a client that is over has said more, which the release judges.
 func podsFailed(o *Observation) Failure {
 	for i := range o.Pods {
 		p := &o.Pods[i]

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,12 +52,30 @@ type Experiments struct {
 	Gates  *Gates
 	// Bundle writes the bundle of the results that a ConfigMap has.
 	Bundle func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error
+	// Clock is one that no step of the wall clock moves.
+	Clock clock.PassiveClock
+
+	// doubts are when results first were not those of the status.
+	doubts looks
 }
+
+const (
+	// settled is for how long results may differ from the digest in the status before somebody has
+	// changed them. A manager writes the results first. If it ends in between, its successor writes
+	// both anew, a lease later.
+	settled = time.Minute
+	// settling is after how long they are compared again.
+	settling = 2 * time.Second
+)
+
+// errUnsettled: the results and the digest in the status are not of one moment.
+var errUnsettled = errors.New("the results are being written")
 
 // Reconcile brings what is stored of one experiment up to date.
 func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	exp := &v1alpha1.Experiment{}
 	if err := r.Client.Get(ctx, req.NamespacedName, exp); err != nil {
+		r.doubts.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if exp.Status.Archive == nil || !exp.DeletionTimestamp.IsZero() {
@@ -65,6 +84,8 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	due, inStore, err := r.due(ctx, exp)
 	var problem *store.Problem
 	switch {
+	case errors.Is(err, errUnsettled):
+		return ctrl.Result{RequeueAfter: settling}, nil
 	case errors.As(err, &problem):
 		return r.tell(ctx, exp, *exp.Status.Archive, err, retryAlone)
 	case err != nil:
@@ -132,8 +153,12 @@ func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (m *cor
 		if now.Status.ResultsDigest != want {
 			return nil, false, nil
 		}
+		if r.doubts.since(exp, r.Clock.Now()) < settled {
+			return nil, false, errUnsettled
+		}
 		return nil, false, &store.Problem{Reason: v1alpha1.ReasonStoreCorrupted, Text: fmt.Sprintf("the results in ConfigMap %s are not those that Assay wrote: somebody has changed them", m.Name)}
 	}
+	r.doubts.forget(client.ObjectKeyFromObject(exp))
 	files, err := results.StoredExperiment(m.Data, m.BinaryData)
 	if err != nil {
 		return nil, false, fmt.Errorf("read the results in ConfigMap %s: %w", m.Name, err)

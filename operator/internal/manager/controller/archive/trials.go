@@ -55,7 +55,8 @@ type Trials struct {
 	looks    looks
 }
 
-// looks are when this manager first looked at each trial whose pods may still put files.
+// looks are when this manager first looked at each object of some kind: at a trial whose pods may
+// still put files, or at an experiment whose results are in doubt.
 type looks struct {
 	mu    sync.Mutex
 	first map[types.NamespacedName]look
@@ -66,16 +67,16 @@ type look struct {
 	at time.Time
 }
 
-// since is the time that has passed since the first look at a trial.
-func (l *looks) since(trial *v1alpha1.Trial, now time.Time) time.Duration {
+// since is the time that has passed since the first look at an object.
+func (l *looks) since(o client.Object, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first == nil {
 		l.first = map[types.NamespacedName]look{}
 	}
-	key := client.ObjectKeyFromObject(trial)
-	if l.first[key].of != trial.UID {
-		l.first[key] = look{trial.UID, now}
+	key := client.ObjectKeyFromObject(o)
+	if l.first[key].of != o.GetUID() {
+		l.first[key] = look{o.GetUID(), now}
 	}
 	return now.Sub(l.first[key].at)
 }

@@ -60,9 +60,9 @@ type Experiments struct {
 }
 
 const (
-	// settled is for how long results may differ from the digest in the status before somebody has
-	// changed them. A manager writes the results first. If it ends in between, its successor writes
-	// both anew, a lease later.
+	// settled is for how long results may differ from the digest in the status before they count as
+	// changed by others. A manager writes the results first. If it ends in between, its successor
+	// writes both anew, a lease later.
 	settled = time.Minute
 	// settling is after how long they are compared again.
 	settling = 2 * time.Second

@@ -122,8 +122,8 @@ func TestCampaign(t *testing.T) {
 }
 
 // keepServers restarts the kubelet of the control plane when the API server has not answered for a
-// while: a kubelet waits up to 5 minutes before it restarts a container that ended several times,
-// and a new one does not know of these times.
+// while. A kubelet waits up to 5 minutes before it restarts a container that ended several times,
+// and a new kubelet does not know of these times.
 func (c *campaign) keepServers(ctx context.Context) {
 	for answered := time.Now(); ctx.Err() == nil; time.Sleep(time.Second) {
 		ask, stop := context.WithTimeout(ctx, 5*time.Second)

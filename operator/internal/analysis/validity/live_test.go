@@ -111,7 +111,7 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 			during: "Pod c-1 failed in the middle of the run: killed", reason: v1alpha1.ReasonRunLost,
 		},
 		"a client's pod that failed as its agent said": {
-			// The release looks at the report: a client that ended before the start is the system's.
+			// The release looks at the report: a client that ended early is the system's.
 			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].Report.Over = true, "exit", true },
 			during: "Pod c-1 failed in the middle of the run: exit", reason: v1alpha1.ReasonRunLost,
 		},

@@ -470,7 +470,7 @@ func TestAnExperimentIsStored(t *testing.T) {
 		t.Errorf("a trial is not stored, and the experiment is: %+v", a)
 	}
 	s.reconcile(s.trials())
-	// The manager may be between the results and their digest: that is told to nobody.
+	// The manager may be between the results and their digest: no message says so.
 	for range 2 {
 		if result, a = s.reconcileExperiment(r); a.Reason != "" || a.Digest != "" || result.RequeueAfter != settling {
 			t.Errorf("results that are being written: %+v, %+v", a, result)

@@ -55,8 +55,8 @@ type Trials struct {
 	looks    looks
 }
 
-// looks are when this manager first looked at each object of some kind: at a trial whose pods may
-// still put files, or at an experiment whose results are in doubt.
+// looks are when this manager first looked at each object: at a trial whose pods may still put
+// files, or at an experiment whose results are in doubt.
 type looks struct {
 	mu    sync.Mutex
 	first map[types.NamespacedName]look

@@ -113,7 +113,11 @@ func TestCampaign(t *testing.T) {
 	c.makeNamespace(t, campaignNamespace)
 	c.create(t, system(t, "etcd", campaignNamespace))
 	c.undisturbed(t)
-	go c.keepServers(t.Context())
+	quickRestarts(t)
+	ctx, end := context.WithCancel(t.Context())
+	kept := make(chan struct{})
+	go func() { defer close(kept); keepServers(ctx, t, c.Client) }()
+	defer func() { end(); <-kept }()
 	c.began = time.Now()
 	defer c.sum(t) // also of a campaign that ends because the cluster is not whole any more
 	for c.count() < *kills && !t.Failed() && (*killsFor == 0 || time.Since(c.began) < *killsFor) {
@@ -121,10 +125,37 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// keepServers restarts the kubelet of the control plane when the API server has not answered for a
-// while. A kubelet waits up to 5 minutes before it restarts a container that ended several times,
-// and a new kubelet does not know of these times.
-func (c *campaign) keepServers(ctx context.Context) {
+// quickRestarts has the kubelets restart containers after a second, however often these ended. By
+// default they wait up to five minutes, in which a campaign would learn nothing.
+func quickRestarts(t *testing.T) {
+	t.Helper()
+	for _, name := range kindNodes(t.Context(), t, "") {
+		out, err := exec.CommandContext(t.Context(), "docker", "exec", name, "sh", "-c",
+			`sed -i 's/^crashLoopBackOff: {}$/crashLoopBackOff: {maxContainerRestartPeriod: 1s}/' /var/lib/kubelet/config.yaml && systemctl restart kubelet`).CombinedOutput()
+		if err != nil {
+			t.Fatalf("configure the kubelet of %s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// kindNodes are the containers of a role, or all.
+func kindNodes(ctx context.Context, t *testing.T, role string) []string {
+	t.Helper()
+	filter := "label=io.x-k8s.kind.role"
+	if role != "" {
+		filter += "=" + role
+	}
+	out, err := exec.CommandContext(ctx, "docker", "ps", "--format={{.Names}}", "--filter", filter).Output()
+	if err != nil && ctx.Err() == nil {
+		t.Errorf("list the nodes of kind: %v", err)
+	}
+	return strings.Fields(string(out))
+}
+
+// keepServers takes the power from the control plane when the API server has not answered for 30 s.
+// A kubelet that was killed while etcd was down waits for the API server, which waits for etcd,
+// which that kubelet should start.
+func keepServers(ctx context.Context, t *testing.T, c client.Client) {
 	for answered := time.Now(); ctx.Err() == nil; time.Sleep(time.Second) {
 		ask, stop := context.WithTimeout(ctx, 5*time.Second)
 		err := c.Get(ask, client.ObjectKey{Name: campaignNamespace}, &corev1.Namespace{})
@@ -132,16 +163,15 @@ func (c *campaign) keepServers(ctx context.Context) {
 		if err == nil {
 			answered = time.Now()
 		}
-		if time.Since(answered) < 10*time.Second {
+		if time.Since(answered) < 30*time.Second {
 			continue
 		}
-		names, err := exec.CommandContext(ctx, "docker", "ps", "-q", "--filter", "label=io.x-k8s.kind.role=control-plane").Output()
-		for _, name := range strings.Fields(string(names)) {
-			err = errors.Join(err, exec.CommandContext(ctx, "docker", "exec", name, "systemctl", "restart", "kubelet").Run())
+		for _, name := range kindNodes(ctx, t, "control-plane") {
+			if out, err := exec.CommandContext(ctx, "docker", "restart", "--timeout=0", name).CombinedOutput(); err != nil && ctx.Err() == nil {
+				t.Errorf("restart %s: %v: %s", name, err, out)
+			}
 		}
-		if err == nil {
-			answered = time.Now().Add(20 * time.Second) // for the containers to start
-		}
+		answered = time.Now()
 	}
 }
 
@@ -475,7 +505,7 @@ func (c *campaign) killNode(t *testing.T, exp *v1alpha1.Experiment) string {
 	}
 	slices.Sort(workers)
 	name := workers[c.draw.IntN(len(workers))]
-	if out, err := exec.CommandContext(t.Context(), "docker", "restart", "--time", "0", name).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "docker", "restart", "--timeout=0", name).CombinedOutput(); err != nil {
 		t.Fatalf("restart node %s: %v: %s", name, err, out)
 	}
 	for i := range pods.Items {

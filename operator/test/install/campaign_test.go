@@ -153,8 +153,8 @@ func kindNodes(ctx context.Context, t *testing.T, role string) []string {
 }
 
 // keepServers takes the power from the control plane when the API server has not answered for 30 s.
-// A kubelet that was killed while etcd was down waits for the API server, which waits for etcd,
-// which that kubelet should start.
+// A kubelet that was killed while etcd was down does not start etcd: it waits for the API server,
+// and the API server waits for etcd.
 func keepServers(ctx context.Context, t *testing.T, c client.Client) {
 	for answered := time.Now(); ctx.Err() == nil; time.Sleep(time.Second) {
 		ask, stop := context.WithTimeout(ctx, 5*time.Second)

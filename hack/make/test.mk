@@ -54,6 +54,12 @@ test-local: ## Trials on this machine without a cluster, as root: a run, faults,
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
 
+# The last patch of each minor version that Kubernetes and its module proxy still serve.
+VERSIONS ?= 1.35.4 1.34.4 1.33.13 1.32.13
+.PHONY: test-versions
+test-versions: ## The lane api with other API servers, built from Go modules: VERSIONS="1.32.13".
+	@$(foreach v,$(VERSIONS),echo "== kube-apiserver $(v)" && export API_SERVER=$(v) && $(run_tests) api &&) true
+
 .PHONY: test-policies test-long test-owner test-machines test-race test-libvirt test-paper test-report
 test-long: ## On the same cluster: nine trials of FailureFP, WAN numbers, machine resets.
 	@$(run_tests) long

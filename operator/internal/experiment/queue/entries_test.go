@@ -34,11 +34,12 @@ func TestAnExperimentKeepsEachOfItsSets(t *testing.T) {
 		at     time.Duration
 		want   []string
 	}{
-		"accepted":               {nil, time.Second, []string{" [ca ra]", " [cb rb]"}},
-		"one trial is there":     {[]v1alpha1.Trial{trial("a", 0, 0)}, time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
-		"between two on b":       {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
-		"no trial comes for b":   {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Minute, []string{"n/e-0 [ca ra]"}},
-		"the other set is alone": {[]v1alpha1.Trial{trial("a", 0, time.Hour), trial("b", 1, 0)}, time.Hour + time.Second, []string{" [ca ra]", "n/e-1 [cb rb]"}},
+		"accepted":             {nil, time.Second, []string{" [ca ra]", " [cb rb]"}},
+		"one trial is there":   {[]v1alpha1.Trial{trial("a", 0, 0)}, time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
+		"between two on b":     {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
+		"no trial comes for b": {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Minute, []string{"n/e-0 [ca ra]"}},
+		"the instant was dated by a clock hours ahead": {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, 3*time.Hour)}, time.Second, []string{"n/e-0 [ca ra]"}},
+		"the other set is alone":                       {[]v1alpha1.Trial{trial("a", 0, time.Hour), trial("b", 1, 0)}, time.Hour + time.Second, []string{" [ca ra]", "n/e-1 [cb rb]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -65,9 +65,11 @@ func (s *Server) Evaluate(ctx context.Context, namespaceLabel string, r Request)
 	return out
 }
 
+// deadline is counted from the later of the window's end and the question. A question from before
+// the window is of a manager whose clock is behind: another one dated the window.
 func (r Request) deadline() time.Time {
 	from := r.Window.To
-	if r.Asked.After(from) {
+	if r.Asked.After(from) || !r.Asked.IsZero() && r.Asked.Before(r.Window.From) {
 		from = r.Asked
 	}
 	return from.Add(2*r.Interval + patience)

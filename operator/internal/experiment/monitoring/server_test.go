@@ -256,8 +256,24 @@ func TestAskedLongAfterTheWindow(t *testing.T) {
 	if got := server.Evaluate(t.Context(), DefaultNamespaceLabel, r)[0]; got.Value == nil {
 		t.Errorf("a minute after the deadline of its window: %s", show(got))
 	}
-	if got, want := r.deadline(), r.Asked.Add(2*time.Second+patience); !got.Equal(want) {
-		t.Errorf("the deadline is %v, want %v", got, want)
+}
+
+// A manager whose clock is hours behind that of the one before it asked for hours.
+func TestWhenAnswersAreDue(t *testing.T) {
+	from := time.Unix(100_000, 0)
+	to := from.Add(20 * time.Second)
+	for name, tc := range map[string]struct{ asked, since time.Time }{
+		"in the window":                {to.Add(-time.Second), to},
+		"after the window":             {to.Add(time.Minute), to.Add(time.Minute)},
+		"by a clock that is behind":    {from.Add(-3 * time.Hour), from.Add(-3 * time.Hour)},
+		"by a clock seconds behind it": {from.Add(-time.Second), from.Add(-time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Request{Interval: time.Second, Window: Window{From: from, To: to}, Asked: tc.asked}
+			if got, want := r.deadline(), tc.since.Add(2*time.Second+patience); !got.Equal(want) {
+				t.Errorf("the deadline is %v, want %v", got, want)
+			}
+		})
 	}
 }
 

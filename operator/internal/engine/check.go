@@ -25,7 +25,7 @@ func (p *check) run(_ context.Context, s *scope) Result {
 			pods = append(pods, safety.Pod{Name: name, Checks: p.Checks, Report: s.report(name)})
 		}
 	}
-	left := s.trial.Status.Times.Drained.Add(safety.Limit(s.system.Checks)).Sub(s.now)
+	left := s.date(s.trial.Status.Times.Drained.Time).Add(safety.Limit(s.system.Checks)).Sub(s.now)
 	verdicts, waiting := safety.Judge(s.system.Checks, pods)
 	if waiting != "" && left > 0 {
 		return Wait(v1alpha1.ReasonRunInProgress, "Waiting for %s.", waiting).Within(left + time.Millisecond)

@@ -94,15 +94,20 @@ const beforeDeleting = "Before anything is deleted"
 // tryUntil waits for something to be stored or deleted. The trial holds its pools until a quota of
 // ConfigMaps, say, lets it be written, but not for ever.
 func (p *cleanUp) tryUntil(s *scope, what string, err error) Result {
-	since := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime
-	if kept := s.trial.Status.Times.Kept; kept != nil && kept.After(since.Time) {
-		since = metav1.NewTime(kept.Time)
+	since := s.judged()
+	if kept := s.trial.Status.Times.Kept; kept != nil && s.date(kept.Time).After(since) {
+		since = s.date(kept.Time)
 	}
-	waited := s.now.Sub(since.Time)
+	waited := s.now.Sub(since)
 	if waited >= StoreGrace {
 		return Skip()
 	}
 	return Wait(v1alpha1.ReasonDeleting, "%s: %s.", what, err).Within(min(StoreGrace-waited+time.Millisecond, RetryPoll))
+}
+
+// judged is when the outcome became known, by the clock of this manager.
+func (s *status) judged() time.Time {
+	return s.date(meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime.Time)
 }
 
 // remove deletes all that was made for the trial, and completes it.
@@ -134,7 +139,7 @@ func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
 // keep leaves the pods of a trial that does not count as they are, while people look at them. The
 // state of the trial is stored first.
 func (p *cleanUp) keep(ctx context.Context, s *scope) Result {
-	until, message, err := p.experiment.KeepUntil(ctx, s.trial)
+	until, message, err := p.experiment.KeepUntil(ctx, s.trial, s.judged())
 	if err != nil {
 		return Retry(err)
 	}
@@ -168,8 +173,7 @@ func (p *cleanUp) terminating(s *scope) time.Duration {
 // finishing asks every pod to end its processes and says how long to wait for it. Nothing to wait
 // for: 0.
 func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
-	c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid)
-	if c == nil || len(s.pods) == 0 {
+	if len(s.pods) == 0 {
 		return 0
 	}
 	if s.rendered == nil {
@@ -190,7 +194,7 @@ func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
 	if n := s.trial.Status.Network; n != nil && n.Backend != "" {
 		grace += s.longestRoundTrip() // packets in flight are let through before the network is put back
 	}
-	by := c.LastTransitionTime.Add(grace)
+	by := s.judged().Add(grace)
 	for _, name := range s.everyName() {
 		if s.pods[name] == nil || !s.now.Before(by) {
 			continue

@@ -42,7 +42,7 @@ func (s *scope) deadline() time.Time {
 	if s.rendered != nil {
 		limit += verifyRounds * s.longestRoundTrip()
 	}
-	return status.Times.Admitted.Add(limit)
+	return s.date(status.Times.Admitted.Time).Add(limit)
 }
 
 // overdue reports whether the deadline is over. A manager that has just taken over is given a

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/instants"
 	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/node/protocol"
@@ -167,7 +168,8 @@ type cache struct {
 // entry is what is kept of one trial.
 type entry struct {
 	key          types.NamespacedName
-	since        time.Time // when the engine first saw it
+	since        time.Time     // when the engine first saw it
+	seen         instants.Seen // of its status
 	rendered     *rendered
 	system       *v1alpha1.SystemSpec
 	created      bool            // its objects exist

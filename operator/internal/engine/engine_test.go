@@ -123,21 +123,27 @@ func TestATrialHasADeadlineAboveItsPhases(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.TrialStatus)
 		over   time.Duration // since the trial was admitted
+		behind time.Duration // the manager's clock
 	}{
 		"before the start": {change: func(*v1alpha1.TrialStatus) {}, over: 2 * time.Hour},
 		"in the run":       {change: func(s *v1alpha1.TrialStatus) { s.ZeroUnixNanos = admitted.Add(time.Hour).UnixNano() }, over: 3 * time.Hour},
+		"before the start, by a clock that is behind": {change: func(*v1alpha1.TrialStatus) {}, over: 2 * time.Hour, behind: 9 * time.Hour},
+		"in the run, by a clock that is behind": {change: func(s *v1alpha1.TrialStatus) {
+			released := metav1.NewMicroTime(admitted.Add(time.Hour - 10*time.Second))
+			s.Times.Released, s.ZeroUnixNanos = &released, admitted.Add(time.Hour).UnixNano()
+		}, over: 2 * time.Hour, behind: 9 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := metav1.NewMicroTime(admitted)
 			trial := &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Status: v1alpha1.TrialStatus{Times: v1alpha1.TrialTimes{Admitted: &at}}}
 			trial.Spec.Schedule = v1alpha1.Schedule{WarmUp: "5s", Measure: "20s", CoolDown: "2s", Drain: "5s"}
 			tc.change(&trial.Status)
-			world := &broken{now: admitted.Add(time.Minute)}
+			world := &broken{now: admitted.Add(time.Minute - tc.behind)}
 			e := New(World{Record: world, Clock: world})
 			if _, err := e.Advance(t.Context(), trial.DeepCopy()); err == nil || world.saved != nil {
 				t.Fatalf("at first: %v, saved %v; want the error, and nothing saved", err, world.saved)
 			}
-			world.now = admitted.Add(tc.over)
+			world.now = admitted.Add(tc.over - tc.behind)
 			if _, err := e.Advance(t.Context(), trial.DeepCopy()); err != nil || world.saved == nil {
 				t.Fatalf("after %v: %v, saved %v; want an outcome", tc.over, err, world.saved)
 			}

@@ -23,7 +23,7 @@ func (p *release) awaitIdle(s *scope) Result {
 		t := metav1.NewMicroTime(s.now)
 		status.Times.Barrier = &t
 	}
-	limit, waited := spec.IdleWait.OrZero(), s.now.Sub(status.Times.Barrier.Time)
+	limit, waited := spec.IdleWait.OrZero(), s.now.Sub(s.date(status.Times.Barrier.Time))
 	if limit == 0 {
 		return Skip()
 	}

@@ -100,7 +100,7 @@ func (p *measure) ask(s *scope, asked []v1alpha1.Measurement) []results.Measurem
 		return monitoring.Unanswered(asked, "the manager knows no Prometheus to ask")
 	}
 	answer, done := prometheus.Ask(s.trial.UID, func() monitoring.Request {
-		zero := s.zero()
+		zero := s.agreedZero()
 		return monitoring.Request{
 			Measurements: asked, Values: monitoring.ValuesOf(s.key.Namespace, s.key.Name, spec),
 			Window: monitoring.Window{From: zero, To: zero.Add(spec.Schedule.Measure.OrZero())},

@@ -75,7 +75,7 @@ func (p *network) run(_ context.Context, s *scope) Result {
 func (p *network) choose(s *scope, limit time.Duration) Result {
 	since, shapes := s.trial.Status.Times.Deployed, s.rendered.trial.Shapes()
 	if waiting := s.links().Unmeasured(shapes); waiting != "" {
-		if wrong := s.links().Wrong(); len(wrong) > 0 && s.now.After(since.Add(limit)) {
+		if wrong := s.links().Wrong(); len(wrong) > 0 && s.now.After(s.date(since.Time).Add(limit)) {
 			waiting += ": " + few.Of(wrong, "; ") // before that it may be that peers do not run yet
 		}
 		return Wait(v1alpha1.ReasonMeasuringPaths, "%s", waiting).Until(since, limit)

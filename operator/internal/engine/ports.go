@@ -123,9 +123,9 @@ type Agents interface {
 // Experiment answers a trial's questions about other trials, and passes its news on to the people
 // who follow it.
 type Experiment interface {
-	// KeepUntil is until when the pods of a trial that does not count stay for inspection; zero:
-	// they do not. message says so to users.
-	KeepUntil(ctx context.Context, trial *v1alpha1.Trial) (until time.Time, message string, err error)
+	// KeepUntil is until when the pods of a trial that does not count stay for inspection, if it
+	// was judged at that instant. Zero: they do not stay. message says so to users.
+	KeepUntil(ctx context.Context, trial *v1alpha1.Trial, judged time.Time) (until time.Time, message string, err error)
 	// Gap is for how long the trial's machines will have measured nothing when it begins.
 	Gap(ctx context.Context, trial *v1alpha1.Trial, begins time.Time) (time.Duration, error)
 	// Progress publishes the clients' progress. conflict: the trial has changed since it was read,

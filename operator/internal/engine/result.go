@@ -151,7 +151,7 @@ func (s *status) await(on string, r Result) time.Duration {
 	}
 	left := time.Second - time.Millisecond
 	if r.since != nil {
-		left = r.since.Add(r.limit).Sub(s.now)
+		left = s.date(r.since.Time).Add(r.limit).Sub(s.now)
 	}
 	if left <= 0 {
 		s.fail(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("%s: after %v, still %s", on, r.limit, r.message))

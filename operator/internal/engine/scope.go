@@ -16,6 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/conditions"
 	"assay.dev/assay/operator/internal/engine/incarnation"
+	"assay.dev/assay/operator/internal/engine/instants"
 	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/render"
@@ -47,6 +48,7 @@ type status struct {
 	trial  *v1alpha1.Trial
 	before *v1alpha1.Trial // as read
 	now    time.Time
+	seen   *instants.Seen
 	events []Event
 }
 
@@ -79,7 +81,7 @@ func newScope(trial *v1alpha1.Trial, kept *entry, now time.Time) *scope {
 		kept.since = now
 	}
 	return &scope{
-		status: status{trial: trial, before: trial.DeepCopy(), now: now}, members: members{key: kept.key},
+		status: status{trial: trial, before: trial.DeepCopy(), now: now, seen: &kept.seen}, members: members{key: kept.key},
 		cache: kept, injection: noInjection{}, history: &incarnation.History{},
 	}
 }
@@ -207,8 +209,23 @@ func (s *members) readReports(agents Agents, resetters []string) {
 // report is the last one of a pod's agent, or nil.
 func (s *members) report(pod string) *protocol.Report { return s.reports[pod].Report }
 
-// zero is t = 0 of a trial that has been released.
-func (s *status) zero() time.Time { return time.Unix(0, s.trial.Status.ZeroUnixNanos) }
+// agreedZero is t = 0 of a trial that has been released, by the clock of the manager that released
+// it.
+func (s *status) agreedZero() time.Time { return time.Unix(0, s.trial.Status.ZeroUnixNanos) }
+
+// zero is t = 0 by the clock of this manager. When it was agreed it lay in the future, so that it
+// is dated by the instant at which it was agreed.
+func (s *status) zero() time.Time {
+	zero, released := s.agreedZero(), s.trial.Status.Times.Released
+	if released == nil {
+		return zero
+	}
+	return s.date(released.Time).Add(zero.Sub(released.Time))
+}
+
+// date is when something in the status happened, by the clock of this manager. Every wait from such
+// an instant counts from this. Another manager may have written it, whose clock was ahead.
+func (s *status) date(at time.Time) time.Time { return s.seen.Date(s.trial.UID, at, s.now) }
 
 // serverNames, clientNames and everyName list the pods that take part in the run, in the layout's
 // order. Servers are replicas and components.

@@ -32,6 +32,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/engine"
+	"assay.dev/assay/operator/internal/engine/instants"
 	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/manager/controller/trial/inspect"
 	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
@@ -87,6 +88,8 @@ type Reconciler struct {
 	engine *engine.Engine
 	chaos  chaosFaults
 	record record
+	// deletions are dated by the API server.
+	deletions instants.Seen
 }
 
 // workers is how many trials are brought forward at the same time. Each trial has one of them at
@@ -167,7 +170,8 @@ func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.
 	r.Coordinator.Forget(key)
 	remains, err := r.pods().Delete(ctx, trial)
 	var left *engine.LeftError
-	if wait := leftGrace - r.Clock.Since(trial.DeletionTimestamp.Time); errors.As(err, &left) && wait > 0 {
+	now := r.Clock.Now()
+	if wait := leftGrace - now.Sub(r.deletions.Date(trial.UID, trial.DeletionTimestamp.Time, now)); errors.As(err, &left) && wait > 0 {
 		log.FromContext(ctx).Info("Something of a deleted trial cannot be deleted", "trial", trial.Name, "err", err.Error())
 		return ctrl.Result{RequeueAfter: min(wait, engine.RetryPoll)}, nil
 	}

@@ -34,7 +34,7 @@ var _ engine.Pods = pods{}
 func (r *Reconciler) pods() pods { return pods{r} }
 
 func (r *Reconciler) objects() objects.Children {
-	return objects.Children{Client: r.Client, Reader: r.Reader, Clock: r.Clock, AtOnce: r.AtOnce}
+	return objects.Children{Client: r.Client, Reader: r.Reader, Clock: r.Clock, Deletions: &r.deletions, AtOnce: r.AtOnce}
 }
 
 func (r *Reconciler) resetter() *machines.Resetter {

@@ -73,8 +73,8 @@ type experiment struct{ r *Reconciler }
 
 var _ engine.Experiment = experiment{}
 
-func (e experiment) KeepUntil(ctx context.Context, trial *v1alpha1.Trial) (until time.Time, message string, err error) {
-	until, err = inspect.Until(ctx, e.r.Client, trial)
+func (e experiment) KeepUntil(ctx context.Context, trial *v1alpha1.Trial, judged time.Time) (until time.Time, message string, err error) {
+	until, err = inspect.Until(ctx, e.r.Client, trial, judged)
 	if err != nil || until.IsZero() {
 		return time.Time{}, "", err
 	}

@@ -19,9 +19,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Until is when the pods of a judged trial may go; zero: at once. Once their removal has begun,
-// nothing keeps them any more.
-func Until(ctx context.Context, c client.Reader, trial *v1alpha1.Trial) (time.Time, error) {
+// Until is when the pods of a trial may go that was judged at an instant; zero: at once. Once their
+// removal has begun, nothing keeps them any more.
+func Until(ctx context.Context, c client.Reader, trial *v1alpha1.Trial, judged time.Time) (time.Time, error) {
 	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
 	if valid == nil || valid.Status != metav1.ConditionFalse || valid.Reason == v1alpha1.ReasonNotMeasuring {
 		return time.Time{}, nil
@@ -40,7 +40,7 @@ func Until(ctx context.Context, c client.Reader, trial *v1alpha1.Trial) (time.Ti
 	if exp.Spec.KeepFailed() <= 0 && !Kept(trial) {
 		return time.Time{}, nil
 	}
-	return valid.LastTransitionTime.Add(exp.Spec.KeepFailed()), nil
+	return judged.Add(exp.Spec.KeepFailed()), nil
 }
 
 // Kept reports whether the trial's pods stay, or have stayed until now.

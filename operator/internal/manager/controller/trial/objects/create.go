@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/instants"
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
@@ -24,6 +25,8 @@ type Children struct {
 	// be stale.
 	Reader client.Reader
 	Clock  clock.PassiveClock
+	// Deletions are those that the API server has dated.
+	Deletions *instants.Seen
 	// AtOnce is how many objects of a trial are deleted at the same time; 0 is one.
 	AtOnce int
 }

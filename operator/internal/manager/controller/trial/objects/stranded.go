@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -43,7 +44,7 @@ func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, er
 	answers := map[string]bool{}
 	for i := range pods {
 		p := &pods[i]
-		if p.DeletionTimestamp == nil || p.Spec.NodeName == "" || validity.PodEnded(p) || m.Clock.Since(p.DeletionTimestamp.Time) < DeadNodeGrace {
+		if p.DeletionTimestamp == nil || p.Spec.NodeName == "" || validity.PodEnded(p) || m.overdue(p) < DeadNodeGrace {
 			continue
 		}
 		ready, known := answers[p.Spec.NodeName]
@@ -60,6 +61,13 @@ func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, er
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// overdue is for how long a pod has been in deletion beyond the time that it has to end. The API
+// server, which has another clock, dates the end of that time.
+func (m Children) overdue(p *corev1.Pod) time.Duration {
+	now, grace := m.Clock.Now(), time.Duration(ptr.Deref(p.DeletionGracePeriodSeconds, 0))*time.Second
+	return now.Sub(m.Deletions.Date(p.UID, p.DeletionTimestamp.Add(-grace), now)) - grace
 }
 
 // answers reports whether a node's kubelet was heard of lately.

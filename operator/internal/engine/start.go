@@ -45,7 +45,7 @@ func (p *load) run(_ context.Context, s *scope) Result {
 	if s.isTrue(v1alpha1.TrialLoaded) {
 		return Skip()
 	}
-	if f := validity.First(validity.Deployed, s.observation()); !f.OK() {
+	if f := validity.First(validity.DuringSteps, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
 	for i, step := range s.system.Steps {

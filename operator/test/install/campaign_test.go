@@ -516,9 +516,17 @@ func (c *campaign) killNode(t *testing.T, exp *v1alpha1.Experiment) string {
 	return name
 }
 
-// killNamed kills one process of this name, on whichever node it is. One of its arguments tells it
-// from processes of that name in pods of trials.
+// killNamed kills one process of this name, on whichever node of kind it is: other tests of this
+// machine may have an API server, too. One of its arguments tells it from processes of that name in
+// pods of trials.
 func (c *campaign) killNamed(name, argument string) string {
+	nodes, err := exec.Command("docker", "ps", "--no-trunc", "--format={{.ID}}", "--filter", "label=io.x-k8s.kind.role").Output()
+	if err != nil {
+		return ""
+	}
+	onNode := func(cgroups []byte) bool {
+		return slices.ContainsFunc(strings.Fields(string(nodes)), func(id string) bool { return strings.Contains(string(cgroups), id) })
+	}
 	files, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
 		return ""
@@ -527,7 +535,8 @@ func (c *campaign) killNamed(name, argument string) string {
 	for _, f := range files {
 		is, err := os.ReadFile(f)
 		arguments, err2 := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
-		if err != nil || err2 != nil || strings.TrimSpace(string(is)) != name || !strings.Contains(string(arguments), argument) {
+		cgroups, err3 := os.ReadFile(filepath.Join(filepath.Dir(f), "cgroup"))
+		if errors.Join(err, err2, err3) != nil || !onNode(cgroups) || strings.TrimSpace(string(is)) != name || !strings.Contains(string(arguments), argument) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {

@@ -16,10 +16,15 @@ var Deployed = []Check{
 	{"pods evicted", podsEvicted},
 	{"pods gone", podsGone},
 	{"pods replaced", podsReplaced},
+	{"pods failed", podsFailed},
 }
 
+// DuringSteps are the checks while the steps run. A replica may end in a step, as a restore has it;
+// its container may not.
+var DuringSteps = slices.Concat(Deployed, []Check{{"containers restarted", containersRestarted}})
+
 // BeforeStart are the checks of a trial that is deployed, until t = 0 is agreed.
-var BeforeStart = slices.Concat(Deployed, []Check{{"pods failed", podsFailed}, {"replicas up", replicasUp}}, anytime)
+var BeforeStart = slices.Concat(Deployed, []Check{{"replicas up", replicasUp}}, anytime)
 
 // DuringRun are the checks of a run, from t = 0 until its results are there. That a replica or a
 // client ended by itself is an outcome: the run goes on, and AfterRun judges it with its numbers.

@@ -130,6 +130,9 @@ func Step(step v1alpha1.Step, pods []string, reports Reports) (waiting, failed s
 		if result == nil {
 			return fmt.Sprintf("step %s runs in %s", step.Name, pod), ""
 		}
+		if lost := reports(pod).LostContainer(); result.Error != "" && lost != "" {
+			return fmt.Sprintf("step %s could not run in container %s of %s, which was restarted: the cluster is about to say so", step.Name, lost, pod), ""
+		}
 		if result.Error != "" || result.ExitCode != 0 && step.Until != "AnyExit" {
 			return "", fmt.Sprintf("Step %s failed in %s with exit code %d. %s It printed: %s", step.Name, pod, result.ExitCode, result.Error, result.Output)
 		}

@@ -95,6 +95,11 @@ func TestSteps(t *testing.T) {
 		"failed":                     {"ExitZero", done(3, ""), "", "Step load failed in b with exit code 3."},
 		"any exit code will do":      {"AnyExit", done(3, ""), "", ""},
 		"not in time, whatever exit": {"AnyExit", done(0, "timed out"), "", "timed out"},
+		"the container was restarted": {"ExitZero", func() *protocol.Report {
+			r := done(0, "container server has lost its process")
+			r.Containers = []protocol.ContainerState{{Name: "beside", State: protocol.StateRunning}, {Name: "server", State: protocol.StateLost}}
+			return r
+		}(), "step load could not run in container server of b, which was restarted: the cluster is about to say so", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := v1alpha1.Step{Name: "load", Until: tc.until}

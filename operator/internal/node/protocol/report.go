@@ -13,6 +13,18 @@ func (rep *Report) Action(id string) *ActionRecord {
 	return nil
 }
 
+// LostContainer is the first container that was restarted and has lost its process, or nothing.
+func (rep *Report) LostContainer() string {
+	if rep != nil {
+		for i := range rep.Containers {
+			if rep.Containers[i].State == StateLost {
+				return rep.Containers[i].Name
+			}
+		}
+	}
+	return ""
+}
+
 // Command is what became of a command, or nil: the report, if there is one, does not say.
 func (rep *Report) Command(id string) *CommandResult {
 	if rep == nil {

@@ -151,7 +151,7 @@ func (n SummaryNumber) Compile() (SummaryPattern, error) {
 		return SummaryPattern{}, fmt.Errorf("must be a regular expression as RE2 has them (no look-around, no back-references): %w", err)
 	}
 	p := SummaryPattern{Regexp: pattern, Value: pattern.SubexpIndex(groupValue), Unit: pattern.SubexpIndex(groupUnit), Each: pattern.SubexpIndex(groupEach)}
-	unread := slices.DeleteFunc(pattern.SubexpNames(), func(name string) bool {
+	unread := slices.DeleteFunc(slices.Clone(pattern.SubexpNames()), func(name string) bool {
 		return name == "" || name == groupValue || name == groupUnit || name == groupEach && n.Of == OfLastOfEach
 	})
 	switch {

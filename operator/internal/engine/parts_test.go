@@ -129,7 +129,7 @@ func TestHowLongPodsAreWaitedFor(t *testing.T) {
 		"files for a store, too late":        {store: "s3", change: func(p *play) { p.reports["t-c-1"].HandedOver = false }, after: 85 * time.Second, want: 0},
 		"files of an agent that is silent":   {store: "s3", change: func(p *play) { delete(p.reports, "t-c-1") }, want: 85 * time.Second},
 		"files of a pod that does not run":   {store: "s3", change: func(p *play) { p.reports["t-c-1"].HandedOver, p.pods["t-c-1"].Status.Phase = false, corev1.PodFailed }, want: 0},
-		"files that nobody wants":            {change: func(p *play) { p.reports["t-c-1"].HandedOver = false }, want: 0},
+		"files that no spec asks for":            {change: func(p *play) { p.reports["t-c-1"].HandedOver = false }, want: 0},
 		"logs that are wanted": {change: func(p *play) {
 			p.reports["t-c-1"].HandedOver = false
 			l := resource.MustParse("1Ki")
@@ -192,7 +192,7 @@ func TestProgressOfARun(t *testing.T) {
 	}
 }
 
-// Each action of a fault is told of once: when it is known, or when nothing will be known of it.
+// The engine reports each action of a fault once: when it is known, or when nothing will be known of it.
 func TestFaultsThatPeopleHearOf(t *testing.T) {
 	p := newPlay(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults[0].At = "3s" })
 	running(p)
@@ -218,13 +218,13 @@ func TestFaultsThatPeopleHearOf(t *testing.T) {
 	}
 }
 
-func TestFaultsAreToldOfUpToABound(t *testing.T) {
+func TestFaultsAreReportedUpToABound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		actions, skipped int
 		want             int
 		audit            bool
 	}{
-		"a few": {3, 1, 2, false}, "as many as are told of": {MostFaultNotes, 0, MostFaultNotes, false}, "one more": {MostFaultNotes + 1, 0, MostFaultNotes + 1, true},
+		"a few": {3, 1, 2, false}, "as many as are reported": {MostFaultNotes, 0, MostFaultNotes, false}, "one more": {MostFaultNotes + 1, 0, MostFaultNotes + 1, true},
 		"many more": {3 * MostFaultNotes, 0, MostFaultNotes + 1, true},
 	} {
 		p := newPlay(t, nil, nil)
@@ -321,7 +321,7 @@ func TestResultsAreStoredNowAndThen(t *testing.T) {
 	}
 }
 
-// What a later call needs of an earlier one is made again by a manager that takes over.
+// A manager that takes over makes again all that an earlier one remembered.
 func TestAManagerThatTakesOverGoesOn(t *testing.T) {
 	p := newPlay(t, nil, nil)
 	running(p)

@@ -375,7 +375,7 @@ func TestWhatBecomesOfATrial(t *testing.T) {
 		"results that cannot be stored": {
 			happens: func(p *play) { running(p); p.measured(10); p.storeErr = errors.New("store: full") }, on: "Collected", want: "False RunInProgress: Trying again what failed: store: full",
 		},
-		"a client that nobody released": {
+		"a client that no agent released": {
 			happens: func(p *play) { running(p); p.measured(10); p.reports["t-c-1"].Client = nil }, on: "Valid", want: "False ClientLost",
 		},
 		"a fault that did not happen": {
@@ -425,7 +425,7 @@ func TestWhatBecomesOfATrial(t *testing.T) {
 				p.reports["t-s0-local-1"].Failure, p.keepUntil = "disk full", p.now.Add(time.Hour)
 			}, on: "CleanedUp", want: "False Kept: People look at the pods.",
 		},
-		"pods that nobody looks at any more": {
+		"pods that people have looked at": {
 			obedient: true, happens: func(p *play) {
 				running(p)
 				p.reports["t-s0-local-1"].Failure, p.keepUntil = "disk full", p.now.Add(time.Hour)

@@ -129,7 +129,7 @@ func TestHowLongPodsAreWaitedFor(t *testing.T) {
 		"files for a store, too late":        {store: "s3", change: func(p *play) { p.reports["t-c-1"].HandedOver = false }, after: 85 * time.Second, want: 0},
 		"files of an agent that is silent":   {store: "s3", change: func(p *play) { delete(p.reports, "t-c-1") }, want: 85 * time.Second},
 		"files of a pod that does not run":   {store: "s3", change: func(p *play) { p.reports["t-c-1"].HandedOver, p.pods["t-c-1"].Status.Phase = false, corev1.PodFailed }, want: 0},
-		"files that no spec asks for":            {change: func(p *play) { p.reports["t-c-1"].HandedOver = false }, want: 0},
+		"files that no spec asks for":        {change: func(p *play) { p.reports["t-c-1"].HandedOver = false }, want: 0},
 		"logs that are wanted": {change: func(p *play) {
 			p.reports["t-c-1"].HandedOver = false
 			l := resource.MustParse("1Ki")

@@ -192,7 +192,7 @@ func TestProgressOfARun(t *testing.T) {
 	}
 }
 
-// The engine reports each action of a fault once: when it is known, or when nothing will be known of it.
+// The engine reports each action of a fault once: when it is known, or when nothing will be.
 func TestFaultsThatPeopleHearOf(t *testing.T) {
 	p := newPlay(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults[0].At = "3s" })
 	running(p)

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What the full evaluation has in places that few have: searches, phases, faults and more.
+// Profiles reduce searches, phases, faults and repetitions, too.
 func TestSizeOfARichEvaluation(t *testing.T) {
 	search := func(lowest int64) *v1alpha1.CapacitySearch {
 		return &v1alpha1.CapacitySearch{From: lowest, To: 100}

@@ -347,7 +347,7 @@ func TestExitCodesInWords(t *testing.T) {
 	}
 }
 
-func TestClientsThatToldOfNoRequest(t *testing.T) {
+func TestClientsThatAreSilent(t *testing.T) {
 	silent, told := results.Client{Clients: 2, NothingSent: true, Index: 1}, results.Client{Clients: 2}
 	summary := func(n int64) results.Client {
 		return results.Client{Clients: 2, NothingSent: true, RunSummary: &results.RunSummary{}, Counters: results.Counters{Committed: n}, Index: 1}

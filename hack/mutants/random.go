@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,7 +203,7 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 					continue
 				}
 				began := time.Now()
-				o, by, err := c.try(ctx, root, filepath.Join(folder, strconv.Itoa(i)))
+				o, by, err := c.try(ctx, root, filepath.Join(folder, strconv.Itoa(i)), d.testsOf(c.pkg()))
 				if ctx.Err() == nil {
 					d.ended(w, c, result{Change: c.key(), Outcome: o, By: by, Seconds: time.Since(began).Seconds()}, err)
 				}
@@ -231,6 +232,7 @@ type drawn struct {
 	next, tried int
 	counts      [3]int
 	packages    map[string]*[3]int
+	tests       map[string]*own
 	record      *record
 	err         error // ends the run
 }
@@ -244,6 +246,19 @@ func (d *drawn) take(ctx context.Context) (change, bool) {
 	}
 	d.next, d.tried = d.next+1, d.tried+1
 	return d.all[d.next-1], true
+}
+
+// testsOf are the tests of a package, the same for each of its changes.
+func (d *drawn) testsOf(pkg string) *own {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.tests == nil {
+		d.tests = map[string]*own{}
+	}
+	if d.tests[pkg] == nil {
+		d.tests[pkg] = &own{}
+	}
+	return d.tests[pkg]
 }
 
 // ended takes in, prints and records what came of a change.
@@ -285,8 +300,67 @@ func (d *drawn) table(w io.Writer) {
 	}
 }
 
+// own is how the tests of a package are run: those that took long without a change come last, since
+// most changes fail a quick one.
+type own struct {
+	once sync.Once
+	slow string // matches the names of the slow ones; empty: there is none
+	err  error
+}
+
+// quick is how long a test may take that comes first.
+const quick = time.Second
+
+// passed is a test of the package that passed, in the output of its program.
+var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([0-9.]+)s\)$`)
+
+// measure runs the tests once as they are. They must pass: else they would kill every change.
+func (o *own) measure(ctx context.Context, root, pkg, program string) error {
+	o.once.Do(func() {
+		if out, err := build(ctx, root, pkg, program); err != nil {
+			o.err = fmt.Errorf("build the tests of %s: %w: %s", pkg, err, out)
+			return
+		}
+		out, err := runTests(ctx, root, pkg, program, "-test.v")
+		if err != nil {
+			o.err = fmt.Errorf("the tests of %s fail without any change: %s", pkg, noticedBy(out))
+			return
+		}
+		var names []string
+		for _, m := range passed.FindAllSubmatch(out, -1) {
+			if took, err := strconv.ParseFloat(string(m[2]), 64); err == nil && took > quick.Seconds() {
+				names = append(names, string(m[1]))
+			}
+		}
+		if len(names) > 0 {
+			o.slow = "^(" + strings.Join(names, "|") + ")$"
+		}
+	})
+	return o.err
+}
+
+// build makes the program of a package's tests. It has no table of symbols, which saves time.
+func build(ctx context.Context, root, pkg, program string, more ...string) ([]byte, error) {
+	return command(ctx, root, "go", slices.Concat([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program}, more, []string{pkg})...)
+}
+
+// runTests runs the program of a package's tests where go test would.
+func runTests(ctx context.Context, root, pkg, program string, args ...string) ([]byte, error) {
+	return command(ctx, filepath.Join(root, pkg), program, append([]string{"-test.paniconexit0", "-test.failfast", "-test.timeout=5m"}, args...)...)
+}
+
+// command runs a program in a folder, and ends what it has started when the context ends.
+func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd.CombinedOutput()
+}
+
 // try runs the package's own tests with the change laid over its file; the tree stays as it is.
-func (c change) try(ctx context.Context, root, scratch string) (o outcome, by string, err error) {
+func (c change) try(ctx context.Context, root, scratch string, tests *own) (o outcome, by string, err error) {
 	text, err := os.ReadFile(filepath.Join(root, c.file))
 	if err != nil {
 		return 0, "", err
@@ -301,19 +375,23 @@ func (c change) try(ctx context.Context, root, scratch string) (o outcome, by st
 	}
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay="+scratch+".json", "-vet=off", "-count=1", "-failfast", "-timeout=5m", c.pkg())
-	cmd.Dir = root
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 10 * time.Second
-	out, runErr := cmd.CombinedOutput()
-	switch {
-	case runErr == nil:
-		return survived, "", nil
-	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
-		return noProgram, "", nil
+	program := scratch + ".test"
+	if err := tests.measure(ctx, root, c.pkg(), program); err != nil {
+		return 0, "", err
 	}
-	return killed, noticedBy(out), nil
+	if _, err := build(ctx, root, c.pkg(), program, "-overlay="+scratch+".json"); err != nil {
+		return noProgram, "", ctx.Err()
+	}
+	runs := [][]string{nil}
+	if tests.slow != "" {
+		runs = [][]string{{"-test.skip=" + tests.slow}, {"-test.run=" + tests.slow}}
+	}
+	for _, args := range runs {
+		if out, err := runTests(ctx, root, c.pkg(), program, args...); err != nil {
+			return killed, noticedBy(out), nil
+		}
+	}
+	return survived, "", nil
 }
 
 // noticedBy is the first test that failed, or what else ended the tests.

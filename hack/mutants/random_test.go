@@ -60,6 +60,7 @@ func TestChangesAreTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tests := &own{}
 	want := map[string]outcome{"p/p.go:4 - for +": killed, "p/p.go:5 <= for <": survived, "p/p.go:5 1 for 0": survived}
 	for _, c := range all {
 		end, ok := want[c.String()]
@@ -67,7 +68,7 @@ func TestChangesAreTried(t *testing.T) {
 			continue
 		}
 		delete(want, c.String())
-		got, by, err := c.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"))
+		got, by, err := c.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), tests)
 		if err != nil || got != end || got == killed && by != "TestAdd" {
 			t.Errorf("%v: outcome %d by %q, %v; want %d", c, got, by, err, end)
 		}
@@ -76,7 +77,7 @@ func TestChangesAreTried(t *testing.T) {
 		t.Errorf("no such changes: %v", want)
 	}
 	broken := change{file: "p/p.go", from: 0, to: 7}
-	if got, _, err := broken.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch")); err != nil || got != noProgram {
+	if got, _, err := broken.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), tests); err != nil || got != noProgram {
 		t.Errorf("a file without its package: outcome %d, %v; want that it does not compile", got, err)
 	}
 }
@@ -119,4 +120,30 @@ func mustAbs(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Tests that took long come last, and are run all the same.
+func TestSlowTestsComeLast(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":      "module example.com/p\n\ngo 1.26\n",
+		"p/p.go":      "package p\n\nfunc Add(a, b int) int { return a + b }\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestQuick(t *testing.T) {}\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(\"wrong\")\n\t}\n}\n",
+	} {
+		write(t, root, name, text)
+	}
+	plus, minus := change{file: "p/p.go", from: 45, to: 46, new: "-", old: "+"}, change{file: "p/p.go", from: 45, to: 46, new: "+", old: "+"}
+	tests := &own{}
+	tests.once.Do(func() { tests.slow = "^(TestAdd)$" })
+	for c, want := range map[change]outcome{plus: killed, minus: survived} {
+		got, by, err := c.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), tests)
+		if err != nil || got != want || got == killed && by != "TestAdd" {
+			t.Errorf("%v: outcome %d by %q, %v; want %d", c, got, by, err, want)
+		}
+	}
+	failing := &own{}
+	write(t, root, "p/p_test.go", "package p\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) { t.Error(\"always\") }\n")
+	if _, _, err := plus.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), failing); err == nil || !strings.Contains(err.Error(), "TestAdd") {
+		t.Errorf("of tests that fail without a change: %v", err)
+	}
 }

@@ -19,9 +19,9 @@ import (
 
 var golden = flag.Bool("golden", false, "write testdata/verdicts.golden")
 
-// rich are six rounds of two variants at four loads, with whatever claims have caveats for: trials
-// that do not count and were repeated, windows that are not steady, failures, recoveries,
-// measurements, and a load at which one variant is better than at the others.
+// rich are six rounds of two variants at four loads. Claims have caveats for most of it. Some
+// trials do not count and were repeated, and some windows are not steady. There are failures,
+// recoveries and measurements. One variant is better at high loads only.
 func rich() []results.TrialLine {
 	var all []results.TrialLine
 	wobble := []float64{0.3, -0.5, 0.9, -0.2, -0.8, 0.6}
@@ -145,7 +145,7 @@ func say(w *bytes.Buffer, indent string, v reflect.Value) {
 }
 
 // The file has verdicts, intervals, caveats, replications and other analyses of one rich
-// experiment, at its end and at a look before. Who writes it anew reads the difference.
+// experiment, at its end and at a look before.
 func TestVerdictsOfARichExperiment(t *testing.T) {
 	var list []v1alpha1.Claim
 	for i, e := range expressions {

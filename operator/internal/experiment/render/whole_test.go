@@ -38,7 +38,7 @@ func read[T any](t *testing.T, file string) (out T) {
 }
 
 // The file has what becomes of samples of each kind: the objects, and what each pod is told to do.
-// Of pods that are alike, it has the first and the last.
+// It has the first and the last server, and the first and the last client.
 func TestWholeTrialsOfSamples(t *testing.T) {
 	systems := map[string]v1alpha1.SystemSpec{}
 	files, err := filepath.Glob(filepath.Join(samples, "systems", "*.yaml"))

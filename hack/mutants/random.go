@@ -305,8 +305,13 @@ func (d *drawn) table(w io.Writer) {
 type own struct {
 	once sync.Once
 	slow string // matches the names of the slow ones; empty: there is none
+	took time.Duration
 	err  error
 }
+
+// slack is how long the tests of a changed package may take, besides several times as long as they
+// take without it.
+const slack = 2 * time.Minute
 
 // quick is how long a test may take that comes first.
 const quick = time.Second
@@ -321,7 +326,9 @@ func (o *own) measure(ctx context.Context, root, pkg, program string) error {
 			o.err = fmt.Errorf("build the tests of %s: %w: %s", pkg, err, out)
 			return
 		}
-		out, err := runTests(ctx, root, pkg, program, "-test.v")
+		began := time.Now()
+		out, err := runTests(ctx, root, pkg, program, "-test.v", "-test.timeout=0")
+		o.took = time.Since(began)
 		if err != nil {
 			o.err = fmt.Errorf("the tests of %s fail without any change: %s", pkg, noticedBy(out))
 			return
@@ -346,7 +353,7 @@ func build(ctx context.Context, root, pkg, program string, more ...string) ([]by
 
 // runTests runs the program of a package's tests where go test would.
 func runTests(ctx context.Context, root, pkg, program string, args ...string) ([]byte, error) {
-	return command(ctx, filepath.Join(root, pkg), program, append([]string{"-test.paniconexit0", "-test.failfast", "-test.timeout=5m"}, args...)...)
+	return command(ctx, filepath.Join(root, pkg), program, append([]string{"-test.paniconexit0", "-test.failfast"}, args...)...)
 }
 
 // command runs a program in a folder, and ends what it has started when the context ends.
@@ -373,8 +380,6 @@ func (c change) try(ctx context.Context, root, scratch string, tests *own) (o ou
 	if err := cmp.Or(os.WriteFile(scratch+".go.txt", changed, 0o644), os.WriteFile(scratch+".json", overlay, 0o644)); err != nil {
 		return 0, "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
 	program := scratch + ".test"
 	if err := tests.measure(ctx, root, c.pkg(), program); err != nil {
 		return 0, "", err
@@ -386,8 +391,9 @@ func (c change) try(ctx context.Context, root, scratch string, tests *own) (o ou
 	if tests.slow != "" {
 		runs = [][]string{{"-test.skip=" + tests.slow}, {"-test.run=" + tests.slow}}
 	}
-	for _, args := range runs {
-		if out, err := runTests(ctx, root, c.pkg(), program, args...); err != nil {
+	for _, args := range runs { // a change may have a loop that does not end
+		limit := fmt.Sprintf("-test.timeout=%v", slack+5*tests.took)
+		if out, err := runTests(ctx, root, c.pkg(), program, append(args, limit)...); err != nil {
 			return killed, noticedBy(out), nil
 		}
 	}

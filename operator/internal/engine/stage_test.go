@@ -196,7 +196,7 @@ func (p *play) Report(_ types.NamespacedName, pod string) (*protocol.Report, tim
 	return p.reports[pod], p.now
 }
 
-func (p *play) KeepUntil(context.Context, *v1alpha1.Trial) (time.Time, string, error) {
+func (p *play) KeepUntil(context.Context, *v1alpha1.Trial, time.Time) (time.Time, string, error) {
 	return p.keepUntil, "People look at the pods.", nil
 }
 

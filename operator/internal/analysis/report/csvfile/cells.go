@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// csvWriter writes CSV whose cells no spreadsheet takes for formulas: a cell that begins like one
-// and is no number gets an apostrophe before it.
-type csvWriter struct{ *csv.Writer }
+// Writer writes CSV whose cells no spreadsheet takes for formulas: a cell that begins like one and
+// is no number gets an apostrophe before it.
+type Writer struct{ *csv.Writer }
 
-func newCSV(w io.Writer) csvWriter { return csvWriter{csv.NewWriter(w)} }
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) Writer { return Writer{csv.NewWriter(w)} }
 
 // Write changes cells of the record in place.
-func (w csvWriter) Write(record []string) error {
+func (w Writer) Write(record []string) error {
 	for i, cell := range record {
 		if isFormula(cell) {
 			record[i] = "'" + cell

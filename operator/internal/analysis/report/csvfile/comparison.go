@@ -11,7 +11,7 @@ import (
 // Comparison writes a line for each point and metric. Numbers are not rounded; what does not
 // exist is empty.
 func Comparison(w io.Writer, c model.Comparison) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	var header []string
 	for _, a := range c.A.Axes {
 		header = append(header, a.Name)
@@ -28,9 +28,9 @@ func Comparison(w io.Writer, c model.Comparison) error {
 		if r.Tested {
 			significant = strconv.FormatBool(r.Significant())
 		}
-		_ = out.Write(append(row, r.Metric, model.UnitOf[r.Metric], strconv.Itoa(r.A.N), exact(r.A.Mean, true), exact(r.A.StdDev, r.A.N > 1), strconv.Itoa(r.B.N), exact(r.B.Mean, true), exact(r.B.StdDev, r.B.N > 1),
-			exact(r.Ratio.Value, r.HasRatio), exact(r.Ratio.Low, known), exact(r.Ratio.High, known),
-			exact(r.Difference.Value, true), exact(r.Difference.Low, r.Difference.Known), exact(r.Difference.High, r.Difference.Known), exact(r.P, r.Tested), exact(r.Adjusted, r.Tested), significant, exact(r.RankP, r.Ranked)))
+		_ = out.Write(append(row, r.Metric, model.UnitOf[r.Metric], strconv.Itoa(r.A.N), Exact(r.A.Mean, true), Exact(r.A.StdDev, r.A.N > 1), strconv.Itoa(r.B.N), Exact(r.B.Mean, true), Exact(r.B.StdDev, r.B.N > 1),
+			Exact(r.Ratio.Value, r.HasRatio), Exact(r.Ratio.Low, known), Exact(r.Ratio.High, known),
+			Exact(r.Difference.Value, true), Exact(r.Difference.Low, r.Difference.Known), Exact(r.Difference.High, r.Difference.Known), Exact(r.P, r.Tested), Exact(r.Adjusted, r.Tested), significant, Exact(r.RankP, r.Ranked)))
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {

@@ -33,7 +33,7 @@ func HistogramColumns(e results.Experiment) []string {
 // transactions took from from_us to to_us microseconds, both included. Bins have three significant
 // digits; empty ones are left out.
 func Histograms(w io.Writer, e results.Experiment, all []model.TrialHistogram) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	_ = out.Write(HistogramColumns(e)) // kept: out.Error below
 	for _, h := range all {
 		first := []string{h.Trial, strconv.Itoa(int(h.Point)), strconv.Itoa(int(h.Repetition))}

@@ -23,7 +23,7 @@ import (
 // Little's law. Measurements come after, with the number of trials that have them; NotMeasured:
 // valid trials, and none has it.
 func Points(w io.Writer, e results.Experiment) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	header := []string{"point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)
@@ -52,14 +52,14 @@ func Points(w io.Writer, e results.Experiment) error {
 		for _, m := range metrics {
 			a := p.Metrics[m]
 			paper, has := model.PaperValue(e, m, p.Coordinates)
-			row = append(row, exact(a.Mean, a.N > 0), exact(a.StdDev, a.N > 1), exact(a.Min, a.N > 0), exact(a.Max, a.N > 0), exact(a.Low, a.N > 1), exact(a.High, a.N > 1), exact(paper, has))
+			row = append(row, Exact(a.Mean, a.N > 0), Exact(a.StdDev, a.N > 1), Exact(a.Min, a.N > 0), Exact(a.Max, a.N > 0), Exact(a.Low, a.N > 1), Exact(a.High, a.N > 1), Exact(paper, has))
 			s, known := model.SummaryOf(e, p, m)
-			row = append(row, exact(s.Median.Value, known), exact(s.Median.Low, known && s.N > 1), exact(s.Median.High, known && s.N > 1), exact(s.Median.Coverage, known && s.N > 1))
+			row = append(row, Exact(s.Median.Value, known), Exact(s.Median.Low, known && s.N > 1), Exact(s.Median.High, known && s.N > 1), Exact(s.Median.Coverage, known && s.N > 1))
 		}
 		row = append(row, failureCounts(e, p)...)
 		for _, m := range e.Measurements {
 			a := p.Metrics[m.Name]
-			row = append(row, strconv.Itoa(a.N), measuredExact(a.Mean, p.Valid, a.N), exact(a.StdDev, a.N > 1), exact(a.Min, a.N > 0), exact(a.Max, a.N > 0), exact(a.Low, a.N > 1), exact(a.High, a.N > 1))
+			row = append(row, strconv.Itoa(a.N), measuredExact(a.Mean, p.Valid, a.N), Exact(a.StdDev, a.N > 1), Exact(a.Min, a.N > 0), Exact(a.Max, a.N > 0), Exact(a.Low, a.N > 1), Exact(a.High, a.N > 1))
 		}
 		_ = out.Write(row)
 	}
@@ -79,7 +79,7 @@ func failureCounts(e results.Experiment, p results.PointResult) []string {
 		row = append(row, whole(c.Of(f), known && f.Reports(c.Counter)))
 	}
 	mean := stats.Aggregate(f.ClientTime)
-	return append(row, exact(mean.Mean, mean.N > 0))
+	return append(row, Exact(mean.Mean, mean.N > 0))
 }
 
 // csvMetrics are those of every experiment, and what the paper reports beside them.
@@ -110,7 +110,7 @@ func measuredExact(mean float64, valid, n int) string {
 	if valid > 0 && n == 0 {
 		return stats.NotMeasured
 	}
-	return exact(mean, n > 0)
+	return Exact(mean, n > 0)
 }
 
 func whole(n int64, exists bool) string {
@@ -120,7 +120,8 @@ func whole(n int64, exists bool) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func exact(x float64, exists bool) string {
+// Exact writes a number that is not rounded; one that does not exist is empty.
+func Exact(x float64, exists bool) string {
 	if !exists {
 		return ""
 	}

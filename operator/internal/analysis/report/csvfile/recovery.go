@@ -15,7 +15,7 @@ import (
 // end of the data. The confirmed_ms of a reset is when it began, and of what Chaos Mesh does when
 // that was asked for. An experiment without such faults gives the header alone.
 func Recovery(w io.Writer, e results.Experiment) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	header := []string{"point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)
@@ -31,9 +31,9 @@ func Recovery(w io.Writer, e results.Experiment) error {
 			for _, a := range e.Axes {
 				row = append(row, l.Coordinates[a.Name])
 			}
-			_ = out.Write(append(row, l.Name, strconv.Itoa(int(l.Repetition)), r.Fault, strconv.Itoa(r.Time), r.Kind, exact(r.ConfirmedMillis, r.Kind != ""),
-				exact(r.ThroughputBefore, r.ThroughputBefore > 0), strconv.FormatBool(r.Dipped), exact(r.DetectMillis, r.Dipped), exact(r.Depth, r.Dipped),
-				strconv.FormatBool(r.Recovered), exact(r.RecoverMillis, r.Dipped), exact(r.LostTransactions, r.Dipped), strings.Join(r.Cautions, " "), r.Error))
+			_ = out.Write(append(row, l.Name, strconv.Itoa(int(l.Repetition)), r.Fault, strconv.Itoa(r.Time), r.Kind, Exact(r.ConfirmedMillis, r.Kind != ""),
+				Exact(r.ThroughputBefore, r.ThroughputBefore > 0), strconv.FormatBool(r.Dipped), Exact(r.DetectMillis, r.Dipped), Exact(r.Depth, r.Dipped),
+				strconv.FormatBool(r.Recovered), Exact(r.RecoverMillis, r.Dipped), Exact(r.LostTransactions, r.Dipped), strings.Join(r.Cautions, " "), r.Error))
 		}
 	}
 	out.Flush()

@@ -11,7 +11,7 @@ import (
 // Resources writes a line for each point and part: what its pods used, and how evenly. Numbers
 // are not rounded. An experiment without gives the header alone.
 func Resources(w io.Writer, e results.Experiment) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	header := []string{"point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)
@@ -19,7 +19,7 @@ func Resources(w io.Writer, e results.Experiment) error {
 	_ = out.Write(append(header, "part", "pods", "trials", "cpu_mean_cores", "cpu_total_cores", "cpu_max_cores", "memory_max_bytes", // kept: out.Error below
 		"received_bytes_s", "sent_bytes_s", "node_busy_ratio", "throttled_max_ratio", "steal_max_ratio",
 		"cpu_cov", "cpu_max_to_mean", "cpu_mean_cov", "cpu_outside_ratio", "sent_cov", "sent_max_to_mean"))
-	number := func(x float64) string { return exact(x, true) }
+	number := func(x float64) string { return Exact(x, true) }
 	for _, l := range e.Resources {
 		row := []string{strconv.Itoa(int(l.Point))}
 		for _, a := range e.Axes {
@@ -42,5 +42,5 @@ func balanceExact(b *results.PartBalance) []string {
 		return make([]string, 6)
 	}
 	series := b.SeriesTrials > 0
-	return []string{exact(b.CPUCoV, true), exact(b.CPUMaxToMean, true), exact(b.CPUMeanCoV, series), exact(b.CPUOutside, series), exact(b.SentCoV, true), exact(b.SentMaxToMean, true)}
+	return []string{Exact(b.CPUCoV, true), Exact(b.CPUMaxToMean, true), Exact(b.CPUMeanCoV, series), Exact(b.CPUOutside, series), Exact(b.SentCoV, true), Exact(b.SentMaxToMean, true)}
 }

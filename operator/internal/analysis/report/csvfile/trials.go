@@ -13,7 +13,7 @@ import (
 // not rounded; missing values are empty. These are the numbers of a trial that does not count, and
 // what could not be checked of its window (unchecked says why).
 func Trials(w io.Writer, e results.Experiment) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	header := []string{"trial", "point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)
@@ -29,14 +29,14 @@ func Trials(w io.Writer, e results.Experiment) error {
 		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), l.Outcome, l.Reason)
 		counts := l.Outcome == stats.Succeeded
 		for _, m := range stats.Metrics {
-			row = append(row, exact(stats.Of(l, m), counts && stats.Has(l, m)))
+			row = append(row, Exact(stats.Of(l, m), counts && stats.Has(l, m)))
 		}
-		row = append(row, exact(float64(l.Committed), counts && knowsCounts(l)))
+		row = append(row, Exact(float64(l.Committed), counts && knowsCounts(l)))
 		for _, c := range []struct {
 			counter string
 			n       int64
 		}{{results.CounterAborted, l.Aborted}, {results.CounterErrors, l.Errors}, {results.CounterTimeouts, l.Timeouts}, {results.CounterUnsent, l.Unsent}, {results.CounterGivenUp, l.GivenUp}} {
-			row = append(row, exact(float64(c.n), counts && knowsCounts(l) && stats.Reports(l, c.counter)))
+			row = append(row, Exact(float64(c.n), counts && knowsCounts(l) && stats.Reports(l, c.counter)))
 		}
 		row = append(row, exactShare(l.ThrottledShare), exactShare(l.StealShare), exactShare(l.ContendedShare), exactShare(l.ClientTimeShare), exactShare(l.ClientBusyShare))
 		_ = out.Write(append(row, windowCells(l.Window)...))
@@ -56,7 +56,7 @@ func exactShare(share *float64) string {
 	if share == nil {
 		return ""
 	}
-	return exact(*share, true)
+	return Exact(*share, true)
 }
 
 func windowCells(w *results.WindowCheck) []string {
@@ -69,7 +69,7 @@ func windowCells(w *results.WindowCheck) []string {
 	}
 	for i, t := range []*results.Transient{w.Throughput, w.Latency} {
 		if t != nil {
-			cells[1+2*i], cells[2+2*i] = exact(t.Millis, true), exact(t.Bias, true)
+			cells[1+2*i], cells[2+2*i] = Exact(t.Millis, true), Exact(t.Bias, true)
 		}
 	}
 	cells[5] = w.Unchecked

@@ -13,7 +13,7 @@ import (
 // (of the part, added up in each second first) or one (the mean over them). A volume has its size
 // at the window's end as its mean, and nothing else.
 func Uses(w io.Writer, e results.Experiment) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	_ = out.Write(append(header(e), "part", "pods", "trials", "resource", "unit", "mean", "p50", "p95", "p99", "max")) // kept: out.Error below
 	for _, l := range e.Resources {
 		row := func(pods, resource, unit string, numbers ...string) {
@@ -24,11 +24,11 @@ func Uses(w io.Writer, e results.Experiment) error {
 			all  []results.ResourceOverTime
 		}{{"all", l.OverTime}, {"one", l.PodOverTime}} {
 			for _, o := range over.all {
-				row(over.pods, o.Resource, unitOf(o.Resource), exact(o.Mean, true), exact(o.P50, true), exact(o.P95, true), exact(o.P99, true), exact(o.Max, true))
+				row(over.pods, o.Resource, unitOf(o.Resource), Exact(o.Mean, true), Exact(o.P50, true), Exact(o.P95, true), Exact(o.P99, true), Exact(o.Max, true))
 			}
 		}
 		for _, v := range l.Volumes {
-			row("all", results.UseVolumeSize+" "+v.Name, "B", exact(v.Bytes, true), "", "", "", "")
+			row("all", results.UseVolumeSize+" "+v.Name, "B", Exact(v.Bytes, true), "", "", "", "")
 		}
 	}
 	return ended(out, "the use over time")
@@ -48,15 +48,15 @@ func unitOf(resource string) string {
 // LatencyBy writes a line for each point and kind of operation, node that answered, or region of
 // clients.
 func LatencyBy(w io.Writer, e results.Experiment) error {
-	out := newCSV(w)
+	out := NewWriter(w)
 	_ = out.Write(append(header(e), "by", "name", "trials", "operations_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms", "mean_cov")) // kept: out.Error below
 	for _, l := range e.LatencyBy {
 		cov := ""
 		if l.Variation != nil {
-			cov = exact(*l.Variation, true)
+			cov = Exact(*l.Variation, true)
 		}
-		_ = out.Write(append(at(e, l.Point, l.Coordinates), l.By, l.Name, strconv.Itoa(l.Trials), exact(l.Throughput, true),
-			exact(l.MeanMillis, l.MeanMillis > 0), exact(l.P50Millis, l.P50Millis > 0), exact(l.P95Millis, l.P95Millis > 0), exact(l.P99Millis, l.P99Millis > 0), cov))
+		_ = out.Write(append(at(e, l.Point, l.Coordinates), l.By, l.Name, strconv.Itoa(l.Trials), Exact(l.Throughput, true),
+			Exact(l.MeanMillis, l.MeanMillis > 0), Exact(l.P50Millis, l.P50Millis > 0), Exact(l.P95Millis, l.P95Millis > 0), Exact(l.P99Millis, l.P99Millis > 0), cov))
 	}
 	return ended(out, "the latencies")
 }
@@ -78,7 +78,7 @@ func at(e results.Experiment, point int32, coordinates map[string]string) []stri
 	return row
 }
 
-func ended(out csvWriter, what string) error {
+func ended(out Writer, what string) error {
 	out.Flush()
 	if err := out.Error(); err != nil {
 		return fmt.Errorf("write %s as CSV: %w", what, err)

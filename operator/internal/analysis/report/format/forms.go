@@ -20,7 +20,7 @@ var Forms = map[string]Form{
 	"markdown":      {"report.md", Markdown},
 	"html":          {"report.html", HTML},
 	"csv":           {"points.csv", csvfile.Points},
-	"claims-csv":    {"claims.csv", csvfile.Claims},
+	"claims-csv":    {"claims.csv", ClaimsCSV},
 	"network-csv":   {"network.csv", csvfile.Network},
 	"recovery-csv":  {"recovery.csv", csvfile.Recovery},
 	"resources-csv": {"resources.csv", csvfile.Resources},

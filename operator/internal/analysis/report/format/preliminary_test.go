@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/analysis/report/csvfile"
 	"assay.dev/assay/operator/internal/analysis/report/format"
 	"assay.dev/assay/operator/internal/analysis/report/plot"
 	"assay.dev/assay/operator/internal/results"
@@ -32,7 +31,7 @@ func TestVerdictsArePreliminaryUntilTheEnd(t *testing.T) {
 	}
 	for form, write := range map[string]func(io.Writer, results.Experiment) error{
 		"text": func(w io.Writer, e results.Experiment) error { return format.Text(w, e, format.TextOptions{}) }, "markdown": format.Markdown, "html": format.HTML,
-		"claims-csv": csvfile.Claims, "latex": format.LaTeX, "picture": picture,
+		"claims-csv": format.ClaimsCSV, "latex": format.LaTeX, "picture": picture,
 	} {
 		t.Run(form, func(t *testing.T) {
 			says := func(e results.Experiment) string {

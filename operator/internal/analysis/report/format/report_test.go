@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 		"report.md":   format.Markdown,
 		"report.tex":  format.LaTeX,
 		"report.csv":  csvfile.Points,
-		"claims.csv":  csvfile.Claims,
+		"claims.csv":  format.ClaimsCSV,
 		"report.html": format.HTML,
 	} {
 		t.Run(file, func(t *testing.T) {

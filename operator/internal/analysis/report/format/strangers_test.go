@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/analysis/report/csvfile"
 	"assay.dev/assay/operator/internal/analysis/report/format"
 	"assay.dev/assay/operator/internal/analysis/report/model"
 	"assay.dev/assay/operator/internal/testkit/reports"
@@ -75,7 +74,7 @@ func TestCellsAreNoFormulas(t *testing.T) {
 	if err := format.Forms["csv"].Write(&b, e); err != nil {
 		t.Fatal(err)
 	}
-	if err := csvfile.Claims(&b, e); err != nil {
+	if err := format.ClaimsCSV(&b, e); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, ",=cmd") || !strings.Contains(text, "'=cmd") || !strings.Contains(text, "-3,") || strings.Contains(text, "'-3,") {

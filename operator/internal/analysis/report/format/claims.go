@@ -1,4 +1,4 @@
-package csvfile
+package format
 
 import (
 	"fmt"
@@ -7,19 +7,20 @@ import (
 	"strconv"
 	"strings"
 
+	"assay.dev/assay/operator/internal/analysis/report/csvfile"
 	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Claims writes a line for each comparison of each claim, as the strip draws it. It has the
+// ClaimsCSV writes a line for each comparison of each claim, as the strip draws it. It has the
 // verdict's word and how far what ran is from the source. It says what is compared (value; ratio:
 // left by right; difference: left less right). It has the estimate with its interval, the bounds
 // that the claim allows, trials, and p of the evidence against the claim. The last are kinds of
 // caveats, and whether trials are to run. A claim that compares nothing with numbers has one line.
 // Numbers are not rounded. Missing values are empty. The columns low95 and high95 are a 95%
 // interval; at one of several looks, one of those that hold together at 95%.
-func Claims(w io.Writer, e results.Experiment) error {
-	out := newCSV(w)
+func ClaimsCSV(w io.Writer, e results.Experiment) error {
+	out := csvfile.NewWriter(w)
 	_ = out.Write([]string{"claim", "verdict", "distance", "basis", "comparison", "outcome", "quantity", "unit", "measured", "low95", "high95", "bound_low", "bound_high", "reference", "n", "p_against", "weak", "caveats", "preliminary", "result"}) // kept: out.Error below
 	preliminary := e.Completed == nil
 	for _, c := range e.Claims {
@@ -30,7 +31,7 @@ func Claims(w io.Writer, e results.Experiment) error {
 		for _, t := range tracks {
 			outcome := map[strip.State]string{strip.Supported: "True", strip.Refuted: "False", strip.Open: "Undecided"}[t.State]
 			_ = out.Write(claimLine(c, preliminary, []string{
-				t.Text, outcome, string(t.Quantity), t.Unit, exact(t.Value, true), exactOf(t.Low), exactOf(t.High), exactOf(t.BoundLow), exactOf(t.BoundHigh), exactOf(t.Reference),
+				t.Text, outcome, string(t.Quantity), t.Unit, csvfile.Exact(t.Value, true), exactOf(t.Low), exactOf(t.High), exactOf(t.BoundLow), exactOf(t.BoundHigh), exactOf(t.Reference),
 			}))
 		}
 	}
@@ -62,5 +63,5 @@ func exactOf(x *float64) string {
 	if x == nil {
 		return ""
 	}
-	return exact(*x, true)
+	return csvfile.Exact(*x, true)
 }

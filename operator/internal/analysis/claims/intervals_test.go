@@ -63,3 +63,14 @@ func TestARoundThatOneSideLacksIsNotInTheDifference(t *testing.T) {
 	got := judge(t, slices.Concat(a, b, c), "throughput(variant='a') - throughput(variant='b') < 50", "", "")
 	expect(t, got, v1alpha1.VerdictHolds, "by rounds")
 }
+
+// The best point has one trial, and another one may be the best as well. The interval of the other
+// one says nothing of the first.
+func TestATieWithAPointOfOneTrialDecidesNothing(t *testing.T) {
+	ls := append(series(0, "a", []int{10}, times(5, 900), times(5, 10)), series(1, "a", []int{20}, times(1, 950), times(1, 12))...)
+	for _, expr := range []string{"max_throughput() < 5000", "max_throughput() > 5000", "max_throughput() * 2 < 5000"} {
+		expect(t, judge(t, ls, expr, "", ""), v1alpha1.VerdictInconclusive, "may also be at", "some points have one trial")
+	}
+	ls = append(ls, series(1, "a", []int{20}, [][]float64{{0, 960, 940, 955, 945}}, times(5, 12))[1:]...)
+	expect(t, judge(t, ls, "max_throughput() < 5000", "", ""), v1alpha1.VerdictHolds)
+}

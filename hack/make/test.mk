@@ -87,7 +87,7 @@ test-refusals: ## Say which refusals of admission no case of operator/internal/t
 	@go run ./hack/refusals
 
 .PHONY: test-mutants
-test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests must notice each. MUTANTS='a b': only these.
+test-mutants: ## Break a copy of the tree in 35 places, one by one: tests must notice each. MUTANTS='a b': only these.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants $(MUTANTS)
 
 # Draws as many small changes; SEED= draws others, PACKAGES='operator/internal/engine/...' elsewhere.

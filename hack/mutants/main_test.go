@@ -31,8 +31,8 @@ func TestMutantsApply(t *testing.T) {
 			}
 		})
 	}
-	if len(mutants) < 12 {
-		t.Errorf("%d mutants, want at least 12", len(mutants))
+	if len(chosen) < 12 || len(reviewed) != 22 {
+		t.Errorf("%d chosen mutants and %d reviewed ones, want at least 12 and 22", len(chosen), len(reviewed))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -80,7 +81,7 @@ func CommentProse(source []byte) ([]Finding, error) {
 	for _, group := range file.Comments {
 		first := set.Position(group.Pos()).Line
 		for _, s := range commentSentences(group) {
-			for _, f := range append(checkSentence(s), nested(s)...) {
+			for _, f := range slices.Concat(checkSentence(s), nested(s), unnamed(s)) {
 				found = append(found, Finding{first, f})
 			}
 		}

@@ -86,6 +86,25 @@ func nested(s Sentence) (found []string) {
 	return found
 }
 
+// ownersThing is a subject that leaves out the thing which is owned, as in "the agent's is in every
+// pod", with the word before it.
+var ownersThing = regexp.MustCompile(`(?i)(?:(\S+) )?\b((?:the|a|an|its|their) (?:[\w-]+ )?[\w-]+'s (?:is|are|was|were|does|did|do|had|has|have|must|may|can|will))\b`)
+
+// afterOwner are the words before an owner that make it no subject: "as the kernel's does", "pods
+// that are not the trial's have", "a certificate of the owner's is".
+var afterOwner = map[string]bool{"as": true, "not": true, "of": true, "than": true}
+
+// unnamed rejects a subject that is an owner alone. A reader looks back for the thing, and often
+// finds two.
+func unnamed(s Sentence) (found []string) {
+	for _, m := range ownersThing.FindAllStringSubmatch(s.Text, -1) {
+		if !afterOwner[strings.ToLower(m[1])] {
+			found = append(found, fmt.Sprintf("%q: name the thing that is owned: %s", m[2], s.Text))
+		}
+	}
+	return found
+}
+
 // phrase matches whole words in any case.
 func phrase(words string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(` + words + `)\b`)

@@ -14,7 +14,7 @@ const wordsPerMinute = 200
 
 // The map of the documents says what to read in so many minutes. The pages of a cell of its table,
 // with those of the cells before it, take no longer.
-func TestTheMapTakesItsMinutes(t *testing.T) {
+func TestDocumentMapStatesReadingTimes(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "docs/README.md"))
 	if err != nil {
 		t.Fatal(err)

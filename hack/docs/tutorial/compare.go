@@ -60,7 +60,7 @@ func differs(want, got string) string {
 	return ""
 }
 
-// parts of a page's output between gaps, each of which is nil.
+// parts splits the output of a page at its gaps. A gap is a part that is nil.
 func parts(want string) [][]string {
 	var all [][]string
 	open := false

@@ -48,7 +48,8 @@ func TestWhatOneMachineCannotDoIsRefusedByName(t *testing.T) {
 	}
 }
 
-// Each of what an ordinary user's machine cannot do is refused at its field, and root's is not.
+// A machine of an ordinary user can do less than one of root. Each field that asks for more is
+// refused for that user, and accepted for root.
 func TestWhatNeedsRootIsRefusedByName(t *testing.T) {
 	user := int64(65536)
 	limits := func(what corev1.ResourceName, most string) corev1.ResourceRequirements {

@@ -69,7 +69,7 @@ func storedExperiment(list, record string, bytesEach int) func() error {
 	}
 }
 
-// records are results that are as long as a ConfigMap's may be.
+// records are results of the greatest length that fits into a ConfigMap.
 func records(format, list, record string, bytesEach int) []byte {
 	start := `{"format":"` + format + `","` + list + `":[` + record
 	each := "," + record + strings.Repeat(" ", bytesEach-len(record)-1)

@@ -203,7 +203,7 @@ func (r Records) Check() error {
 	case !slices.Contains([]string{ClockMonotonic, ClockWall, ClockSinceStart}, i.Clock):
 		return fmt.Errorf("the clock of instant is %q; it must be %s, %s or %s", i.Clock, ClockMonotonic, ClockWall, ClockSinceStart)
 	case i.Layout != "" && i.Clock != ClockWall:
-		return fmt.Errorf("instant has a layout, and so is a date: its clock must be %s", ClockWall)
+		return fmt.Errorf("instant has a layout, which only a date has: its clock must be %s", ClockWall)
 	case i.Layout == "" && i.Zone != "":
 		return errors.New("zone of instant is for dates, and instant has no layout")
 	case i.Of != OfBegin && i.Of != OfEnd:

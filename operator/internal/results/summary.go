@@ -164,7 +164,7 @@ func (n SummaryNumber) Compile() (SummaryPattern, error) {
 	case n.Kind() == NumberTime && n.Unit == "" && p.Unit < 0 && !hasUnit(n.Pattern, groupValue):
 		return p, fmt.Errorf("reads a time without its unit: say unit, or let (?P<%s>...) match it, as in 402us", groupValue)
 	case n.Kind() == NumberRate && n.Unit == "" && p.Unit < 0 && perMinute.MatchString(n.Pattern):
-		return p, fmt.Errorf("has %q, which counts by the minute: say unit: /min, or /s if it does not", perMinute.FindString(n.Pattern))
+		return p, fmt.Errorf("has %q, which looks like a rate per minute: set unit to /min, or to /s if it is per second", perMinute.FindString(n.Pattern))
 	}
 	return p, nil
 }

@@ -89,7 +89,7 @@ func (a *agent) handOver(names []string, direct bool, by time.Time) {
 	})
 }
 
-// known is the name by which managers know the pod: that of a Job's has no suffix.
+// known is the name by which managers know the pod: without the suffix, if a Job made it.
 func (a *agent) known() string {
 	if a.part == v1alpha1.PodTypeReplica {
 		return a.key.Name

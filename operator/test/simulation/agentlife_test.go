@@ -95,7 +95,7 @@ func (a *agent) powerOn() {
 }
 
 // restartContainers is the end of all containers of the system, by their launchers: a runtime that
-// loses its shims. They are restarted where the pod's are.
+// loses its shims. Those of the pod are restarted as well.
 func (a *agent) restartContainers() {
 	pod, _ := a.find("Pod", a.key).(*corev1.Pod)
 	if pod == nil || pod.UID != a.uid || !a.alive() {

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A mean without a value is assumed to be this, before a claim that holds moves it.
+// Means that a claim assumes where it has no value: a search for a claim that holds starts there.
 const (
 	assumedThroughput    = 1000.0 // tx/s
 	assumedLatencyMillis = 10.0

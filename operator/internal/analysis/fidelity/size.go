@@ -44,7 +44,8 @@ func changes(spec v1alpha1.ExperimentSpec) (all []string, size string) {
 	return all, size
 }
 
-// parameters of the experiment, its workload and its systems. A profile's are above the latter two.
+// parameters of the experiment, its workload and its systems. Those of a profile override those of
+// workload and systems.
 func parameters(spec v1alpha1.ExperimentSpec) map[string]string {
 	all := map[string]string{}
 	for name, v := range spec.Parameters {

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// maxRecoveries is the most times of faults whose recovery is measured: of faults that come and go
-// by the hundred, each is over before the next second is.
+// maxRecoveries is for how many times of faults recovery is measured. A fault that happens more
+// often than that is over within a second, each time.
 const maxRecoveries = 100
 
 // Recoveries measures what each time of each fault did to throughput. It begins when the first of

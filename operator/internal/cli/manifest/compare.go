@@ -93,7 +93,7 @@ func (s comparison) addAxis(name string, values []string) error {
 	return nil
 }
 
-// compareImages makes two Systems of the Experiment's, which differ in an image.
+// compareImages makes two copies of the System of the Experiment, which differ in an image.
 func (s comparison) compareImages(image string, refs []string) (axis string, names []string, err error) {
 	of := s.Experiment.Spec.Systems[0].Name
 	written, ok := s.systems[of]

@@ -49,7 +49,7 @@ type Duplicate struct {
 	Comment bool
 }
 
-// config is a configuration as it is written.
+// config is a file of settings of the artifact, before its values are interpreted.
 type config struct {
 	file       string
 	top        *object

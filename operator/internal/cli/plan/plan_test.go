@@ -221,8 +221,8 @@ func TestSamplesPlanAsTheyAre(t *testing.T) {
 	}
 }
 
-// Files without an Experiment are checked, and what of a folder is not Assay's is skipped by name.
-// A run of a script is shown by its rows, and without the warm-up that it does not have.
+// Files without an Experiment are checked. Files of a folder that are not for Assay are skipped,
+// and named. A run of a script is shown by its rows, and without the warm-up that it does not have.
 func TestScriptsAreShownByTheirRows(t *testing.T) {
 	const folder = "../../../../systems/sweep/"
 	out, err := run(t, noCluster, plan.Options{Files: []string{folder + "experiment.yaml", folder + "system.yaml"}})

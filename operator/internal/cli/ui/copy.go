@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// Copy of the experiments and trials of a cluster, which follows them.
+// Copy has the experiments and trials of a cluster, and is updated as they change.
 type Copy struct {
 	reader     client.Reader
 	told       *history

@@ -40,7 +40,7 @@ type Client struct {
 type Installation struct {
 	Namespace string `json:"namespace"`
 	Version   string `json:"version,omitempty"`
-	// Manager and Agent are images; the agent's is in every pod of a trial.
+	// Manager and Agent are images. Every pod of a trial has the image of the agent.
 	Manager string `json:"manager,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Ready   string `json:"ready"`

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// said are reports by pod.
+// said looks reports up by pod.
 func said(reports map[string]*protocol.Report) Reports {
 	return func(pod string) *protocol.Report { return reports[pod] }
 }

@@ -32,8 +32,8 @@ type ServerOptions struct {
 	// TokenFile holds a bearer token. It is read for every request, since tokens are renewed.
 	// Empty: none is sent.
 	TokenFile string
-	// CAFile holds the PEM certificates that the server's is checked with. Empty: those that
-	// everybody trusts.
+	// CAFile holds the PEM certificates that may sign the certificate of the server. Empty: those
+	// of the system.
 	CAFile string
 	// Now is the clock, set as those of Prometheus are.
 	Now func() time.Time

@@ -94,7 +94,7 @@ func checkRecords(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorLi
 	case r.Records.Separator != "":
 		errs = append(errs, field.Invalid(at.Child("separator"), r.Records.Separator, "must not be set but for the format CSV"))
 	case records.Pattern == "":
-		errs = append(errs, field.Required(at.Child("pattern"), "the format RegularExpression reads each operation's line by it"))
+		errs = append(errs, field.Required(at.Child("pattern"), "the format RegularExpression matches each line of an operation with pattern"))
 	default:
 		if _, err := records.CompilePattern(); err != nil {
 			errs = append(errs, field.Invalid(at.Child("pattern"), records.Pattern, err.Error()))

@@ -14,8 +14,8 @@ import (
 // Quota says whether the quotas of a namespace allow all pods. Those with scopes are left to the
 // API server: which pods they are about is its business.
 //
-// It knows of pods and of what their containers ask for and may use. A quota on anything else that
-// the trial makes too many of is met when it makes it.
+// It knows of pods and of what their containers ask for and may use. A quota on other objects stops
+// a trial when it creates one too many.
 func Quota(pods []Pod, quotas []corev1.ResourceQuota) Room {
 	asked := quotaDemand(pods)
 	for i := range quotas {

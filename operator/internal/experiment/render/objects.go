@@ -42,7 +42,7 @@ type Environment struct {
 	ClusterDomain string
 	// CoordinatorAddress that agents dial, host:port.
 	CoordinatorAddress string
-	// CoordinatorCA is the PEM certificate that the coordinator's is checked with.
+	// CoordinatorCA is the PEM certificate that signs the certificate of the coordinator.
 	CoordinatorCA string
 	// Namespace of the manager, where the pods that reset machines are.
 	Namespace string

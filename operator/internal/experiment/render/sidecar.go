@@ -19,8 +19,8 @@ const (
 	loadgenBinary  = "/loadgen"
 )
 
-// annotationCA of a pod holds the certificates that the coordinator's is checked with: a volume
-// shows them to the agent as a file.
+// annotationCA of a pod holds the certificates that may sign the certificate of the coordinator. A
+// volume shows them to the agent as a file.
 const annotationCA = "assay.dev/coordinator-ca"
 
 // identityDir of an agent's container holds its token and the coordinator's certificates.

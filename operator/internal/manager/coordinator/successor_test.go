@@ -49,7 +49,7 @@ func TestAPodTakesTheOtherOnesPlace(t *testing.T) {
 	if d := f.sync(t, "u3", protocol.Report{Incarnation: "b", Sequence: 1}); d.Start {
 		t.Errorf("the successor's directive is %+v, want none yet", d)
 	}
-	// Its reports count from 1, though its predecessor's had come to 10.
+	// Its reports count from 1, though the last one of its predecessor was number 10.
 	if r, _ := f.Report(trialA, "r0"); r == nil || r.Incarnation != "b" {
 		t.Errorf("the report is %+v, want the successor's", r)
 	}

@@ -32,10 +32,10 @@ type sample struct {
 
 // clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.
 //
-// Each manager has a clock of its own. Until a run is agreed, the manager's counts that is talked
-// to: what is known of another's is dropped. From then on the clock that the run was agreed by
-// counts: what contradicts it, since that clock was set or another manager took over, is left out
-// and remembered.
+// Each manager has a clock of its own. Until a run is agreed, samples of the manager in use count,
+// and older ones of others are dropped. From then on the clock by which the run was agreed counts.
+// Samples contradict it if that clock was set or another manager took over: they are left out and
+// remembered.
 type clock struct {
 	wall    func() time.Time
 	mu      sync.Mutex

@@ -113,7 +113,7 @@ func (s *session) applyDirective(directive protocol.Directive) {
 	})
 }
 
-// hear notes when actions came that count from marks. The caller holds the lock.
+// hear notes the arrival of actions that count from marks. The caller holds the lock.
 func (s *session) hear(run *protocol.Run, at int64) {
 	if run == nil {
 		return

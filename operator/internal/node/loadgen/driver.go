@@ -33,8 +33,8 @@ type Result struct {
 	Outcome Outcome
 	// Detail says more about anything but a commit, for the log.
 	Detail string
-	// Operation is the kind that a committed transaction was of, and Node the one that answered.
-	// Empty: the driver does not say.
+	// Operation is the kind of a committed transaction, and Node the server that answered. Empty:
+	// the driver does not report it.
 	Operation, Node string
 }
 

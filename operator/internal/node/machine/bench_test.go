@@ -37,8 +37,8 @@ var operations = map[string]operation{
 }
 
 // BenchmarkClient has OpenSSH's client use a machine and OpenSSH's sshd, in turn, so that both see
-// the same machine at the same time. It reports the medians of both, and by how much the machine's
-// is greater.
+// the same machine at the same time. It reports the medians of both, and by how much longer a
+// machine takes.
 //
 //	make bench-ssh
 func BenchmarkClient(b *testing.B) {

@@ -438,8 +438,8 @@ type CommandResult struct {
 }
 
 // ActionRecord says what an action did and when, relative to t = 0. A kill's instants are its
-// planned one plus what the pod's monotonic clock says it was off by; how well that clock knows the
-// coordinator's is Report.ClockError.
+// planned one plus what the pod's monotonic clock says it was off by; Report.ClockError says how
+// well that clock knows the clock of the coordinator.
 type ActionRecord struct {
 	ID string `json:"id"`
 	// Planned instant.

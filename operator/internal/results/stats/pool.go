@@ -81,8 +81,8 @@ func weighted(sites []Measured, tau2 float64) (mean, weight, spread float64) {
 	return mean, weight, spread
 }
 
-// varianceBetween is Paule and Mandel's tau²: the sum of squares falls as tau² grows. q is that at
-// 0.
+// varianceBetween is Paule and Mandel's tau²: the sum of squares falls as tau² grows. q is the sum
+// of squares at tau² = 0.
 func varianceBetween(sites []Measured, q float64) float64 {
 	wanted := float64(len(sites) - 1)
 	if q <= wanted {

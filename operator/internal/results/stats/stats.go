@@ -181,8 +181,8 @@ func tQuantile(degreesOfFreedom float64) float64 {
 }
 
 // refinedQuantile is studentQuantile in a tenth of its time: Newton's method, from between the
-// quantiles of the two whole numbers beside the degrees of freedom. Satterthwaite's are seldom
-// whole, and a simulation of experiments asks for millions.
+// quantiles of the two whole numbers beside the degrees of freedom. Degrees by Satterthwaite are
+// seldom whole, and a simulation of experiments asks for millions.
 func refinedQuantile(degreesOfFreedom float64) float64 {
 	whole := math.Floor(degreesOfFreedom)
 	t := wholeQuantiles()[keptQuantiles]

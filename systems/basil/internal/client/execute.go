@@ -196,8 +196,8 @@ func (s *shardRead) choose(i int) (best choice, claimed wire.Timestamp) {
 	return best, claimed
 }
 
-// vouched reports whether f+1 replies agree, hence a correct replica's does.
-// With a read quorum of one it trusts that one: for measurements only.
+// vouched reports whether f+1 replies agree, so that one of them is of a correct replica. With a
+// read quorum of one it trusts that one: for measurements only.
 func (s *shardRead) vouched(i int, agrees func(*wire.Row) bool) bool {
 	n := 0
 	for _, m := range s.replies {

@@ -51,7 +51,7 @@ func TestChain(t *testing.T) {
 }
 
 // A block that cannot be fetched is asked for again with the next stream, and none is left out.
-func TestChainGoesOnWhereItFailed(t *testing.T) {
+func TestChainResumesAfterALostConnection(t *testing.T) {
 	var got []string
 	lost := errors.New("connection lost")
 	c := chain{committed: func(txs []types.Tx) { got = append(got, string(txs[0])) }}

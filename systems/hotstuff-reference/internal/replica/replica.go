@@ -113,7 +113,8 @@ func (r *Replica) dispatch(from int, m message.Message) {
 	}
 }
 
-// settle does what follows from a message until nothing does.
+// settle handles what the replica sent to itself, proposes blocks and informs others, until there
+// is nothing left to do.
 func (r *Replica) settle() {
 	for r.broken == nil {
 		if len(r.local) > 0 {

@@ -153,7 +153,7 @@ func loadAirports(ctx context.Context, conn *pgx.Conn) error {
 // milesPerHour is how fast a flight is, as in BenchBase.
 const milesPerHour = 570
 
-// position of an airport in miles, on a plane of 500 by 500 where some are near others.
+// position of an airport in miles, on a plane of 500 by 500 miles.
 func position(airport int) (x, y float64) {
 	rng := rand.New(rand.NewPCG(0xa1, uint64(airport)))
 	return 500 * rng.Float64(), 500 * rng.Float64()

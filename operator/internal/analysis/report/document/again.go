@@ -46,7 +46,7 @@ func runAgain(e results.Experiment) again {
 	return again{Command: "kubectl assay run -f " + name + ".yaml --wait", Note: note, Spec: string(text)}
 }
 
-// shellWord is a name as one word of a shell's command, whatever a bundle of a stranger has for a
+// shellWord quotes a name for a shell, if it needs quotes. A bundle of a stranger may have any
 // name.
 func shellWord(name string) string {
 	plain := func(r rune) bool {

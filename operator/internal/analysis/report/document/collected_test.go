@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Files that were collected were kept, and no report said that there are any.
+// A report names the files that were collected from pods, and where they are kept.
 func TestReportsNameCollectedFiles(t *testing.T) {
 	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Name: "e-2", Number: 2}, {Name: "e-10", Number: 10}}}
 	var d model.Details

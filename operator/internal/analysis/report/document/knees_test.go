@@ -158,7 +158,7 @@ func TestOnlyLoadsHaveKnees(t *testing.T) {
 
 // The nominal rate was taken for what was offered: a system that keeps up did not sustain 10
 // requests a second, where 187 of 200 came by chance. And one at 104% of what it can do did.
-func TestSustainedByWhatWasOffered(t *testing.T) {
+func TestSustainedThroughputIsJudgedByOfferedLoad(t *testing.T) {
 	for name, tc := range map[string]struct {
 		offered, committed int64
 		want               string

@@ -228,7 +228,7 @@ func Span(least, greatest float64) string {
 	}
 }
 
-// WithObject is a kind of action, and what of Chaos Mesh's did it.
+// WithObject names a kind of action together with the object of Chaos Mesh that carried it out.
 func WithObject(kind, object string) string {
 	if object == "" {
 		return kind

@@ -225,8 +225,8 @@ const (
 	leastGap = 4.0
 	// leastPart is below how much nothing is drawn, not even the outline of a pale part.
 	leastPart = 0.05
-	// leastGhost is how wide a part of the paper's must be: the outlines of narrower ones would
-	// look as if they were wide.
+	// leastGhost is how wide a part of a bar of the paper must be to be drawn: outlines of narrower
+	// parts would look wide.
 	leastGhost = 1.5
 )
 

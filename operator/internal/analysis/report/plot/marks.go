@@ -28,7 +28,7 @@ const trialDot = "M-2,0C-2,-1.1,-1.1,-2,0,-2C1.1,-2,2,-1.1,2,0C2,1.1,1.1,2,0,2C-
 // dashes of lines without dots.
 var dashes = [document.ManyCurves]string{"", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2", "1 2", "10 3 5 3"}
 
-// dot draws a dot of a curve, with what it says when pointed at. The paper's are hollow.
+// dot draws a dot of a curve, with what it says when pointed at. Dots of the paper are hollow.
 func dot(b *strings.Builder, style int, paper bool, x, y float64, says string) {
 	dotSaying(b, style, paper, x, y, says, "")
 }

@@ -110,7 +110,7 @@ func (d *drawing) start(e *element) error {
 		d.said.Reset()
 		return nil
 	}
-	return fmt.Errorf("there is an element %s", e.name)
+	return fmt.Errorf("cannot draw the element %s", e.name)
 }
 
 func (d *drawing) end(name string) error {

@@ -123,7 +123,7 @@ func TestFontHasWhatPlotsSay(t *testing.T) {
 
 func TestRefusesWhatItDoesNotKnow(t *testing.T) {
 	for name, tc := range map[string]struct{ svg, want string }{
-		"another element":  {string(picture(`<circle r="4"/>`)), "there is an element circle"},
+		"another element":  {string(picture(`<circle r="4"/>`)), "cannot draw the element circle"},
 		"another command":  {string(picture(`<path d="M0,0A4,4,0,1,0,8,0"/>`)), `has the command 'A'`},
 		"half a path":      {string(picture(`<path d="M0"/>`)), "has no number at 2"},
 		"no command":       {string(picture(`<path d="1,2"/>`)), "where a command should be"},

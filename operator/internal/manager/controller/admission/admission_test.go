@@ -111,7 +111,7 @@ func (h *hall) waitsIn(name string, priority int32, pool string) *v1alpha1.Trial
 	return trial
 }
 
-// drop takes a trial away, so that the next test's does not wait behind it.
+// drop takes a trial away, so that no trial of the next test waits behind it.
 func (h *hall) drop(name string) {
 	trial := &v1alpha1.Trial{}
 	if err := h.env.Client.Get(context.Background(), client.ObjectKey{Namespace: h.ns, Name: name}, trial); err != nil {

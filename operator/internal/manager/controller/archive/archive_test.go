@@ -559,7 +559,7 @@ func TestWhatAPodMayHandOver(t *testing.T) {
 	}
 }
 
-func TestOneAsksAStoreThatFailed(t *testing.T) {
+func TestOneTrialAtATimeTriesAFailedStore(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	g := &Gates{Clock: clock}
 	down := &store.Problem{Reason: v1alpha1.ReasonStoreUnreachable}

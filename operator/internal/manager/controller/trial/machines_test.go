@@ -298,7 +298,7 @@ func (m *machinePlay) wantRefused(words ...string) {
 	}
 }
 
-func TestANamespaceThatAdmitsNoPodsThatReset(t *testing.T) {
+func TestResetsNeedANamespaceForPrivilegedPods(t *testing.T) {
 	m := newMachinePlayIn(t, &testenv.Get(t).Env)
 	ns := &corev1.Namespace{}
 	if err := m.env.Client.Get(t.Context(), client.ObjectKey{Name: m.ns}, ns); err != nil {

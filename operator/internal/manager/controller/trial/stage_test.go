@@ -258,7 +258,7 @@ func (p *play) newTrial(name string) types.NamespacedName {
 	return client.ObjectKeyFromObject(trial)
 }
 
-// discard takes a trial off the stage, so that the next test's is not queued behind it.
+// discard takes a trial off the stage, so that no trial of the next test is queued behind it.
 func (p *play) discard(key types.NamespacedName) {
 	trial := &v1alpha1.Trial{}
 	if err := p.env.Client.Get(context.Background(), key, trial); err != nil {

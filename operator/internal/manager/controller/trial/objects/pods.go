@@ -17,7 +17,7 @@ import (
 )
 
 // Pods returns the pods of the trial, also those that are being deleted, by their names in the
-// layout. If two pods have one client's number, only the Job's is the client: anybody who may
+// layout. If two pods have one client's number, the client is the pod of the Job: anyone who may
 // create pods can give them the labels. The pods are those of the cache, and must not be changed: a
 // trial looks at all of them at each news of one.
 func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {

@@ -13,8 +13,6 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/startup"
-	"assay.dev/assay/operator/internal/experiment/render"
-	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 const (
@@ -31,10 +29,6 @@ const (
 	// terminatingPoll is how often it is asked what is left while the pods that were observed still
 	// end.
 	terminatingPoll = 2 * time.Second
-	// logTail is how much of the end of each stream is kept of a trial that does not count.
-	logTail = 64 << 10
-	// leastCollected is what each pod may send at least. With very many pods the last find no room.
-	leastCollected = 16 << 10
 )
 
 // cleanUp ends the processes as the System wants it, deletes all that the trial made but its
@@ -209,14 +203,6 @@ func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
 	return p.handingOver(s, by.Add(UploadGrace))
 }
 
-// wantedFiles says which files are wanted of a pod when its processes are to end.
-func (s *scope) wantedFiles(p *render.Pod) *protocol.Collect {
-	if p == nil {
-		return nil
-	}
-	return wanted(s.trial, p.Directive.Collect, len(s.layout.Servers)+len(s.layout.Clients))
-}
-
 // handingOver says how long to wait for pods to give their files away. A pod that runs and has not
 // reported is waited for, too: a manager that has just taken over must hear from its agent first.
 func (p *cleanUp) handingOver(s *scope, by time.Time) time.Duration {
@@ -233,27 +219,4 @@ func (p *cleanUp) handingOver(s *scope, by time.Time) time.Duration {
 		}
 	}
 	return 0
-}
-
-// wanted says what a pod is asked for when its processes are to end, one of so many: asked is what
-// its System wants, nil: nothing. Without a store, that is also the end of its logs, if the trial
-// does not count or its experiment asks for logs.
-func wanted(trial *v1alpha1.Trial, asked *protocol.Collect, pods int) *protocol.Collect {
-	c := protocol.Collect{Limit: protocol.UploadLimit}
-	if asked != nil {
-		c.Patterns = asked.Patterns
-	}
-	if trial.Spec.ResultsStore == "" {
-		c.Limit = max(leastCollected, protocol.CollectedLimit/int64(max(1, pods)))
-		switch {
-		case trial.Spec.KeepLogs != nil:
-			c.LogTail = trial.Spec.KeepLogs.Value()
-		case meta.IsStatusConditionFalse(trial.Status.Conditions, v1alpha1.TrialValid):
-			c.LogTail = logTail
-		}
-	}
-	if len(c.Patterns) == 0 && c.LogTail == 0 {
-		return nil
-	}
-	return &c
 }

@@ -142,12 +142,6 @@ func (s *scope) recordFailure(ctx context.Context, attachments Attachments) erro
 	return nil
 }
 
-// unstored is an attempt to store results that failed.
-type unstored struct {
-	at  time.Time
-	err error
-}
-
 // store stores the results, or says again why the last attempt failed until RetryPoll is over. Each
 // attempt writes to the status, and so would be the reason for the next one.
 func (s *scope) store(ctx context.Context, attachments Attachments, t *results.Trial, sent map[string][]byte) error {

@@ -50,3 +50,7 @@ func (s *scope) deadline() time.Time {
 func (s *scope) overdue() bool {
 	return s.now.After(s.deadline()) && s.now.Sub(s.cache.since) > takeOver
 }
+
+// takeOver is how long an engine that has not seen a trial before tries to carry it on, whatever
+// the trial's deadline says.
+const takeOver = 2 * time.Minute

@@ -1,14 +1,22 @@
 package engine
 
 import (
-	"time"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/safety"
 	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/model/shaping"
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+const (
+	// logTail is how much of the end of each stream is kept of a trial that does not count.
+	logTail = 64 << 10
+	// leastCollected is what each pod may send at least. With very many pods the last find no room.
+	leastCollected = 16 << 10
 )
 
 // stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so
@@ -78,48 +86,6 @@ func (r *director) direct(s *scope, st stage) {
 	}
 }
 
-// windowsOfRows reports whether the rows of a script are about parts of its run.
-func windowsOfRows(system *v1alpha1.SystemSpec) bool {
-	return system.Script != nil && system.Script.Results.Window != nil
-}
-
-// reportsWhole reports whether clients report numbers of their whole run, of which the window
-// cannot be cut out.
-func reportsWhole(system *v1alpha1.SystemSpec) bool {
-	return system.Clients.Results != nil && system.Clients.Results.Format == v1alpha1.FormatSummary
-}
-
-// runEnded is when a run was over of which agents measure all, relative to t = 0; 0: it goes on, or
-// they measure the window.
-func runEnded(s *scope) time.Duration {
-	if reportsWhole(s.system) {
-		return wholeRun(s).To
-	}
-	return scriptEnded(s)
-}
-
-// wholeRun is from when to when the clients ran, if all are over.
-func wholeRun(s *scope) timeline.Span {
-	var runs []*protocol.ClientRun
-	for _, name := range s.clientNames() {
-		rep := s.report(name)
-		if rep == nil || !rep.Over || rep.Client == nil {
-			return timeline.Span{}
-		}
-		runs = append(runs, rep.Client)
-	}
-	return validity.WholeRun(timeline.FromSchedule(s.trial.Spec.Schedule), runs)
-}
-
-// rowSpans are the windows of the rows of a script that is over, in their order.
-func rowSpans(s *scope) []timeline.Span {
-	var spans []timeline.Span
-	for _, w := range validity.RowWindows(s.system.Script, s.trial.Spec.Script.Rows, s.marks(), scriptEnded(s)) {
-		spans = append(spans, w.Span)
-	}
-	return spans
-}
-
 // directResetters tells the agents that reset nodes what to do.
 func (r *director) directResetters(s *scope, st stage) {
 	for node, actions := range s.resets() {
@@ -138,4 +104,45 @@ func all(names []string) map[string]bool {
 		set[n] = true
 	}
 	return set
+}
+
+// networkOf returns the network part of a pod's directive: the rendered one, with later decisions.
+func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
+	if rendered == nil || s.trial.Status.Network == nil {
+		return rendered
+	}
+	n := *rendered
+	n.Shape, n.Backend = true, shaping.Backend(s.trial.Status.Network.Backend)
+	return &n
+}
+
+// wantedFiles says which files are wanted of a pod when its processes are to end.
+func (s *scope) wantedFiles(p *render.Pod) *protocol.Collect {
+	if p == nil {
+		return nil
+	}
+	return wanted(s.trial, p.Directive.Collect, len(s.layout.Servers)+len(s.layout.Clients))
+}
+
+// wanted says what a pod is asked for when its processes are to end, one of so many: asked is what
+// its System wants, nil: nothing. Without a store, that is also the end of its logs, if the trial
+// does not count or its experiment asks for logs.
+func wanted(trial *v1alpha1.Trial, asked *protocol.Collect, pods int) *protocol.Collect {
+	c := protocol.Collect{Limit: protocol.UploadLimit}
+	if asked != nil {
+		c.Patterns = asked.Patterns
+	}
+	if trial.Spec.ResultsStore == "" {
+		c.Limit = max(leastCollected, protocol.CollectedLimit/int64(max(1, pods)))
+		switch {
+		case trial.Spec.KeepLogs != nil:
+			c.LogTail = trial.Spec.KeepLogs.Value()
+		case meta.IsStatusConditionFalse(trial.Status.Conditions, v1alpha1.TrialValid):
+			c.LogTail = logTail
+		}
+	}
+	if len(c.Patterns) == 0 && c.LogTail == 0 {
+		return nil
+	}
+	return &c
 }

@@ -19,16 +19,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/engine/instants"
-	"assay.dev/assay/operator/internal/experiment/fault"
-	"assay.dev/assay/operator/internal/experiment/render"
-	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/engine/incarnation"
+	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
 // World is all that the engine knows of the world. Faults, Nodes and Prometheus may be nil: then
@@ -83,10 +81,6 @@ func New(w World) *Engine {
 	e.cleanUp = &cleanUp{pods: w.Pods, attachments: w.Attachments, experiment: w.Experiment, faults: f, renderer: r, director: d}
 	return e
 }
-
-// takeOver is how long an engine that has not seen a trial before tries to carry it on, whatever
-// the trial's deadline says.
-const takeOver = 2 * time.Minute
 
 // Advance brings a trial forward, and says how soon to call it again if nothing happens before; 0:
 // when something happens. The error ErrConflict says that the trial was read too early: nothing is
@@ -159,60 +153,69 @@ func (e *Engine) Forget(key types.NamespacedName) []types.UID { return e.cache.f
 // Cached is how many trials something is kept of.
 func (e *Engine) Cached() int { return e.cache.len() }
 
-// cache is what the engine keeps between calls, by trial; all of it can be made again.
-type cache struct {
-	mu     sync.Mutex
-	trials map[types.UID]*entry
-}
-
-// entry is what is kept of one trial.
-type entry struct {
-	key          types.NamespacedName
-	since        time.Time     // when the engine first saw it
-	seen         instants.Seen // of its status
-	rendered     *rendered
-	system       *v1alpha1.SystemSpec
-	created      bool            // its objects exist
-	prepared     []protocol.File // not nil once the prepare step's output has been read
-	preparing    bool            // the prepare step's agent has its directive
-	noted        map[string]bool // actions of faults that were reported, by their ID
-	progress     time.Time       // when it was last published
-	asked        time.Time       // when it was last asked why pods are missing
-	checked      time.Time       // when it was last asked what is left of it
-	unstored     unstored        // the last attempt to store its results, if it failed
-	release      *Release        // what the run was released with
-	replacements map[types.UID]*render.Pod
-	occurrences  []*fault.Occurrence // of faults that an injector carries out
-}
-
-func (c *cache) of(trial *v1alpha1.Trial) *entry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.trials == nil {
-		c.trials = map[types.UID]*entry{}
+// observe fills a scope. The error of something that the trial wrote itself and that is gone gives
+// it up: it would hold its pools for ever.
+func (e *Engine) observe(ctx context.Context, s *scope) error {
+	var err error
+	if s.system, err = e.systemOf(ctx, s); err != nil {
+		return s.lost(v1alpha1.ReasonRenderFailed, err) // the snapshot is never written again
 	}
-	if c.trials[trial.UID] == nil {
-		c.trials[trial.UID] = &entry{
-			key: types.NamespacedName{Namespace: trial.Namespace, Name: trial.Name}, noted: map[string]bool{}, replacements: map[types.UID]*render.Pod{},
+	s.layout = placement.NewLayout(s.trial.Namespace, s.trial.Name, &s.trial.Spec, s.system).InDomain(e.Domain)
+	if s.pods, err = e.Pods.Observe(ctx, s.subject()); err != nil {
+		return err
+	}
+	occurrences := s.occurrences()
+	if e.Faults != nil {
+		s.injection = e.Faults.Of(s.subject(), s.pods, occurrences)
+	}
+	s.history = &incarnation.History{
+		Trial: s.trial, System: s.system, Names: s.everyName(), Pods: s.pods, Reports: s.report, Occurrences: occurrences, Now: s.now,
+	}
+	s.readReports(e.Agents, nil) // of predecessors, too, which are about to be forgotten
+	if err := e.detectReplacements(ctx, s); err != nil {
+		return s.lost(v1alpha1.ReasonRunLost, err)
+	}
+	resetters, err := e.Pods.Authorize(ctx, s.subject(), s.pods)
+	if err != nil {
+		return err
+	}
+	s.readReports(e.Agents, resetters)
+	return nil
+}
+
+// systemOf reads the System as it was when the experiment was accepted.
+func (e *Engine) systemOf(ctx context.Context, s *scope) (*v1alpha1.SystemSpec, error) {
+	if s.cache.system == nil {
+		system, err := e.Record.System(ctx, s.trial)
+		if err != nil {
+			return nil, err
 		}
+		s.cache.system = system
 	}
-	return c.trials[trial.UID]
+	return s.cache.system, nil
 }
 
-func (c *cache) forget(key types.NamespacedName) (forgotten []types.UID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for uid, e := range c.trials {
-		if e.key == key {
-			delete(c.trials, uid)
-			forgotten = append(forgotten, uid)
-		}
+// detectReplacements finds out which pods of a run have been replaced, and writes it down.
+func (e *Engine) detectReplacements(ctx context.Context, s *scope) error {
+	if !s.history.Applies() {
+		return nil
 	}
-	return forgotten
-}
-
-func (c *cache) len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.trials)
+	kept, err := s.release(ctx, e.Record)
+	var lost *LostError
+	if errors.As(err, &lost) && s.outcomeKnown() {
+		return nil // it is deleted with all that the trial made
+	}
+	if err != nil {
+		return err
+	}
+	changed, err := s.history.Update(kept.Incarnations, func(p *corev1.Pod) (string, error) { return e.Pods.Impostor(ctx, s.subject(), p) })
+	if err != nil || !changed {
+		return err
+	}
+	s.cache.release = nil
+	if err := e.Record.SaveIncarnations(ctx, s.subject(), s.history.Of); err != nil {
+		return err
+	}
+	s.cache.release = &Release{Addresses: kept.Addresses, Incarnations: s.history.Of}
+	return nil
 }

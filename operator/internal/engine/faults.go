@@ -2,13 +2,9 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/experiment/chaosmesh"
-	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
@@ -52,21 +48,6 @@ func (p *faults) clear(ctx context.Context, s *scope) error {
 	}
 	return p.injector.Clear(ctx, s.trial)
 }
-
-// noInjection is that of a world without an injector.
-type noInjection struct{}
-
-func (noInjection) Due(context.Context) (time.Duration, error) { return time.Hour, nil }
-
-func (noInjection) Record(a timeline.Action) *protocol.ActionRecord {
-	return &protocol.ActionRecord{ID: a.ID, Planned: a.At, Error: errNoInjector.Error()}
-}
-
-func (noInjection) Injected(o *fault.Occurrence) validity.Injection {
-	return validity.Injection{Fault: o.Fault, Time: o.Time, Pods: o.Pods, Peers: o.Peers}
-}
-
-var errNoInjector = errors.New("nothing here carries such faults out")
 
 // plannedRestarts of a pod's containers until now: each once for each time that its node was
 // reset, and what other faults restart.

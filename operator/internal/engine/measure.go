@@ -14,42 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-const (
-	// measurePoll is how often to look for Prometheus' answer.
-	measurePoll = 250 * time.Millisecond
-	// ScrapedTimeout is how long Prometheus may take to begin to scrape the pods. It hears of the
-	// first PodMonitor of an experiment after up to four and a half minutes: see
-	// monitoring.PodMonitor.
-	ScrapedTimeout = 5 * time.Minute
-)
-
-// scraped waits until Prometheus scrapes the pods, if it is to be asked about them. When it does
-// not come to that, the trial goes on: the measurements will say that there is no number.
-func (p *load) scraped(s *scope) Result {
-	prometheus := p.prometheus()
-	if len(queries(&s.trial.Spec)) == 0 || prometheus == nil {
-		return Skip()
-	}
-	count := monitoring.ScrapedPods(s.system, s.layout)
-	switch has, err := prometheus.HasPodMonitors(); {
-	case err != nil:
-		return Retry(err)
-	case !has || count == 0:
-		return Skip()
-	}
-	all, known := prometheus.Scraped(s.trial.UID, func() monitoring.Pods {
-		return monitoring.Pods{Namespace: s.key.Namespace, Trial: s.key.Name, Count: count, Until: p.clock.Now().Add(ScrapedTimeout)}
-	})
-	if !known {
-		return Wait(v1alpha1.ReasonAskingPrometheus, "Waiting until Prometheus scrapes the %d pods; of a new PodMonitor it may hear after some minutes.", count).
-			On(v1alpha1.TrialMeasured).Within(measurePoll)
-	}
-	if !all {
-		return Skip().With(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonAskingPrometheus,
-			"Prometheus did not scrape the %d pods within %v; the trial goes on without.", count, ScrapedTimeout)
-	}
-	return Skip()
-}
+// measurePoll is how often to look for Prometheus' answer.
+const measurePoll = 250 * time.Millisecond
 
 // measure waits for what Prometheus has to say of the window. It is asked again by a manager that
 // takes over.

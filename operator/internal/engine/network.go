@@ -1,17 +1,14 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/linkcheck"
 	"assay.dev/assay/operator/internal/model/shaping"
-	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/text/few"
 )
@@ -95,62 +92,6 @@ func (p *network) choose(s *scope, limit time.Duration) Result {
 // anyPath is the tolerance of a trial that shapes nothing: nothing is asked of its paths, but that
 // they are there.
 const anyPath = shaping.MaxDelay
-
-// networkOf returns the network part of a pod's directive: the rendered one, with later decisions.
-func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
-	if rendered == nil || s.trial.Status.Network == nil {
-		return rendered
-	}
-	n := *rendered
-	n.Shape, n.Backend = true, shaping.Backend(s.trial.Status.Network.Backend)
-	return &n
-}
-
-// actions of the trial as its backend carries them out. Actions that count from a mark are left out
-// until the mark has come.
-func (s *scope) actions() []timeline.Action {
-	if s.inForce == nil && s.rendered != nil {
-		var side shaping.Side
-		if n := s.trial.Status.Network; n != nil && n.Backend != "" {
-			side = shaping.Backend(n.Backend).Side()
-		}
-		s.inForce, s.later = timeline.Dated(timeline.InForce(s.rendered.trial.Actions, side), s.marks())
-	}
-	return s.inForce
-}
-
-// laterActions are the actions that count from marks still to come.
-func (s *scope) laterActions() []timeline.Action {
-	s.actions()
-	return s.later
-}
-
-// marks of the trial that have come, in order of time.
-func (s *members) marks() []timeline.Mark {
-	var all []timeline.Mark
-	for _, name := range s.everyName() {
-		if rep := s.report(name); rep != nil {
-			all = append(all, rep.Marks...)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b timeline.Mark) int { return cmp.Compare(a.At, b.At) })
-	return all
-}
-
-// longestRoundTrip that is asked of any pair.
-func (s *scope) longestRoundTrip() time.Duration {
-	return s.rendered.longest
-}
-
-// probesOver is when no agent's probes of the window are in flight any more: those that were sent
-// last are given their time, a second at most.
-func (s *scope) probesOver() time.Time {
-	settle := time.Second
-	if s.rendered != nil {
-		settle = min(settle, s.longestRoundTrip()+2*shaping.MaxBacklog)
-	}
-	return s.zero().Add(scheduleOf(s).Measure.OrZero() + settle)
-}
 
 // networkReport is what a pod's agent said last of its links, or nil.
 func (s *members) networkReport(pod string) *protocol.NetworkReport {

@@ -2,18 +2,14 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/experiment/fault"
 	"assay.dev/assay/operator/internal/experiment/render"
-	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // ResettersTimeout is how long the agents that reset nodes may take to run: their image is on the
@@ -88,44 +84,3 @@ func (p *nodes) await(s *scope, since *metav1.MicroTime, limit time.Duration) Re
 	}
 	return Skip()
 }
-
-// Resets are the actions that reset a node, by node.
-type Resets map[string][]timeline.Action
-
-// resetsOf finds out which nodes are reset: those that the pods, by their names in the layout, run
-// on. Pods stay where they are.
-func resetsOf(actions []timeline.Action, pods map[string]*corev1.Pod) Resets {
-	byNode := Resets{}
-	for _, a := range actions {
-		if p := pods[a.Pod]; a.Kind.By() == timeline.MachineAgent && p != nil {
-			byNode[p.Spec.NodeName] = append(byNode[p.Spec.NodeName], a)
-		}
-	}
-	return byNode
-}
-
-// Nodes that are reset, in order.
-func (r Resets) Nodes() []string { return slices.Sorted(maps.Keys(r)) }
-
-// Hits reports whether a pod shares the fate of a machine that is reset, target or not.
-func (r Resets) Hits(p *corev1.Pod) bool {
-	return p != nil && p.Spec.NodeName != "" && len(r[p.Spec.NodeName]) > 0
-}
-
-// Past counts how often a node was to be reset by an instant, relative to t = 0. Two faults, or two
-// targets, may mean one reset.
-func (r Resets) Past(node string, by time.Duration) int {
-	past := map[time.Duration]bool{}
-	for _, a := range r[node] {
-		if a.At <= by {
-			past[a.At] = true
-		}
-	}
-	return len(past)
-}
-
-// resets of nodes that the trial's faults want. Which nodes these are is known when the pods run.
-func (s *scope) resets() Resets { return resetsOf(s.actions(), s.pods) }
-
-// onResetNode reports whether a pod shares the fate of a node that is reset, target or not.
-func (s *scope) onResetNode(pod string) bool { return s.resets().Hits(s.pods[pod]) }

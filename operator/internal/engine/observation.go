@@ -6,6 +6,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/model/shaping"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -49,29 +50,6 @@ func (s *scope) measured() *validity.Observation {
 		o.Pairs = validity.PairsOf(o.Pods, func(name string) *protocol.Network { return s.rendered.pods[name].Directive.Network })
 	}
 	return &o
-}
-
-// scriptEnded is when the trial's script was over, relative to t = 0; 0: it goes on, or there is
-// none.
-func scriptEnded(s *scope) time.Duration {
-	if s.trial.Spec.Script == nil {
-		return 0
-	}
-	for _, name := range s.clientNames() {
-		if rep := s.report(name); rep != nil && rep.Over && rep.Client != nil {
-			return rep.Client.Ended
-		}
-	}
-	return 0
-}
-
-// scheduleOf is the schedule of the trial. The window of a script is over when the script is.
-func scheduleOf(s *scope) v1alpha1.Schedule {
-	schedule := s.trial.Spec.Schedule
-	if ended := scriptEnded(s); ended > 0 && ended < schedule.Measure.OrZero() {
-		schedule.Measure = v1alpha1.Duration(ended.String())
-	}
-	return schedule
 }
 
 // judgedTrial is the trial, with every tolerance set and the window that there was.
@@ -122,4 +100,19 @@ func (s *members) nodesUsed() int32 {
 		}
 	}
 	return int32(len(nodes))
+}
+
+// longestRoundTrip that is asked of any pair.
+func (s *scope) longestRoundTrip() time.Duration {
+	return s.rendered.longest
+}
+
+// probesOver is when no agent's probes of the window are in flight any more: those that were sent
+// last are given their time, a second at most.
+func (s *scope) probesOver() time.Time {
+	settle := time.Second
+	if s.rendered != nil {
+		settle = min(settle, s.longestRoundTrip()+2*shaping.MaxBacklog)
+	}
+	return s.zero().Add(scheduleOf(s).Measure.OrZero() + settle)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -211,3 +212,18 @@ type RejectedError struct {
 }
 
 func (e *RejectedError) Error() string { return e.Message }
+
+// noInjection is that of a world without an injector.
+type noInjection struct{}
+
+func (noInjection) Due(context.Context) (time.Duration, error) { return time.Hour, nil }
+
+func (noInjection) Record(a timeline.Action) *protocol.ActionRecord {
+	return &protocol.ActionRecord{ID: a.ID, Planned: a.At, Error: errNoInjector.Error()}
+}
+
+func (noInjection) Injected(o *fault.Occurrence) validity.Injection {
+	return validity.Injection{Fault: o.Fault, Time: o.Time, Pods: o.Pods, Peers: o.Peers}
+}
+
+var errNoInjector = errors.New("nothing here carries such faults out")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/idle"
@@ -11,9 +13,6 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/text/few"
 )
-
-// BarrierTimeout is how long clients may take to be ready for the start.
-const BarrierTimeout = 2 * time.Minute
 
 // release waits until every client is at the start barrier, then agrees t = 0 and writes it to
 // status. The agents get it in the next call, when it is certain that no other manager can choose
@@ -117,4 +116,25 @@ func (p *release) agree(ctx context.Context, s *scope) Result {
 	r := Done(v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+idle.InVain(s.trial.Status.IdleGate), &s.trial.Status.Times.Released)
 	r.stop = true
 	return r
+}
+
+// awaitIdle decides whether the trial, which is ready at the barrier, may start: when the machines
+// are idle, or when it has waited for long enough. It writes how the wait ended into the status.
+func (p *release) awaitIdle(s *scope) Result {
+	spec, status := &s.trial.Spec, &s.trial.Status
+	if status.Times.Barrier == nil {
+		t := metav1.NewMicroTime(s.now)
+		status.Times.Barrier = &t
+	}
+	limit, waited := spec.IdleWait.OrZero(), s.now.Sub(s.date(status.Times.Barrier.Time))
+	if limit == 0 {
+		return Skip()
+	}
+	disturbed := idle.Disturbance(idle.LoadsOf(s.everyName(), s.pods, s.report), spec.Tolerances.Steal.OrZero(), spec.IdleThreshold.OrZero())
+	if disturbed != "" && waited < limit {
+		return Wait(v1alpha1.ReasonWaitingForIdle,
+			"Everything is ready. Waiting for idle machines, for %s at most (disturbances.idleWait).", spec.IdleWait).Within(IdlePoll)
+	}
+	status.IdleGate = &v1alpha1.IdleGate{Idle: disturbed == "", WaitedMilliseconds: waited.Milliseconds(), Message: disturbed}
+	return Skip()
 }

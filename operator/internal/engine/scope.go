@@ -61,15 +61,6 @@ type members struct {
 	reports map[string]agentReport // by name in the layout, and by name of the agents that reset nodes
 }
 
-// rendered is what a trial renders to, kept from one call to the next since it does not change
-// while the addresses don't.
-type rendered struct {
-	addresses string
-	trial     *render.Trial
-	pods      map[string]*render.Pod // by name in the layout
-	longest   time.Duration          // round trip that is asked of any pair
-}
-
 // agentReport is what an agent reported last, and when.
 type agentReport struct {
 	*protocol.Report
@@ -84,73 +75,6 @@ func newScope(trial *v1alpha1.Trial, kept *entry, now time.Time) *scope {
 		status: status{trial: trial, before: trial.DeepCopy(), now: now, seen: &kept.seen}, members: members{key: kept.key},
 		cache: kept, injection: noInjection{}, history: &incarnation.History{},
 	}
-}
-
-// observe fills a scope. The error of something that the trial wrote itself and that is gone gives
-// it up: it would hold its pools for ever.
-func (e *Engine) observe(ctx context.Context, s *scope) error {
-	var err error
-	if s.system, err = e.systemOf(ctx, s); err != nil {
-		return s.lost(v1alpha1.ReasonRenderFailed, err) // the snapshot is never written again
-	}
-	s.layout = placement.NewLayout(s.trial.Namespace, s.trial.Name, &s.trial.Spec, s.system).InDomain(e.Domain)
-	if s.pods, err = e.Pods.Observe(ctx, s.subject()); err != nil {
-		return err
-	}
-	occurrences := s.occurrences()
-	if e.Faults != nil {
-		s.injection = e.Faults.Of(s.subject(), s.pods, occurrences)
-	}
-	s.history = &incarnation.History{
-		Trial: s.trial, System: s.system, Names: s.everyName(), Pods: s.pods, Reports: s.report, Occurrences: occurrences, Now: s.now,
-	}
-	s.readReports(e.Agents, nil) // of predecessors, too, which are about to be forgotten
-	if err := e.detectReplacements(ctx, s); err != nil {
-		return s.lost(v1alpha1.ReasonRunLost, err)
-	}
-	resetters, err := e.Pods.Authorize(ctx, s.subject(), s.pods)
-	if err != nil {
-		return err
-	}
-	s.readReports(e.Agents, resetters)
-	return nil
-}
-
-// systemOf reads the System as it was when the experiment was accepted.
-func (e *Engine) systemOf(ctx context.Context, s *scope) (*v1alpha1.SystemSpec, error) {
-	if s.cache.system == nil {
-		system, err := e.Record.System(ctx, s.trial)
-		if err != nil {
-			return nil, err
-		}
-		s.cache.system = system
-	}
-	return s.cache.system, nil
-}
-
-// detectReplacements finds out which pods of a run have been replaced, and writes it down.
-func (e *Engine) detectReplacements(ctx context.Context, s *scope) error {
-	if !s.history.Applies() {
-		return nil
-	}
-	kept, err := s.release(ctx, e.Record)
-	var lost *LostError
-	if errors.As(err, &lost) && s.outcomeKnown() {
-		return nil // it is deleted with all that the trial made
-	}
-	if err != nil {
-		return err
-	}
-	changed, err := s.history.Update(kept.Incarnations, func(p *corev1.Pod) (string, error) { return e.Pods.Impostor(ctx, s.subject(), p) })
-	if err != nil || !changed {
-		return err
-	}
-	s.cache.release = nil
-	if err := e.Record.SaveIncarnations(ctx, s.subject(), s.history.Of); err != nil {
-		return err
-	}
-	s.cache.release = &Release{Addresses: kept.Addresses, Incarnations: s.history.Of}
-	return nil
 }
 
 // release is what the run was released with.

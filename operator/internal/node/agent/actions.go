@@ -8,24 +8,11 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/model/timeline"
-	"assay.dev/assay/operator/internal/node/launcher"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // armLead is how long before an action its parts are put in place.
 const armLead = 2 * time.Second
-
-// faultScheduler carries out the actions of the run's faults, each at its instant.
-type faultScheduler struct {
-	*state
-	clock     *runClock
-	drops     *drops
-	isolation *isolation
-	links     *links
-	launchers *launchers
-	roles     *roleWatcher
-	watcher   *watcher
-}
 
 // doActions carries out the run's actions, each in a goroutine of its own from its preparation on,
 // so that one that takes long delays no other. One that is late, because the agent was not there,
@@ -173,9 +160,4 @@ func (f *faultScheduler) awaitEarlier(ctx context.Context, run protocol.Run, act
 			return !recorded
 		})
 	})
-}
-
-// due reports whether the instant of an action has passed.
-func (c *runClock) due(run protocol.Run, action timeline.Action) bool {
-	return c.clock.since(run.ZeroUnixNanos, launcher.Monotonic()) >= action.At
 }

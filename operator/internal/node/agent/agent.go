@@ -5,22 +5,25 @@
 // (state.go). Each stage belongs to a part, which has of the other parts what it uses:
 //
 //	session     reports, gets the directive and the files          (session.go, coordinator.go, files.go)
-//	clockSync   measures the offset to the coordinator's clock     (clock.go)
+//	clockSync   measures the offset to the coordinator's clock     (clocksync.go; clock.go, runclock.go)
 //	launchers   keeps a connection to each container's launcher    (launchers.go)
 //	resolver    waits until all names resolve                      (names.go)
-//	starter     starts the processes, in order, also in containers that a fault restarts (processes.go, restarts.go)
+//	starter     starts the processes, in order, also in containers that a fault restarts (starter.go, processes.go, restarts.go)
 //	gates       finds out when the pod is ready                    (gates.go, tail.go)
 //	commands    runs the steps' commands                           (commands.go)
 //	client      releases the client, sends its report; the prepare step (run.go, client.go, prepare.go)
 //	roles       finds out whether the replica has a role           (roles.go)
-//	faults      carries out the actions                            (actions.go; faults.go, pauses.go, drops.go, isolation.go, degrades.go)
-//	shaping     tries, measures, shapes and verifies the links     (network.go, backends.go, links.go, restore.go)
+//	faults      carries out the actions                            (actions.go, scheduler.go; a file for each kind of action, such as pauses.go; drops.go, isolation.go)
+//	shaping     tries, measures, shapes and verifies the links     (network.go, shaper.go, backends.go, links.go, restore.go)
 //	watcher     reads the links back; canary probes                (watch.go)
-//	sampler     reads what containers, network and node do         (samples.go, readings.go, load.go, host.go)
+//	sampler     reads what containers, network and node do         (sampler.go, samples.go, readings.go, load.go, host.go)
 //	uploads     gives the pod's files away                         (upload.go, collect.go; termination.go, for a pod that is deleted in the middle of a run)
 //	reboots     resets a machine                                   (reboot.go)
 //
-// When the trial is over, the agent ends everything and puts the network back (finish.go).
+// Names are used one way, as imports are: no files form a circle. The files below all parts are
+// config.go, podfiles.go, journal.go, state.go, clock.go and runclock.go.
+//
+// When the trial is over, the agent ends everything and puts the network back.
 //
 // Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator,
 // which may die and come back. The agent itself may, too: what must not happen twice is written to
@@ -37,60 +40,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
-	"time"
 
-	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/launcher"
 	"assay.dev/assay/operator/internal/node/netem"
-	"assay.dev/assay/operator/internal/results"
 )
-
-// Config of an agent.
-type Config struct {
-	// Coordinator is its host:port.
-	Coordinator string
-	// CAFile holds the certificates that may sign the coordinator's, TokenFile the pod's token.
-	// Both are read at every use, since they rotate.
-	CAFile, TokenFile string
-	// RunDir and OutDir are shared with the launchers.
-	RunDir, OutDir string
-	// PodUID is the pod's.
-	PodUID string
-	// Durable: what is in RunDir must outlive the machine, since the agent resets it.
-	Durable bool
-	// FileRoots are the directories under which files may be written.
-	FileRoots []string
-	// Backends that may shape the pod's links, best first. None: they are measured only.
-	Backends []Backend
-	// Wall reads the pod's wall clock.
-	Wall func() time.Time
-	// Parse reads a client's report.
-	Parse func(format string, report io.Reader, about ReportFacts) (results.Client, error)
-	// Random spreads the retries of a trial's many agents.
-	Random *rand.Rand
-	Log    *slog.Logger
-}
-
-// ReportFacts are what a parser must know about the client whose report it reads.
-type ReportFacts struct {
-	ZeroMonotonicNanos, ZeroUnixNanos int64
-	// StartNanos is when the client's process was started, relative to t = 0.
-	StartNanos                  int64
-	Windows                     timeline.Windows
-	Index, FirstClient, Clients int32
-	Misbehaving                 int32
-	Records                     *results.Records
-	Histograms                  *results.Histograms
-	Summary                     []results.SummaryNumber
-	// Whole: the client ended by itself with exit code 0.
-	Whole    bool
-	Arrivals io.Reader
-}
 
 // Agent of one pod. Its parts share the state, and each has of the others what it uses.
 type Agent struct {
@@ -216,14 +172,43 @@ func (a *Agent) adopt() {
 	a.shaping.adopt(d)
 }
 
-// pause waits, or returns false when ctx is done.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+// RunMachine is the life of an agent whose directive names a node to be reset. It goes on where an
+// agent before it, on the same node, went down with it:
+//
+//	T - armLead   what will have been done is written to the disk
+//	T             the machine is reset                                   -> Started
+//	              ... the machine starts, its kubelet starts this pod ...
+//	              this agent finds itself on another machine than before -> Confirmed
+//
+// It returns when ctx is done.
+func (a *Agent) RunMachine(ctx context.Context, m Machine) error {
+	came := launcher.Monotonic()
+	var stages sync.WaitGroup
+	stages.Go(func() { a.session.doTalk(ctx) })
+	stages.Go(func() { a.clockSync.doClock(ctx) })
+	if err := a.reboots.doMachine(ctx, m, came); ctx.Err() == nil {
+		a.fail(err)
 	}
+	<-ctx.Done()
+	stages.Wait()
+	return errors.Join(a.drops.filter.Close(), a.isolation.filter.Close())
+}
+
+// finish ends all processes as the directive says and puts the pod's network back.
+func (a *Agent) finish(ctx context.Context) {
+	stop := a.directive().Stop
+	var ends sync.WaitGroup
+	for _, name := range a.containerNames() {
+		ends.Go(func() {
+			if err := a.launchers.endContainer(ctx, name, launcher.Stop{Signal: stop.Signal, Grace: stop.Grace}); err != nil && ctx.Err() == nil {
+				a.fail(err)
+			}
+		})
+	}
+	ends.Wait()
+	a.watcher.noteHealth() // the last word, before what is held back is dropped
+	if err := a.shaping.restoreNetwork(); err != nil {
+		a.fail(err)
+	}
+	a.note(func() { a.volatile.finished = true })
 }

@@ -22,16 +22,6 @@ import (
 // checkTimeout bounds the check of one backend.
 const checkTimeout = 10 * time.Second
 
-// Backend is a way of shaping the pod's links.
-type Backend struct {
-	Name shaping.Backend
-	// Check proves that it works in this pod, and says else what is missing. It leaves nothing
-	// behind.
-	Check func(context.Context) error
-	// Open it for the device that the links leave by.
-	Open func(device string) (netem.Shaper, error)
-}
-
 // Backends of this release, best first.
 func Backends(log *slog.Logger) []Backend {
 	return []Backend{

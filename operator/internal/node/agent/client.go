@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"assay.dev/assay/operator/internal/model/timeline"
@@ -177,14 +176,6 @@ func (c *clientRunner) sendReport(ctx context.Context, first string) error {
 	return nil
 }
 
-// unreadableError is about what a client reported, or a prepare step made, which is their system's
-// doing.
-type unreadableError struct{ error }
-
-func unreadable(err error) error { return &unreadableError{err} }
-
-func (e *unreadableError) Unwrap() error { return e.error }
-
 // noReport says why there is no file for the client's report, as far as its agent can know, and
 // what to do.
 func noReport(path string, client *protocol.ClientRun, windows timeline.Windows) string {
@@ -260,17 +251,6 @@ func (c *clientRunner) parseReport(ctx context.Context, first, path string, clie
 		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Misbehaving: client.Misbehaving,
 		Records: client.Records, Histograms: client.Histograms, Summary: client.Summary, Whole: process.ExitedAt != 0 && process.ExitCode == 0 && !process.Asked, Arrivals: arrivals,
 	})
-}
-
-// zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock: as the client was told, if it was
-// told, else as it is known best.
-func (c *runClock) zero(run protocol.Run) (monotonic, wall int64) {
-	var told protocol.StartSignal
-	if content, err := c.readRun(filepath.Base(protocol.StartFile), smallFile); err == nil && json.Unmarshal(content, &told) == nil {
-		return told.ZeroMonotonicNanos, told.ZeroUnixNanos
-	}
-	monotonic = c.clock.monotonic(run.ZeroUnixNanos)
-	return monotonic, c.config.Wall().UnixNano() + monotonic - launcher.Monotonic()
 }
 
 func pack(v any) ([]byte, error) {

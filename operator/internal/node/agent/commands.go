@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -76,30 +75,4 @@ func (cr *commandRunner) runCommand(ctx context.Context, command protocol.Comman
 			return result
 		}
 	}
-}
-
-// runIn runs a command beside a container's process, in the same environment.
-func (l *launchers) runIn(ctx context.Context, container string, command protocol.Command) (protocol.CommandResult, error) {
-	r, err := l.askRun(ctx, container, command)
-	return protocol.CommandResult{ExitCode: r.ExitCode, Error: r.Error, Output: r.Output}, err
-}
-
-// askRun is runIn, with the instants of the command's process.
-func (l *launchers) askRun(ctx context.Context, container string, command protocol.Command) (launcher.RunResult, error) {
-	d := l.directive()
-	i := slices.IndexFunc(d.Containers, func(c protocol.Container) bool { return c.Name == container })
-	if i < 0 {
-		i = 0
-	}
-	c := d.Containers[i]
-	response, err := l.ask(ctx, c.Name, launcher.Request{Run: &launcher.Run{
-		ID: command.ID, Command: command.Command, Env: c.Env, Dir: c.Dir, Timeout: command.Timeout,
-	}})
-	if err != nil {
-		return launcher.RunResult{}, err
-	}
-	if response.Run == nil {
-		return launcher.RunResult{}, errors.New("the launcher did not say how the command ended")
-	}
-	return *response.Run, nil
 }

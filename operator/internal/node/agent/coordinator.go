@@ -304,3 +304,8 @@ func (c *coordinator) untilFinal(ctx context.Context, attempt func() error) erro
 		}
 	}
 }
+
+// refused reports whether the coordinator does not know the pod (any more).
+func (e *statusError) refused() bool {
+	return e.code == http.StatusUnauthorized || e.code == http.StatusForbidden
+}

@@ -81,24 +81,6 @@ func writeFile(roots []string, file protocol.File) error {
 	return nil
 }
 
-// locate splits a path into the root that it lies below and the rest.
-func locate(roots []string, path string) (root, rest string, err error) {
-	if !filepath.IsAbs(path) {
-		return "", "", fmt.Errorf("write %s: the path must be absolute", path)
-	}
-	clean := filepath.Clean(path)
-	for _, candidate := range roots {
-		below, ok := strings.CutPrefix(clean, strings.TrimSuffix(candidate, "/")+"/")
-		if ok && len(candidate) > len(root) {
-			root, rest = candidate, below
-		}
-	}
-	if root == "" {
-		return "", "", fmt.Errorf("write %s: it lies in none of the pod's shared volumes (%s)", path, strings.Join(roots, ", "))
-	}
-	return root, rest, nil
-}
-
 func makeFolders(root *os.Root, folder string) error {
 	if folder == "." {
 		return nil

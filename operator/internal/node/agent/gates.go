@@ -160,3 +160,6 @@ func (g *gates) awaitLines(ctx context.Context, gate protocol.Gate) error {
 		}
 	}
 }
+
+// heldUntilRelease reports whether the pod's first process starts with the run only.
+func heldUntilRelease(d protocol.Directive) bool { return d.Client != nil && !d.Client.WaitReady }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/launcher"
 	"assay.dev/assay/operator/internal/node/netem"
 )
@@ -93,26 +92,4 @@ func (i *isolation) remove() error {
 	}
 	i.held, i.planned = false, nil
 	return nil
-}
-
-// prepareFilters puts in place what the run's actions need of the packet filter, and tells at once
-// when that is not possible here.
-func (f *faultScheduler) prepareFilters(actions []timeline.Action) {
-	has := func(kind timeline.Kind) bool {
-		return slices.ContainsFunc(actions, func(action timeline.Action) bool { return action.Kind == kind && !action.WithoutSilence })
-	}
-	if !has(timeline.Kill) && !has(timeline.Cut) {
-		return
-	}
-	f.record(func(j *journal) { j.Filtered = true })
-	if has(timeline.Kill) {
-		if err := f.isolation.prepare(); err != nil {
-			f.fail(fmt.Errorf("this pod cannot be isolated from the network, as its faults need: %w", err))
-		}
-	}
-	if has(timeline.Cut) {
-		if err := f.drops.prepare(); err != nil {
-			f.fail(fmt.Errorf("packets of this pod's links cannot be dropped, as its faults need: %w", err))
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"assay.dev/assay/operator/internal/model/shaping"
 	"assay.dev/assay/operator/internal/model/timeline"
@@ -134,4 +135,14 @@ func createAnew(path string, mode os.FileMode) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+}
+
+// rebootMarker is what is on disk before the machine goes down.
+type rebootMarker struct {
+	// Actions that this reset carries out: several targets may be on one machine.
+	Actions []string `json:"actions"`
+	// Started is when it was reset, as a time since t = 0.
+	Started time.Duration `json:"started"`
+	// Machine is its identity before.
+	Machine string `json:"machine"`
 }

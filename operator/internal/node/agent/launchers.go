@@ -197,3 +197,81 @@ func (l *launchers) containerState(name string, d protocol.Directive) protocol.C
 	}
 	return state
 }
+
+// runIn runs a command beside a container's process, in the same environment.
+func (l *launchers) runIn(ctx context.Context, container string, command protocol.Command) (protocol.CommandResult, error) {
+	r, err := l.askRun(ctx, container, command)
+	return protocol.CommandResult{ExitCode: r.ExitCode, Error: r.Error, Output: r.Output}, err
+}
+
+// askRun is runIn, with the instants of the command's process.
+func (l *launchers) askRun(ctx context.Context, container string, command protocol.Command) (launcher.RunResult, error) {
+	d := l.directive()
+	i := slices.IndexFunc(d.Containers, func(c protocol.Container) bool { return c.Name == container })
+	if i < 0 {
+		i = 0
+	}
+	c := d.Containers[i]
+	response, err := l.ask(ctx, c.Name, launcher.Request{Run: &launcher.Run{
+		ID: command.ID, Command: command.Command, Env: c.Env, Dir: c.Dir, Timeout: command.Timeout,
+	}})
+	if err != nil {
+		return launcher.RunResult{}, err
+	}
+	if response.Run == nil {
+		return launcher.RunResult{}, errors.New("the launcher did not say how the command ended")
+	}
+	return *response.Run, nil
+}
+
+// readMemory notes how much memory a container and its node have left. The kernel's out-of-memory
+// killer counts each kill in the container's control group, also where the node had no memory, and
+// the runtime calls all of that OOMKilled. The group goes with the container. Only the reading from
+// before tells a container that reached its limit from one whose node had no memory.
+func (l *launchers) readMemory(ctx context.Context, b *launcherConn, client *launcher.Client) {
+	limited, cancel := context.WithTimeout(ctx, measureTimeout)
+	defer cancel()
+	response, err := client.Call(limited, launcher.Request{Measure: &launcher.Measure{}})
+	if err != nil || response.Usage == nil || response.Usage.LimitBytes == 0 {
+		return // nothing is known, or there is no limit to reach
+	}
+	node, known := availableMemory("/proc")
+	if !known {
+		return
+	}
+	left := &protocol.MemoryLeft{Container: max(0, response.Usage.LimitBytes-response.Usage.MemoryBytes), Node: node}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.state != nil && b.state.Process == launcher.Running && !b.lost { // else it is of another process
+		b.memoryLeft = left
+	}
+}
+
+// measureTimeout is how long a launcher may take to say what its container uses. One that is
+// throttled along with its container takes long; the reading says itself when it was taken, and
+// those that were due meanwhile are left out.
+const measureTimeout = 5 * time.Second
+
+// finishReach is how long a launcher that cannot be reached is tried: one that is gone took its
+// processes along.
+const finishReach = 5 * time.Second
+
+func (l *launchers) endContainer(ctx context.Context, name string, stop launcher.Stop) error {
+	reach, cancel := context.WithTimeout(ctx, finishReach)
+	defer cancel()
+	if l.await(reach, func() bool { return l.conns[name] != nil && l.conns[name].client != nil }) != nil {
+		return ctx.Err()
+	}
+	limited, cancel := context.WithTimeout(ctx, stop.Grace+3*finishReach)
+	defer cancel()
+	l.mu.Lock()
+	client := l.conns[name].client
+	l.mu.Unlock()
+	if client == nil {
+		return nil
+	}
+	if _, err := client.Call(limited, launcher.Request{Stop: &stop}); err != nil {
+		return fmt.Errorf("end container %s: %w", name, err)
+	}
+	return nil
+}

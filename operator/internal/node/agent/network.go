@@ -2,12 +2,10 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"assay.dev/assay/operator/internal/model/shaping"
@@ -31,16 +29,6 @@ const (
 	// maxWrong is how many things that are wrong are put into words.
 	maxWrong = 10
 )
-
-// linkShaper sets the pod's links as the directive asks, verifies them, and restores the former
-// state.
-type linkShaper struct {
-	*state
-	clock     *runClock
-	drops     *drops
-	isolation *isolation
-	links     *links
-}
 
 // doNetwork makes the pod's links what the directive asks, and verifies it: backends tried,
 // undelayed paths measured, shaped, measured again.
@@ -109,37 +97,6 @@ func (p *linkShaper) verify(ctx context.Context, config probe.Config, n protocol
 		p.changeReport(func(r *protocol.NetworkReport) { r.ApplyTook = took })
 	}
 	return p.verifyLinks(ctx, config, n)
-}
-
-// probing is what all probes of this pod have in common.
-func (p *linkShaper) probing(n protocol.Network) (probe.Config, error) {
-	config := probe.Config{Clock: func() probe.Clock {
-		s, known := p.clock.best()
-		return probe.Clock{Offset: s.Offset, Error: s.Error, Known: known}
-	}}
-	if len(n.ProbeKey) == 0 {
-		return config, errors.New("the directive has no key for the probes of the network; agent and manager must be of the same release")
-	}
-	config.Key = KeyOfProbes(n.ProbeKey)
-	return config, nil
-}
-
-// KeyOfProbes is what the packets of probes carry of a directive's key, which has any length.
-func KeyOfProbes(key []byte) probe.Key {
-	sum := sha256.Sum256(key)
-	return probe.Key(sum[:len(probe.Key{})])
-}
-
-// changeReport changes what is reported of the network, in the journal.
-func (p *linkShaper) changeReport(change func(*protocol.NetworkReport)) {
-	p.record(func(j *journal) {
-		var next protocol.NetworkReport
-		if j.Network != nil {
-			next = *j.Network
-		}
-		change(&next)
-		j.Network = &next // never changed in place: a report may be on its way
-	})
 }
 
 // anyPath is the tolerance where nothing is asked: the pods of a trial may really be far from each
@@ -330,25 +287,4 @@ func (p *linkShaper) adopt(d protocol.Directive) {
 	case verified && shaped == shaping.NFQueue:
 		p.reportLost("the agent was restarted; while there was none, packets from peers were dropped")
 	}
-}
-
-// reportLost reports that the links are not as they were verified. The first reason stays.
-func (p *linkShaper) reportLost(why string) {
-	p.changeReport(func(r *protocol.NetworkReport) {
-		if r.Lost == "" {
-			r.Lost = why
-			p.config.Log.Error("The links are not as asked", "what", why)
-		}
-	})
-}
-
-// networkReport is what the coordinator is told. The caller holds the lock.
-func (p *linkShaper) networkReport() *protocol.NetworkReport {
-	if p.journal.Network == nil {
-		return nil
-	}
-	report := *p.journal.Network
-	report.Dropped, report.DroppedWhy = max(report.Dropped, p.volatile.health.Dropped), strings.TrimSpace(p.volatile.health.DroppedWhy)
-	report.LateP99, report.Late = p.volatile.health.LateP99, p.volatile.health.Late
-	return &report
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,6 +17,13 @@ import (
 // podFiles are the files that the agent shares with launchers and with users' processes. It trusts
 // none of them: it follows no link out of a volume, and waits for no pipe.
 type podFiles struct{ config Config }
+
+// The names in OutDir that the agent has for itself.
+const (
+	uploadFolder = "handover"
+	// AgentLog is the file in OutDir that the agent's own log is written to, too.
+	AgentLog = "agent.log"
+)
 
 // outputFile is where a launcher keeps a stream, "Stdout" or "Stderr".
 func (p *podFiles) outputFile(container, stream string) string {
@@ -99,4 +107,22 @@ func openIn(folder, name string) (*os.File, error) {
 		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is no file", name))
 	}
 	return file, nil
+}
+
+// locate splits a path into the root that it lies below and the rest.
+func locate(roots []string, path string) (root, rest string, err error) {
+	if !filepath.IsAbs(path) {
+		return "", "", fmt.Errorf("write %s: the path must be absolute", path)
+	}
+	clean := filepath.Clean(path)
+	for _, candidate := range roots {
+		below, ok := strings.CutPrefix(clean, strings.TrimSuffix(candidate, "/")+"/")
+		if ok && len(candidate) > len(root) {
+			root, rest = candidate, below
+		}
+	}
+	if root == "" {
+		return "", "", fmt.Errorf("write %s: it lies in none of the pod's shared volumes (%s)", path, strings.Join(roots, ", "))
+	}
+	return root, rest, nil
 }

@@ -2,12 +2,10 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"assay.dev/assay/operator/internal/model/timeline"
@@ -38,42 +36,10 @@ type Machine struct {
 	Identity func() (string, error)
 }
 
-// rebootMarker is what is on disk before the machine goes down.
-type rebootMarker struct {
-	// Actions that this reset carries out: several targets may be on one machine.
-	Actions []string `json:"actions"`
-	// Started is when it was reset, as a time since t = 0.
-	Started time.Duration `json:"started"`
-	// Machine is its identity before.
-	Machine string `json:"machine"`
-}
-
 // rebooter resets the machine that the agent runs on.
 type rebooter struct {
 	*state
 	clock *runClock
-}
-
-// RunMachine is the life of an agent whose directive names a node to be reset. It goes on where an
-// agent before it, on the same node, went down with it:
-//
-//	T - armLead   what will have been done is written to the disk
-//	T             the machine is reset                                   -> Started
-//	              ... the machine starts, its kubelet starts this pod ...
-//	              this agent finds itself on another machine than before -> Confirmed
-//
-// It returns when ctx is done.
-func (a *Agent) RunMachine(ctx context.Context, m Machine) error {
-	came := launcher.Monotonic()
-	var stages sync.WaitGroup
-	stages.Go(func() { a.session.doTalk(ctx) })
-	stages.Go(func() { a.clockSync.doClock(ctx) })
-	if err := a.reboots.doMachine(ctx, m, came); ctx.Err() == nil {
-		a.fail(err)
-	}
-	<-ctx.Done()
-	stages.Wait()
-	return errors.Join(a.drops.filter.Close(), a.isolation.filter.Close())
 }
 
 // doMachine carries out the resets of the directive. came is when this agent started, on

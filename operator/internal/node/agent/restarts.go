@@ -4,15 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
-	"assay.dev/assay/operator/internal/node/launcher"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
-
-// restartPause is how often a container that came anew is looked at until its process may be
-// started.
-const restartPause = 100 * time.Millisecond
 
 // doRestarts starts processes again whose containers were restarted by a fault that the run plans.
 // Whether they were restarted more often than it plans, the coordinator judges, by the kubelet's
@@ -46,25 +40,4 @@ func (s *starter) restarted() []protocol.Container {
 		b, started := s.launchers.conns[c.Name], s.journal.Launchers[c.Name]
 		return b == nil || b.state == nil || b.lost || started == "" || started == b.state.Incarnation
 	})
-}
-
-// restartPlanned reports whether a planned restart of the pod's containers has begun. The caller
-// holds the lock.
-func (c *runClock) restartPlanned() bool {
-	run := c.directiveLocked().Run
-	if _, known := c.clock.best(); run == nil || !known {
-		return false
-	}
-	now := c.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
-	return slices.ContainsFunc(run.Restarts, func(r protocol.Restart) bool { return r.From <= now })
-}
-
-// mayStart reports whether no fault wants the containers to be without their processes now.
-func (c *runClock) mayStart() bool {
-	run := c.directive().Run
-	if run == nil || len(run.Restarts) == 0 {
-		return true
-	}
-	now := c.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
-	return !slices.ContainsFunc(run.Restarts, func(r protocol.Restart) bool { return r.From <= now && (now < r.Until || r.Until == 0) })
 }

@@ -13,58 +13,6 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// runClock tells when something of the run is due, by the coordinator's clock.
-type runClock struct {
-	*state
-	*clock
-}
-
-// awaitRun returns the agreed run when there is one and the coordinator's clock is known.
-func (c *runClock) awaitRun(ctx context.Context) (run protocol.Run, err error) {
-	err = c.await(ctx, func() bool {
-		d := c.directiveLocked()
-		best, known := c.clock.best()
-		if d.Run == nil || !known {
-			return false
-		}
-		// t = 0 is an instant of the manager's clock that is talked to, as all agents are.
-		if manager, _ := c.clock.base(); manager == "" && c.volatile.manager != "" && best.Manager != c.volatile.manager {
-			return false
-		}
-		run = *d.Run
-		return true
-	})
-	if err == nil {
-		c.clock.settle()
-	}
-	return run, err
-}
-
-// afterEnd is how much longer is measured than the run lasts: the window's end lies between two
-// readings, one a second.
-const afterEnd = 1200 * time.Millisecond
-
-// whileRunning is a context that is also done when the run is over before its window is.
-func (c *runClock) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
-	running, stop := context.WithCancel(ctx)
-	go func() {
-		var run protocol.Run
-		err := c.await(running, func() bool {
-			d := c.directiveLocked()
-			if d.Run == nil || d.Run.Ended == 0 {
-				return false
-			}
-			run = *d.Run
-			return true
-		})
-		if err == nil {
-			_ = c.until(running, run.ZeroUnixNanos+int64(run.Ended+afterEnd)) // stopped before that is stopped
-			stop()
-		}
-	}()
-	return running, stop
-}
-
 // doRun releases the client, in whichever way it is held.
 func (c *clientRunner) doRun(ctx context.Context) {
 	run, err := c.clock.awaitRun(ctx)
@@ -92,9 +40,6 @@ func (c *clientRunner) doRun(ctx context.Context) {
 		}
 	})
 }
-
-// smallFile is the most that the files take by which a client and its agent talk.
-const smallFile = 64 << 10
 
 // startClient starts a client's process at an instant, and returns when it was started.
 func (s *starter) startClient(ctx context.Context, c protocol.Container, at int64) (started int64, err error) {
@@ -141,20 +86,5 @@ func (c *clientRunner) doProgress(ctx context.Context) {
 				c.volatile.progress = &progress
 			}
 		})
-	}
-}
-
-// until sleeps to an instant of the coordinator's clock. It converts again on the way, with what is
-// known of the clocks by then.
-func (c *runClock) until(ctx context.Context, unixNanos int64) error {
-	for {
-		at := c.clock.monotonic(unixNanos)
-		left := time.Duration(at - launcher.Monotonic())
-		if left < clockRefresh {
-			return launcher.SleepUntil(ctx, at)
-		}
-		if !pause(ctx, clockRefresh/2) {
-			return ctx.Err()
-		}
 	}
 }

@@ -11,18 +11,6 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// measureTimeout is how long a launcher may take to say what its container uses. One that is
-// throttled along with its container takes long; the reading says itself when it was taken, and
-// those that were due meanwhile are left out.
-const measureTimeout = 5 * time.Second
-
-// sampler reads what the containers use, and what network and node do.
-type sampler struct {
-	*state
-	clock     *runClock
-	launchers *launchers
-}
-
 // doSamples reads once a second, around the window, what the containers use and how the node is.
 // The launchers read their own containers; network and node are the agent's to read, whose network
 // namespace is the pod's and whose /proc/stat is the node's. A reading takes some 0.1 ms of a

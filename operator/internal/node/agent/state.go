@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/netem"
@@ -185,3 +186,23 @@ func (s *state) containerNames() []string {
 	}
 	return names
 }
+
+// pause waits, or returns false when ctx is done.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// unreadableError is about what a client reported, or a prepare step made, which is their system's
+// doing.
+type unreadableError struct{ error }
+
+func unreadable(err error) error { return &unreadableError{err} }
+
+func (e *unreadableError) Unwrap() error { return e.error }

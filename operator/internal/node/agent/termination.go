@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"time"
 )
@@ -38,18 +37,4 @@ func (up *uploader) uploadOnTermination(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// shortUID is the first part of the pod's UID, or what stands for it.
-func (c Config) shortUID() string {
-	const part = 8
-	if len(c.PodUID) < part {
-		return "unknown"
-	}
-	return c.PodUID[:part]
-}
-
-// refused reports whether the coordinator does not know the pod (any more).
-func (e *statusError) refused() bool {
-	return e.code == http.StatusUnauthorized || e.code == http.StatusForbidden
 }

@@ -38,10 +38,6 @@ const (
 	// tailSize is how much of the end of a long log is kept, before packing, when it must be kept
 	// in the cluster.
 	tailSize = 4 << 20
-
-	uploadFolder = "handover"
-	// AgentLog is the file in OutDir that the agent's own log is written to, too.
-	AgentLog = "agent.log"
 )
 
 // uploader gives the pod's files away.

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/instants"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// cache is what the engine keeps between calls, by trial; all of it can be made again.
+type cache struct {
+	mu     sync.Mutex
+	trials map[types.UID]*entry
+}
+
+// entry is what is kept of one trial.
+type entry struct {
+	key          types.NamespacedName
+	since        time.Time     // when the engine first saw it
+	seen         instants.Seen // of its status
+	rendered     *rendered
+	system       *v1alpha1.SystemSpec
+	created      bool            // its objects exist
+	prepared     []protocol.File // not nil once the prepare step's output has been read
+	preparing    bool            // the prepare step's agent has its directive
+	noted        map[string]bool // actions of faults that were reported, by their ID
+	progress     time.Time       // when it was last published
+	asked        time.Time       // when it was last asked why pods are missing
+	checked      time.Time       // when it was last asked what is left of it
+	unstored     unstored        // the last attempt to store its results, if it failed
+	release      *Release        // what the run was released with
+	replacements map[types.UID]*render.Pod
+	occurrences  []*fault.Occurrence // of faults that an injector carries out
+}
+
+func (c *cache) of(trial *v1alpha1.Trial) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trials == nil {
+		c.trials = map[types.UID]*entry{}
+	}
+	if c.trials[trial.UID] == nil {
+		c.trials[trial.UID] = &entry{
+			key: types.NamespacedName{Namespace: trial.Namespace, Name: trial.Name}, noted: map[string]bool{}, replacements: map[types.UID]*render.Pod{},
+		}
+	}
+	return c.trials[trial.UID]
+}
+
+func (c *cache) forget(key types.NamespacedName) (forgotten []types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid, e := range c.trials {
+		if e.key == key {
+			delete(c.trials, uid)
+			forgotten = append(forgotten, uid)
+		}
+	}
+	return forgotten
+}
+
+func (c *cache) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.trials)
+}
+
+// rendered is what a trial renders to, kept from one call to the next since it does not change
+// while the addresses don't.
+type rendered struct {
+	addresses string
+	trial     *render.Trial
+	pods      map[string]*render.Pod // by name in the layout
+	longest   time.Duration          // round trip that is asked of any pair
+}
+
+// unstored is an attempt to store results that failed.
+type unstored struct {
+	at  time.Time
+	err error
+}

@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/internal/model/timeline"
+)
+
+// Resets are the actions that reset a node, by node.
+type Resets map[string][]timeline.Action
+
+// resetsOf finds out which nodes are reset: those that the pods, by their names in the layout, run
+// on. Pods stay where they are.
+func resetsOf(actions []timeline.Action, pods map[string]*corev1.Pod) Resets {
+	byNode := Resets{}
+	for _, a := range actions {
+		if p := pods[a.Pod]; a.Kind.By() == timeline.MachineAgent && p != nil {
+			byNode[p.Spec.NodeName] = append(byNode[p.Spec.NodeName], a)
+		}
+	}
+	return byNode
+}
+
+// Nodes that are reset, in order.
+func (r Resets) Nodes() []string { return slices.Sorted(maps.Keys(r)) }
+
+// Hits reports whether a pod shares the fate of a machine that is reset, target or not.
+func (r Resets) Hits(p *corev1.Pod) bool {
+	return p != nil && p.Spec.NodeName != "" && len(r[p.Spec.NodeName]) > 0
+}
+
+// Past counts how often a node was to be reset by an instant, relative to t = 0. Two faults, or two
+// targets, may mean one reset.
+func (r Resets) Past(node string, by time.Duration) int {
+	past := map[time.Duration]bool{}
+	for _, a := range r[node] {
+		if a.At <= by {
+			past[a.At] = true
+		}
+	}
+	return len(past)
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// scriptEnded is when the trial's script was over, relative to t = 0; 0: it goes on, or there is
+// none.
+func scriptEnded(s *scope) time.Duration {
+	if s.trial.Spec.Script == nil {
+		return 0
+	}
+	for _, name := range s.clientNames() {
+		if rep := s.report(name); rep != nil && rep.Over && rep.Client != nil {
+			return rep.Client.Ended
+		}
+	}
+	return 0
+}
+
+// scheduleOf is the schedule of the trial. The window of a script is over when the script is.
+func scheduleOf(s *scope) v1alpha1.Schedule {
+	schedule := s.trial.Spec.Schedule
+	if ended := scriptEnded(s); ended > 0 && ended < schedule.Measure.OrZero() {
+		schedule.Measure = v1alpha1.Duration(ended.String())
+	}
+	return schedule
+}
+
+// windowsOfRows reports whether the rows of a script are about parts of its run.
+func windowsOfRows(system *v1alpha1.SystemSpec) bool {
+	return system.Script != nil && system.Script.Results.Window != nil
+}
+
+// reportsWhole reports whether clients report numbers of their whole run, of which the window
+// cannot be cut out.
+func reportsWhole(system *v1alpha1.SystemSpec) bool {
+	return system.Clients.Results != nil && system.Clients.Results.Format == v1alpha1.FormatSummary
+}
+
+// runEnded is when a run was over of which agents measure all, relative to t = 0; 0: it goes on, or
+// they measure the window.
+func runEnded(s *scope) time.Duration {
+	if reportsWhole(s.system) {
+		return wholeRun(s).To
+	}
+	return scriptEnded(s)
+}
+
+// wholeRun is from when to when the clients ran, if all are over.
+func wholeRun(s *scope) timeline.Span {
+	var runs []*protocol.ClientRun
+	for _, name := range s.clientNames() {
+		rep := s.report(name)
+		if rep == nil || !rep.Over || rep.Client == nil {
+			return timeline.Span{}
+		}
+		runs = append(runs, rep.Client)
+	}
+	return validity.WholeRun(timeline.FromSchedule(s.trial.Spec.Schedule), runs)
+}
+
+// rowSpans are the windows of the rows of a script that is over, in their order.
+func rowSpans(s *scope) []timeline.Span {
+	var spans []timeline.Span
+	for _, w := range validity.RowWindows(s.system.Script, s.trial.Spec.Script.Rows, s.marks(), scriptEnded(s)) {
+		spans = append(spans, w.Span)
+	}
+	return spans
+}

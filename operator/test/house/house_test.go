@@ -1,6 +1,6 @@
 // Package house holds rules of structure that no linter checks. They limit the imports between
-// rooms and the methods of a type, and list the packages that may ask for the kind of a fault. It
-// has tests only.
+// rooms, the methods of a type, and what files of a package use of each other. They list the
+// packages that may ask for the kind of a fault. It has tests only.
 package house
 
 import (

@@ -77,7 +77,7 @@ func TestPatternsOfNumbers(t *testing.T) {
 		"a time with a class with a colon":  {SummaryNumber{Name: NumberMean, Pattern: `(?P<value>[\d:]+)`}, ""},
 		"a time after letters":              {SummaryNumber{Name: NumberMean, Pattern: `mean (?P<value>[\d.,]+)`}, "reads a time without its unit"},
 		"a time with signs":                 {SummaryNumber{Name: NumberMean, Pattern: `(?P<value>[-+\d;<=>?@{|}~]+)`}, "reads a time without its unit"},
-		"a rate by the minute":              {SummaryNumber{Name: NumberThroughput, Pattern: `(?P<value>\d+) NOPM`}, `has "NOPM", which counts by the minute`},
+		"a rate by the minute":              {SummaryNumber{Name: NumberThroughput, Pattern: `(?P<value>\d+) NOPM`}, `has "NOPM", which looks like a rate per minute`},
 		"a rate by the minute, unit":        {SummaryNumber{Name: NumberThroughput, Unit: "/min", Pattern: `(?P<value>\d+) NOPM`}, ""},
 		"a rate by the minute, group":       {SummaryNumber{Name: NumberThroughput, Pattern: `(?P<value>\d+)(?P<unit>/min)`}, ""},
 		"a count by the minute":             {SummaryNumber{Name: NumberCommitted, Pattern: `(?P<value>\d+) per minute`}, ""},

@@ -281,6 +281,8 @@ type TrialDataset struct {
 	// files, directories not counted.
 	Files int64 `json:"files"`
 	// preparedNodes is on how many nodes it had been prepared.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	PreparedNodes int32 `json:"preparedNodes"`
 	// prepareMilliseconds is how long that took on the node where it took longest: recipe, hash
 	// and keeping.

@@ -347,6 +347,7 @@ type Target struct {
 	// +kubebuilder:validation:MaxItems=200
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=2147483647
 	Pods []int32 `json:"pods,omitempty"`
 
 	// replicas by their index in the shard, from 0.
@@ -355,6 +356,7 @@ type Target struct {
 	// +kubebuilder:validation:MaxItems=200
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=2147483647
 	Replicas []int32 `json:"replicas,omitempty"`
 
 	// shards by their index, from 0. Default: all.
@@ -362,6 +364,7 @@ type Target struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=2147483647
 	Shards []int32 `json:"shards,omitempty"`
 
 	// regions by name. Default: all.

@@ -18,14 +18,17 @@ type TrialSpec struct {
 
 	// number of the trial in its experiment, from 0, in order of creation.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	Number int32 `json:"number"`
 
 	// repetition of the point, from 0.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	Repetition int32 `json:"repetition"`
 
 	// attempt at the repetition, from 0; more than 0 after an invalid or failed trial.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	Attempt int32 `json:"attempt"`
 
 	// seed of everything random in the trial.
@@ -81,6 +84,7 @@ type TrialSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=2147483647
 	MisbehavingClients []int32 `json:"misbehavingClients,omitempty"`
 
 	// schedule of the trial.
@@ -152,6 +156,7 @@ func (s *TrialSpec) Measures() bool { return s.Purpose != PurposeFlameGraphs }
 type Point struct {
 	// index of the point in the cross product, from 0; the last axis moves fastest.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	Index int32 `json:"index"`
 
 	// coordinates: the value of each axis.

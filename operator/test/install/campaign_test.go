@@ -71,7 +71,8 @@ type kill struct {
 	Which  string  `json:"which"`
 	Hit    bool    `json:"hit"`          // a process of the system or of a client ended with it
 	After  float64 `json:"afterSeconds"` // of the experiment's creation
-	at     time.Time
+	// from and to are instants around it.
+	from, to time.Time
 }
 
 // killed is one trial: the kills in the middle of it, and what became of it.
@@ -79,7 +80,7 @@ type killed struct {
 	Number  int     `json:"number"`
 	Commit  string  `json:"commit"`
 	Kills   []kill  `json:"kills"`
-	Reason  string  `json:"reason"`       // of the trial's condition Valid
+	Reason  string  `json:"reason"` // of the trial's condition Valid
 	Took    float64 `json:"tookSeconds"`
 	Lost    string  `json:"lost,omitempty"`
 	Repeats string  `json:"repeated,omitempty"`
@@ -90,12 +91,15 @@ type killed struct {
 // campaign kills on a real cluster.
 type campaign struct {
 	*owner
-	draw  *rand.Rand
-	hit   bool // by the last kill
-	done  []killed
-	old   int // of those, how many were done before
-	file  *os.File
-	began time.Time
+	draw *rand.Rand
+	// hit: by the last kill. killedAt is when it was over, where the victim knows better than when
+	// all was.
+	hit      bool
+	killedAt time.Time
+	done     []killed
+	old      int // of those, how many were done before
+	file     *os.File
+	began    time.Time
 }
 
 // TestCampaign runs one short trial after the other, and in the middle of each kills processes or
@@ -274,9 +278,9 @@ func (c *campaign) kill(t *testing.T, exp *v1alpha1.Experiment, began time.Time)
 		if c.ended(ctx, exp) {
 			return true, nil
 		}
-		c.hit, k.at = false, time.Now()
+		c.hit, c.killedAt, k.from = false, time.Time{}, time.Now()
 		k.Which = victims[k.Victim](c, t, exp)
-		k.Hit = c.hit
+		k.Hit, k.to = c.hit, cmp.Or(c.killedAt, time.Now())
 		return k.Which != "", nil
 	})
 	k.After = time.Since(began).Seconds()
@@ -324,8 +328,8 @@ func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed) {
 	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
 	k.Reason = valid.Reason
 	zero := time.Unix(0, trial.Status.ZeroUnixNanos)
-	hit := slices.ContainsFunc(k.Kills, func(one kill) bool { // in the run of 4 s: the kill takes a moment
-		return one.Hit && trial.Status.ZeroUnixNanos != 0 && one.at.After(zero) && one.at.Before(zero.Add(3*time.Second))
+	hit := slices.ContainsFunc(k.Kills, func(one kill) bool { // for sure in the run, of 4 s
+		return one.Hit && trial.Status.ZeroUnixNanos != 0 && one.from.After(zero) && one.to.Before(zero.Add(3*time.Second))
 	})
 	switch {
 	case valid.Status == metav1.ConditionTrue && hit:
@@ -505,8 +509,11 @@ func (c *campaign) killNode(t *testing.T, exp *v1alpha1.Experiment) string {
 	}
 	slices.Sort(workers)
 	name := workers[c.draw.IntN(len(workers))]
-	if out, err := exec.CommandContext(t.Context(), "docker", "restart", "--timeout=0", name).CombinedOutput(); err != nil {
-		t.Fatalf("restart node %s: %v: %s", name, err, out)
+	for _, do := range []string{"kill", "start"} { // a busy machine may take seconds for either
+		if out, err := exec.CommandContext(t.Context(), "docker", do, name).CombinedOutput(); err != nil {
+			t.Fatalf("%s node %s: %v: %s", do, name, err, out)
+		}
+		c.killedAt = cmp.Or(c.killedAt, time.Now())
 	}
 	for i := range pods.Items {
 		for _, s := range pods.Items[i].Status.ContainerStatuses {
@@ -575,7 +582,7 @@ func killContainer(id string) bool {
 // tally is what became of the trials of some kills.
 type tally struct {
 	kills, trials, valid, lost, repeated, wrong, left int
-	reasons                                   map[string]int // of trials that do not count
+	reasons                                           map[string]int // of trials that do not count
 }
 
 func (s *tally) add(k killed, kills int) {

@@ -84,6 +84,8 @@ func compare(t *testing.T, env *testenv.Env, ns string, tc refusals.Case, system
 	problems := planned(t, admit.Textless(u, ""), systems)
 	err := env.Client.Create(t.Context(), u.DeepCopy(), client.DryRunAll, &client.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	switch {
+	case err != nil && !errors.As(err, new(apierrors.APIStatus)):
+		t.Errorf("%s: the API server does not answer: %v", tc.Name, err)
 	case err == nil && len(problems) == 0:
 		t.Errorf("%s: both accept it", tc.Name)
 	case err == nil:

@@ -43,6 +43,10 @@ func (m *sampler) doSamples(ctx context.Context) {
 	}
 	readers.Go(func() { m.eachSecond(running, run, &s, func() { m.readPod(run, &s) }) })
 	readers.Wait()
+	if run.Whole {
+		// Clients that are told to end when the run is over say only then when they did.
+		<-running.Done()
+	}
 	if ctx.Err() != nil {
 		return
 	}

@@ -240,3 +240,28 @@ func TestWhatIsMeasuredOfAWholeRun(t *testing.T) {
 		t.Errorf("%v seconds were measured of a run of seven with a window of one, and %d parts: %+v", used.Seconds, len(r.Measured), used)
 	}
 }
+
+// A client that goes on until it is told to end says when it did after the last reading is due.
+func TestWhatIsMeasuredOfAWholeRunThatEndsAsPlanned(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers, d.Start = []protocol.Container{{Name: "replica", Command: shell(`exec sleep 1000`)}}, true
+	})
+	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+	run := protocol.Run{
+		ZeroUnixNanos: time.Now().Add(4 * time.Second).UnixNano(), Windows: timeline.Windows{WarmUp: 3 * time.Second, Measure: time.Second, CoolDown: time.Second},
+		ByParts: true, Whole: true,
+	}
+	c.direct(func(d *protocol.Directive) { d.Run = &run })
+	time.Sleep(time.Until(time.Unix(0, run.ZeroUnixNanos).Add(run.End() + 2*time.Second)))
+	ended := run
+	ended.Ended, ended.Measured = run.End(), []timeline.Span{{From: -run.WarmUp, To: run.End()}}
+	c.direct(func(d *protocol.Directive) { d.Run = &ended })
+	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil })
+	if used := r.Resources; used.Seconds < 4 || used.Seconds > 5 || len(r.Measured) > 0 {
+		t.Errorf("%v seconds were measured of a run of five with a window of one, and %d parts: %+v", used.Seconds, len(r.Measured), used)
+	}
+}

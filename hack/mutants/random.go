@@ -393,8 +393,8 @@ func (c change) try(ctx context.Context, root, scratch string, tests *own) (o ou
 	}
 	for _, args := range runs { // a change may have a loop that does not end
 		limit := fmt.Sprintf("-test.timeout=%v", slack+5*tests.took)
-		if out, err := runTests(ctx, root, c.pkg(), program, append(args, limit)...); err != nil {
-			return killed, noticedBy(out), nil
+		if out, noticed := runTests(ctx, root, c.pkg(), program, append(args, limit)...); noticed != nil {
+			return killed, noticedBy(out), nil //nolint:nilerr // a test that fails is the answer
 		}
 	}
 	return survived, "", nil

@@ -17,7 +17,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/model/shaping"
-	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testkit/builders"
@@ -48,7 +47,6 @@ type play struct {
 	files    Files
 	progress []protocol.TrialProgress
 	notes    []FaultNote
-	resetter map[string]string
 	gap      time.Duration
 
 	ensureErr, observeErr, clientsErr, storeErr, showErr, keepErr, refusalErr, deleteErr, gapErr, progressErr, releaseErr, saveErr error
@@ -363,11 +361,4 @@ func (p *play) measured(commits int64) {
 		rep := p.reports[c.Name]
 		rep.Over, rep.Sent, rep.Client = true, true, &protocol.ClientRun{Released: -5 * time.Second, Ended: 22 * time.Second}
 	}
-}
-
-func (p *play) actions(pod string) []timeline.Action {
-	if d := p.directives[pod]; d.Run != nil {
-		return d.Run.Actions
-	}
-	return nil
 }

@@ -165,10 +165,9 @@ func TestVerdictsOfARichExperiment(t *testing.T) {
 		rounds int
 		looks  stats.Looks
 	}{{"at the end", 6, stats.Looks{}}, {"at a look after four of ten rounds", 4, stats.Looks{First: 3, Last: 10}}} {
-		some := lines
 		judged := claims.EvaluateWith(list, points, lines, nil, figure)
 		if look.looks != (stats.Looks{}) {
-			some = nil
+			var some []results.TrialLine
 			for _, l := range lines {
 				if l.Repetition < int32(look.rounds) {
 					some = append(some, l)

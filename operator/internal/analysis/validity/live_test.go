@@ -112,11 +112,15 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 		},
 		"a client's pod that failed as its agent said": {
 			// The release looks at the report: a client that ended early is the system's.
-			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].Report.Over = true, "exit", true },
+			change: func(o *Observation) {
+				o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].Report.Over = true, "exit", true
+			},
 			during: "Pod c-1 failed in the middle of the run: exit", reason: v1alpha1.ReasonRunLost,
 		},
 		"a client's pod that failed since it took too much memory": {
-			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].OutOfMemory = true, "killed", "load" },
+			change: func(o *Observation) {
+				o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].OutOfMemory = true, "killed", "load"
+			},
 			before: "Container load of c-1 exceeded its memory limit and was killed",
 			during: "Container load of c-1 exceeded its memory limit and was killed", reason: v1alpha1.ReasonOutOfMemory,
 		},

@@ -216,52 +216,38 @@ func TestMeasuringEndsWithTheScript(t *testing.T) {
 }
 
 // Where clients report numbers of their whole run, what was used is said of that, from before the
-// window until after it, and not of the window.
+// window until after it, and not of the window. A client that is told to end with the run says when
+// it did after the last reading is due.
 func TestWhatIsMeasuredOfAWholeRun(t *testing.T) {
-	c := newFakeCoordinator(t, "127.0.0.1:0")
-	p := newPod(t, c)
-	p.launch("replica")
-	p.startAgent()
-	c.direct(func(d *protocol.Directive) {
-		d.Containers, d.Start = []protocol.Container{{Name: "replica", Command: shell(`exec sleep 1000`)}}, true
-	})
-	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
-	run := protocol.Run{
-		ZeroUnixNanos: time.Now().Add(4 * time.Second).UnixNano(), Windows: timeline.Windows{WarmUp: 3 * time.Second, Measure: time.Second, Drain: time.Minute},
-		ByParts: true, Whole: true,
-	}
-	c.direct(func(d *protocol.Directive) { d.Run = &run })
-	time.Sleep(time.Until(time.Unix(0, run.ZeroUnixNanos).Add(4 * time.Second)))
-	ended := run
-	ended.Ended, ended.Measured = 4*time.Second, []timeline.Span{{From: -3 * time.Second, To: 4 * time.Second}}
-	c.direct(func(d *protocol.Directive) { d.Run = &ended })
-	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil })
-	if used := r.Resources; used.Seconds < 5.6 || used.Seconds > 7 || used.Series == nil || len(r.Measured) > 0 {
-		t.Errorf("%v seconds were measured of a run of seven with a window of one, and %d parts: %+v", used.Seconds, len(r.Measured), used)
-	}
-}
-
-// A client that goes on until it is told to end says when it did after the last reading is due.
-func TestWhatIsMeasuredOfAWholeRunThatEndsAsPlanned(t *testing.T) {
-	c := newFakeCoordinator(t, "127.0.0.1:0")
-	p := newPod(t, c)
-	p.launch("replica")
-	p.startAgent()
-	c.direct(func(d *protocol.Directive) {
-		d.Containers, d.Start = []protocol.Container{{Name: "replica", Command: shell(`exec sleep 1000`)}}, true
-	})
-	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
-	run := protocol.Run{
-		ZeroUnixNanos: time.Now().Add(4 * time.Second).UnixNano(), Windows: timeline.Windows{WarmUp: 3 * time.Second, Measure: time.Second, CoolDown: time.Second},
-		ByParts: true, Whole: true,
-	}
-	c.direct(func(d *protocol.Directive) { d.Run = &run })
-	time.Sleep(time.Until(time.Unix(0, run.ZeroUnixNanos).Add(run.End() + 2*time.Second)))
-	ended := run
-	ended.Ended, ended.Measured = run.End(), []timeline.Span{{From: -run.WarmUp, To: run.End()}}
-	c.direct(func(d *protocol.Directive) { d.Run = &ended })
-	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil })
-	if used := r.Resources; used.Seconds < 4 || used.Seconds > 5 || len(r.Measured) > 0 {
-		t.Errorf("%v seconds were measured of a run of five with a window of one, and %d parts: %+v", used.Seconds, len(r.Measured), used)
+	const warmUp = 3 * time.Second
+	for name, tc := range map[string]struct {
+		after         timeline.Windows // what follows the warm-up
+		ended, told   time.Duration    // after t = 0: the end, and when the agent hears of it
+		atLeast, most float64          // seconds
+	}{
+		"that ends before its drain does": {timeline.Windows{Measure: time.Second, Drain: time.Minute}, 4 * time.Second, 4 * time.Second, 5.6, 7},
+		"that ends as planned":            {timeline.Windows{Measure: time.Second, CoolDown: time.Second}, 2 * time.Second, 4 * time.Second, 4, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newFakeCoordinator(t, "127.0.0.1:0")
+			p := newPod(t, c)
+			p.launch("replica")
+			p.startAgent()
+			c.direct(func(d *protocol.Directive) {
+				d.Containers, d.Start = []protocol.Container{{Name: "replica", Command: shell(`exec sleep 1000`)}}, true
+			})
+			c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+			run := protocol.Run{ZeroUnixNanos: time.Now().Add(4 * time.Second).UnixNano(), Windows: tc.after, ByParts: true, Whole: true}
+			run.WarmUp = warmUp
+			c.direct(func(d *protocol.Directive) { d.Run = &run })
+			time.Sleep(time.Until(time.Unix(0, run.ZeroUnixNanos).Add(tc.told)))
+			ended := run
+			ended.Ended, ended.Measured = tc.ended, []timeline.Span{{From: -warmUp, To: tc.ended}}
+			c.direct(func(d *protocol.Directive) { d.Run = &ended })
+			r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil })
+			if used := r.Resources; used.Seconds < tc.atLeast || used.Seconds > tc.most || used.Series == nil || len(r.Measured) > 0 {
+				t.Errorf("%v seconds were measured, want %v to %v, and %d parts: %+v", used.Seconds, tc.atLeast, tc.most, len(r.Measured), used)
+			}
+		})
 	}
 }

@@ -6,8 +6,8 @@
 # programs (they are inside further images).
 #
 # usage: export KUBEBUILDER_ASSETS=$(hack/cluster/envtest.sh)
-# Inputs:  API_SERVER, another version for kube-apiserver, such as 1.32.13; its Go modules. The
-#          build takes a while and some GB of Go's build cache.
+# Inputs:  API_SERVER, another version for kube-apiserver, such as 1.32.13. It is built from its Go
+#          modules, once.
 # Output: the directory, in ASSAY_CACHE. Changes nothing else on the machine.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -33,7 +33,7 @@ mkdir -p "$dir"
 exec 9>"$dir/lock"
 flock 9
 if [[ ! -x $dir/kube-apiserver ]]; then
-	say "building kube-apiserver $version (some 10 minutes with empty Go caches)"
+	say "building kube-apiserver $version"
 	module=$(mktemp -d)
 	trap 'rm -rf "$module"' EXIT
 	cd "$module"

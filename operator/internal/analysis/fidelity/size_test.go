@@ -120,7 +120,7 @@ func TestProgramsThatDoNotRun(t *testing.T) {
 			t.Errorf("of %d programs, none of which runs: %q, want %q", n, got, want)
 		}
 	}
-	// The furthest system is that of the experiment, whatever the order.
+	// An experiment is as far from its source as the furthest of its systems, in either order.
 	for _, order := range [][]string{{"cassandra", "hats"}, {"hats", "hats-go", "cassandra"}, {"hats-go", "hats"}, {"hats", "hats-go"}} {
 		want := fidelity.Reimplementation
 		if strings.Contains(strings.Join(order, " "), "cassandra") {

@@ -23,8 +23,8 @@ func (p *Pod) Read(pod *corev1.Pod) {
 	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, failedWhy(pod)
 }
 
-// failedWhy is what the cluster says of a pod that failed. Where only a container ended, the reason
-// is in the status of the container, not in that of the pod.
+// failedWhy is what the cluster says of a pod that failed: its reason and message, or else how the
+// first container ended that failed.
 func failedWhy(p *corev1.Pod) string {
 	if p.Status.Phase != corev1.PodFailed {
 		return ""

@@ -258,7 +258,7 @@ func TestAskedLongAfterTheWindow(t *testing.T) {
 	}
 }
 
-// A manager whose clock is hours behind that of the one before it asked for hours.
+// A manager that took over with a clock hours behind went on asking for as many hours.
 func TestWhenAnswersAreDue(t *testing.T) {
 	from := time.Unix(100_000, 0)
 	to := from.Add(20 * time.Second)

@@ -17,8 +17,8 @@ import (
 
 const datasetUsage = "usage: agent dataset keep|copy|remove|directories [flags]"
 
-// runDataset does one thing about data sets. It speaks to no other program: the manager reads what
-// it writes into its termination message.
+// runDataset carries out one command on data sets. It calls no other program: the manager reads the
+// result in its termination message.
 func runDataset(args []string) error {
 	if len(args) == 0 {
 		return errors.New(datasetUsage)
@@ -75,7 +75,7 @@ func runDataset(args []string) error {
 	}
 }
 
-// report writes what was done where the manager reads it.
+// report writes the result to a file that the manager reads.
 func report(file string, done any) error {
 	text, err := json.Marshal(done)
 	if err != nil {
@@ -84,8 +84,8 @@ func report(file string, done any) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// directories makes a folder for each namespace, which its group may write to and no other user may
-// look into. It stays until it is told to end: a DaemonSet runs it on every node.
+// directories makes a folder for each namespace. The group of the folder may write to it, and other
+// users cannot read it. directories returns when ctx is done: a DaemonSet runs it on every node.
 func directories(ctx context.Context, root string, namespaces []string) error {
 	for _, n := range namespaces {
 		dir := filepath.Join(root, n)

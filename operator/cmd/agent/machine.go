@@ -19,13 +19,13 @@ import (
 
 // runMachine is the life of a pod that resets its node.
 //
-// At the end it calls reboot(2) with RESTART: the machine starts again at once, nothing is ended in
-// order and nothing is synced. In the PID namespace of a container the kernel does not reset
-// anything, but ends that namespace's first process, and all others with it. On kind the node is
-// such a container, and its runtime starts it again. Without hostPID it would be this pod's own
-// container, which is refused. Outside of a pod it would be the machine on which a user tries this,
-// which is refused, too. The manager has seen that the node allows it, and that no other pods run
-// there. It gives the directive over a connection that proves who it is.
+// At the end it calls reboot(2) with RESTART: the machine starts again at once. No process is ended
+// in order, and no file is synced. In the PID namespace of a container the kernel resets no
+// machine, but kills the first process of that namespace and all others with it. A node of kind is
+// such a container, and its runtime starts it again. The program refuses to run without hostPID,
+// where it would end its own container. It also refuses to run outside of a pod, where it would
+// reset a user's machine. The manager has checked that the node allows a reset, and that no other
+// pods run there. The manager gives the directive over a connection that proves its identity.
 func runMachine(args []string) error {
 	flags := flag.NewFlagSet("machine", flag.ContinueOnError)
 	config := agent.Config{Durable: true, Wall: time.Now, Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
@@ -50,8 +50,8 @@ func runMachine(args []string) error {
 	return a.RunMachine(ctx, agent.Machine{Node: *node, Reset: reset, Identity: agent.MachineIdentity})
 }
 
-// mayReset refuses to go on anywhere but in a pod, on the node that is meant, that sees the node's
-// processes. The argument here is what the kubelet says the node is called.
+// mayReset fails unless this process is in a pod, on the node that is meant, and in the PID
+// namespace of that node. The argument here is the node's name as the kubelet gives it.
 func mayReset(meant, here, cluster string, pid int) error {
 	switch {
 	case cluster == "" || here == "":

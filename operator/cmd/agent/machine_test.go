@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A program that resets machines must refuse everything but the one place where it is meant.
+// A program that resets machines must refuse to run anywhere but on the node that is meant.
 func TestWhereAMachineMayBeReset(t *testing.T) {
 	for name, tc := range map[string]struct {
 		meant, here, cluster string

@@ -37,8 +37,8 @@ func main() {
 	}
 }
 
-// exitCode tells the manager whether it helps to wait. The manager reads only the code of an init
-// container, then the last lines of its log.
+// exitCode tells the manager whether the data set was refused, so that another attempt is useless.
+// The manager reads only the code of an init container, then the last lines of its log.
 func exitCode(err error) int {
 	if refusal := (*dataset.Refusal)(nil); errors.As(err, &refusal) {
 		return dataset.ExitRefused

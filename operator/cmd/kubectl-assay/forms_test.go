@@ -27,7 +27,7 @@ var withData = map[string][]string{
 	"report": {"--file", wholeBundle}, "compare": {wholeBundle, wholeBundle}, "verify": {wholeBundle}, "parse": {"--client", "wrk"},
 }
 
-// withObjects are those of verbs with objects, and what -o name prints.
+// withObjects are command lines of verbs with objects, and the output of -o name.
 var withObjects = map[string]string{
 	"plan": "experiment.assay.dev/minimal\n", "list": "experiment.assay.dev/e\nexperiment.assay.dev/f\n", "queue": "trial.assay.dev/w\n", "wait": "experiment.assay.dev/e\n",
 	"suspend": "experiment.assay.dev/f\n", "resume": "experiment.assay.dev/f\n", "retry": "trial.assay.dev/t\n",
@@ -58,7 +58,7 @@ func TestFormsMeanTheSame(t *testing.T) {
 	}
 }
 
-// Every verb with -o refuses what is no form before it does anything, and its help names the forms.
+// Every verb with -o refuses an unknown form before it does anything, and its help names the forms.
 func TestUnknownFormsAreRefused(t *testing.T) {
 	root := command(&session.Session{}, &localFlags{})
 	eachVerb(root, func(verb *cobra.Command) {

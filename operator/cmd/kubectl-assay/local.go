@@ -23,14 +23,14 @@ import (
 	"assay.dev/assay/operator/internal/local/rootless"
 )
 
-// localFlags have this machine take the place of a cluster.
+// localFlags are the flags with which this machine takes the place of a cluster.
 type localFlags struct {
 	dir, runtime, agentImage string
 	images, capabilities     []string
 	verbose                  bool
 	running                  atomic.Bool
-	// entered: another process of this command runs the verb, in a user namespace. ended is its
-	// exit code when it has ended.
+	// entered is true when another process of this command runs the verb, in a user namespace.
+	// ended is the exit code of that process.
 	entered atomic.Bool
 	ended   atomic.Pointer[int]
 }
@@ -80,7 +80,7 @@ const localGrace = 30 * time.Second
 // enteredGrace is how long the process in a user namespace may take to exit after its verb ended.
 const enteredGrace = 5 * time.Second
 
-// connect to the folder of results. Only run and try change anything there: see session.Host.
+// connect opens the folder of results. Only run and try change anything there: see session.Host.
 func (f *localFlags) connect() (session.Cluster, error) {
 	store, err := folder.Read(f.dir, clock.RealClock{})
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *localFlags) connect() (session.Cluster, error) {
 	return cluster, nil
 }
 
-// machines of a trial that runs on this machine, in whatever process.
+// machines of a trial that a process on this machine runs.
 func (f *localFlags) machines(ctx context.Context, _, trial string) ([]session.Machine, error) {
 	if f.rootless() {
 		return nil, errors.New("ssh to a machine here needs root: without root, machines are in a namespace that ends with the command which runs them")
@@ -116,7 +116,7 @@ func (f *localFlags) machines(ctx context.Context, _, trial string) ([]session.M
 	return all, nil
 }
 
-// Refusals is session.Host's.
+// Refusals returns those of session.Host.
 func (f *localFlags) Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
 	refused := local.Refusals(spec, systems)
 	if f.rootless() {
@@ -129,7 +129,7 @@ func (f *localFlags) Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v
 	return append(refused, local.BeyondAllowed(systems, f.capabilities, own)...)
 }
 
-// Notes is session.Host's.
+// Notes returns those of session.Host.
 func (f *localFlags) Notes() []string {
 	if f.rootless() {
 		return local.NotesWithoutRoot()
@@ -137,10 +137,10 @@ func (f *localFlags) Notes() []string {
 	return nil
 }
 
-// Where is session.Host's.
+// Where returns the folder of the experiment's results.
 func (f *localFlags) Where(experiment string) string { return filepath.Join(f.dir, experiment) }
 
-// Start is session.Host's.
+// Start calls the method of session.Host.
 func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, func() error, error) {
 	if len(f.images) == 0 {
 		if _, err := os.Stat(builtImages); err == nil {
@@ -177,9 +177,9 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 	return cluster, running.Stop, nil
 }
 
-// spareGarbageCollections lets the heap grow to five times of what lives, unless the user says
-// otherwise. The process lives for some minutes, its heap is small, and what it collects beside a
-// trial is taken from the System's processors.
+// spareGarbageCollections lets the heap grow to five times the live data, unless the user sets
+// GOGC. The process runs for some minutes, and its heap is small. A garbage collection during a
+// trial takes processor time from the System.
 func spareGarbageCollections() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -197,8 +197,8 @@ func (f *localFlags) grace() time.Duration {
 	return interruptGrace
 }
 
-// logger of what carries experiments out. Users are told by conditions and reports; it is for those
-// who look for a mistake of ours.
+// logger of the parts that carry experiments out. It is for developers who look for a defect:
+// conditions and reports inform users.
 func logger(verbose bool) logr.Logger {
 	if !verbose {
 		return logr.Discard()

@@ -107,10 +107,10 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 	root.SetArgs(args)
 	verb, err := untilInterrupted(ctx, root, here)
 	if code := here.ended.Load(); code != nil {
-		return *code // the other process has said why
+		return *code // the other process has printed the reason
 	}
 	if err != nil && !started {
-		err = session.Usage(err) // cobra's own: a flag, an argument or a verb that there is not
+		err = session.Usage(err) // an error of cobra: an unknown flag, argument or verb
 	}
 	if err != nil {
 		fmt.Fprintln(s.Err, "kubectl assay:", strings.TrimSpace(err.Error()))
@@ -121,8 +121,8 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 	return session.ExitCode(err)
 }
 
-// interruptGrace is how long a verb may take to end after Ctrl-C, to say what goes on in the
-// cluster. A call to a server that does not answer cannot always be broken off.
+// interruptGrace is how long a verb may take to end after Ctrl-C, to print what continues in the
+// cluster. A call to a server that does not answer cannot always be cancelled.
 const interruptGrace = 500 * time.Millisecond
 
 // untilInterrupted runs a verb. After Ctrl-C it waits for the verb no longer than here.grace. The
@@ -150,7 +150,7 @@ func untilInterrupted(ctx context.Context, root *cobra.Command, here *localFlags
 	}
 }
 
-// interrupted is the error of verbs that do not say themselves what goes on.
+// interrupted is the error of verbs that do not print themselves what continues after Ctrl-C.
 func (f *localFlags) interrupted() error {
 	if f.dir != "" {
 		return session.Interrupted(context.Canceled, "what was written before is in folder "+f.dir)
@@ -158,7 +158,8 @@ func (f *localFlags) interrupted() error {
 	return session.Interrupted(context.Canceled, "what was sent to the cluster before goes on")
 }
 
-// interruption is the error of a verb, or that it was interrupted, if that is why it ended.
+// interruption returns the error of a verb. It returns the error of an interruption if the verb
+// ended because of Ctrl-C.
 func interruption(ctx context.Context, err error, here *localFlags) error {
 	if ctx.Err() != nil && (err == nil || session.ExitCode(err) == session.ExitError) {
 		return here.interrupted()
@@ -228,7 +229,7 @@ const helpWidth = 98
 // wrap fills the paragraphs of a help text. Lines that begin with a space stay as they are.
 func wrap(text string) string {
 	var out []string
-	width := 0 // of the line that words are added to; 0: none
+	width := 0 // of the current line; 0: it is empty
 	for _, line := range strings.Split(text, "\n") {
 		if line == "" || line[0] == ' ' {
 			out, width = append(out, line), 0

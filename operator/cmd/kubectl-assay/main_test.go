@@ -94,7 +94,8 @@ func TestCompletesNames(t *testing.T) {
 	}
 }
 
-// The guide's verbs and flags are those of the command, and the reference's exit codes are.
+// The command has all verbs and flags that the guide shows. The reference has the table of exit
+// codes.
 func TestGuide(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/guide/run.md")
 	if err != nil {

@@ -47,8 +47,7 @@ func reference(t *testing.T) map[string]string {
 	return pages
 }
 
-// The pages of docs/reference/cli are those of the verbs as they are. -update, and make generate,
-// write them.
+// The pages of docs/reference/cli match the verbs. The flag -update and make generate write them.
 func TestReferenceIsCurrent(t *testing.T) {
 	dir := "../../../docs/reference/cli"
 	want := reference(t)

@@ -17,7 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// asProgram makes the test's own binary the command: a signal is for a process.
+// asProgram is the variable that makes the test's binary run the command: only a process gets a
+// signal.
 const asProgram = "ASSAY_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
@@ -89,7 +90,7 @@ func interrupt(t *testing.T, line []string) {
 	}
 	cmd := exec.CommandContext(t.Context(), self, line...)
 	cmd.Env = append(os.Environ(), asProgram+"=1", "HOME="+t.TempDir(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
-	stdin, err := cmd.StdinPipe() // stays open
+	stdin, err := cmd.StdinPipe() // the pipe stays open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func interrupt(t *testing.T, line []string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	var idle string // the processor time that it had when it was last seen to use some
+	var idle string // the processor time used at the last change
 	since, begin := time.Now(), time.Now()
 	for idle == "" || time.Since(since) < time.Second {
 		select {
@@ -138,8 +139,8 @@ func interrupt(t *testing.T, line []string) {
 	t.Logf("%s ended after %v: %s", line[0], took.Round(time.Millisecond), said.String())
 }
 
-// processorTime that a process has used, in ticks of its user's and of the kernel's code. Empty: it
-// used none yet. A process that uses no more for a second has started, and waits.
+// processorTime that a process has used, in ticks, in its own code and in the kernel. Empty: it has
+// used none yet. A process that has used no more for a second has started, and waits.
 func processorTime(t *testing.T, pid int) string {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -42,18 +42,19 @@ spec:
     expr: mean_latency(variant='crashed') > mean_latency(variant='healthy')
 `
 
-// wrongInput is a command line with its files. In args, t.yaml is first with a change, or text.
+// wrongInput is a command line with its files. In args, t.yaml is the name of the file: first with
+// a change, or text.
 type wrongInput struct {
 	args string
-	// old of first is replaced by new; or the file is text as it is.
+	// The file is first with old replaced by new. If text is set, the file is text.
 	old, new, text string
 	stdin          string
 }
 
 const planned = "plan -f t.yaml --offline"
 
-// wrongInputs are of the kinds that strangers tried. Some are right all the same, and are here so
-// that they stay right.
+// wrongInputs are inputs of the kinds that new users tried. Some of them are valid, and must stay
+// valid.
 var wrongInputs = map[string]wrongInput{
 	"misspelt field":                 {args: planned, old: "repetitions:", new: "repetition:"},
 	"misspelt field inside":          {args: planned, old: "warmUp:", new: "warmup:"},
@@ -157,16 +158,16 @@ func bomb() string {
 	return text
 }
 
-// unclear are words of libraries, of Go and of grammars, which tell users nothing.
+// unclear matches words of libraries, of Go and of grammars, which users do not understand.
 var unclear = regexp.MustCompile(`error converting|unmarshal|looking for beginning of value|strconv\.|mismatched input|<EOF>|%!|\bgoroutine\b|KUBERNETES_MASTER|failed to get server groups|(?:^|[^.\w])(?:yaml|json|gzip): |unexpected EOF|\[\]byte|map\[string\]|<nil>|0x[0-9a-f]{6,}`)
 
-// slowest that any answer may be, on a machine that others use. Each takes less than 0.3 s of a
-// processor, but for the plans.
+// slowest bounds the time of an answer on a machine that others use. Each answer takes less than
+// 0.3 s of a processor, except for plans.
 const slowest = 20 * time.Second
 
 // Every wrong input gets its answer at once, with the exit code that the reference documents. The
-// words name the file and the line, or the flag, and are no library's. The golden file has all
-// answers, so that a review sees them.
+// answer names the file and the line, or the flag, and quotes no library. The golden file has all
+// answers for reviewers.
 func TestWrongInputs(t *testing.T) {
 	whole, err := os.ReadFile("../../internal/cli/verify/testdata/whole.tar.gz")
 	if err != nil {
@@ -225,7 +226,7 @@ func TestWrongInputs(t *testing.T) {
 		})
 	}
 	if len(answers) < len(wrongInputs) {
-		return // by -run
+		return // -run left it out
 	}
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(answers)) {
@@ -243,8 +244,8 @@ func TestWrongInputs(t *testing.T) {
 	}
 }
 
-// masked leaves out of an answer what differs from machine to machine. It hides the resolver, and
-// all but the ends of long lists, which grow with every field and form.
+// masked replaces the parts of an answer that differ from machine to machine. It hides the
+// resolver. It also hides the middle of long lists, which grow with every field and form.
 func masked(said string) string {
 	return long.ReplaceAllString(resolver.ReplaceAllString(said, "on RESOLVER:53"), "${1}...${2}")
 }
@@ -264,7 +265,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A terminal draws where its locale has the characters.
+// The command draws where the terminal's locale has the characters.
 func TestDraws(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env  map[string]string

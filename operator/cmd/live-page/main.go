@@ -2,7 +2,7 @@
 // only read experiments and trials and ask who a visitor is. The chart runs it if livePage.enabled
 // is set.
 //
-// It is in the manager's image. A manager has bundles written by "live-page bundle", and does not
+// It is in the manager's image. A manager runs "live-page bundle" to write bundles. So it does not
 // link the packages that lay reports out and draw them.
 package main
 

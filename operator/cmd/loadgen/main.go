@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// environment is what a client pod's environment says.
+// environment holds the variables of a client pod's environment.
 type environment struct{ readyFile, startFile string }
 
 func command(env environment, stdout, stderr io.Writer, args []string) *cobra.Command {

@@ -101,7 +101,7 @@ func TestRunAsAClientPod(t *testing.T) {
 	env := environment{readyFile: filepath.Join(dir, "ready"), startFile: filepath.Join(dir, "start")}
 	cfg := loadgen.Config{
 		Index: 1, FirstClient: 3, Clients: 2, Loop: loadgen.LoopClosed, Timeout: loadgen.Duration(time.Second),
-		Windows: loadgen.Windows{Measure: loadgen.Duration(time.Hour)}, // those of the start file count
+		Windows: loadgen.Windows{Measure: loadgen.Duration(time.Hour)}, // the windows of the start file count
 		Driver:  loadgen.DriverConfig{Protocol: loadgen.ProtocolEcho, Address: echoServer(t)},
 		Files:   loadgen.Files{Result: filepath.Join(dir, "result.json")},
 	}
@@ -170,8 +170,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// A driver that dies in the run: the results are written with the reason, and the exit code is not
-// 0.
+// A driver dies in the run. The results are written with the reason, and the exit code is not 0.
 func TestFailureIsWrittenAndReturned(t *testing.T) {
 	cfg := loadgen.Config{Clients: 1, Loop: loadgen.LoopClosed, Timeout: loadgen.Duration(time.Second),
 		Windows: loadgen.Windows{Measure: loadgen.Duration(300 * time.Millisecond)},
@@ -208,7 +207,7 @@ func TestMisbehavingClients(t *testing.T) {
 	if n := c.Counters; n.Committed == 0 || n.Timeouts+n.Errors != 0 {
 		t.Errorf("counters %+v; want no request of those that get no answer", n)
 	}
-	// They wait longer for their first answer than the window is long.
+	// Their first answer would take longer than the window lasts.
 	if n := c.MisbehavingDriver["unanswered"]; c.MisbehavingClients != 2 || n != 2 {
 		t.Errorf("%d clients misbehave with %d requests, want 2 with one each", c.MisbehavingClients, n)
 	}
@@ -256,7 +255,7 @@ func TestDocumentedDriver(t *testing.T) {
 	}
 }
 
-// Every flag of the documentation exists and the other way round.
+// Every documented flag exists, and every flag is documented.
 func TestEveryFlagIsDescribed(t *testing.T) {
 	stdout, _, err := execute(t, environment{}, "run", "--help")
 	if err != nil {

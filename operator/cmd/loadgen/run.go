@@ -166,14 +166,14 @@ func openDrivers(cfg loadgen.Config, stderr io.Writer, log *slog.Logger) (d load
 		return d, err
 	}
 	if d.Misbehaving, err = openDriver(cfg, cfg.Misbehaving.Driver, stderr, log); err != nil {
-		_, _ = d.Correct.Close() // nothing ran; what kept the other from starting says more
+		_, _ = d.Correct.Close() // nothing ran; the error of the other driver says more
 		return d, fmt.Errorf("the clients that misbehave: %w", err)
 	}
 	return d, nil
 }
 
-// openDriver starts a driver for all clients of the generator, also where it carries out the
-// transactions of some only: which they are, it finds out.
+// openDriver starts a driver for all clients of the generator. A driver that carries out the
+// transactions of only some clients finds out itself which ones.
 func openDriver(cfg loadgen.Config, d loadgen.DriverConfig, stderr io.Writer, log *slog.Logger) (loadgen.Driver, error) {
 	if d.Protocol == loadgen.ProtocolEcho {
 		return echo.New(d.Address, time.Duration(cfg.Timeout)), nil

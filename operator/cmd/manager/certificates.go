@@ -41,8 +41,7 @@ func (o *certificateOptions) addFlags(f *pflag.FlagSet) {
 
 // newKeeper returns when there is a certificate to serve.
 func newKeeper(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, o options, logger logr.Logger, leads func() bool) (*certs.Keeper, error) {
-	// No cache: one Secret is all that this client reads of Secrets, and the manager may not list
-	// them.
+	// This client has no cache: it reads only one Secret, and the manager may not list Secrets.
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("build a client for the certificates: %w", err)
@@ -65,8 +64,8 @@ func newKeeper(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, o 
 }
 
 // machineNamespace is where pods that reset machines are made; empty: nowhere. Whether a machine
-// may be reset depends on all pods on it, and a manager for some namespaces does not see the
-// others'.
+// may be reset depends on all pods on it, and a manager for some namespaces does not see the pods
+// of the others.
 func (o options) machineNamespace() string {
 	if len(o.namespaces) > 0 {
 		return ""

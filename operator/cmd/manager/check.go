@@ -104,8 +104,8 @@ func until(ctx context.Context, check func() error) error {
 	}
 }
 
-// admission offers a System with a template that does not parse, which the schema cannot know: the
-// manager's webhook must refuse it.
+// admission applies a System whose template does not parse. The schema cannot detect that, so the
+// manager's webhook must reject it.
 func (o checkOptions) admission(ctx context.Context, c client.Client) error {
 	s := &v1alpha1.System{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "assay-check"},
@@ -145,7 +145,7 @@ func (o checkOptions) leader(ctx context.Context, c client.Client) error {
 	if len(w.Webhooks) == 0 || !roots.AppendCertsFromPEM(w.Webhooks[0].ClientConfig.CABundle) {
 		return fmt.Errorf("ValidatingWebhookConfiguration %s has no CA bundle", o.webhookConfiguration)
 	}
-	// A connection for each attempt: behind the name are managers that do not lead, too.
+	// Each attempt makes a new connection: the name also reaches managers that are not the leader.
 	h := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13},

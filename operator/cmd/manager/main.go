@@ -56,8 +56,9 @@ type options struct {
 	queriesPerSecond   float32
 }
 
-// garbagePercent is how much garbage the heap may hold beside what is in use, unless GOGC says it.
-// Agents of a large trial report all at once: with Go's 100 the manager took twice what it held.
+// garbagePercent is how much garbage the heap may hold, in percent of the live data, unless GOGC is
+// set. Agents of a large trial report all at once: with Go's default of 100 the manager took twice
+// the memory of its live data.
 const garbagePercent = 50
 
 func main() {
@@ -115,7 +116,7 @@ func command() *cobra.Command {
 	return cmd
 }
 
-// capability is what one is called.
+// capability matches the name of a capability.
 var capability = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 func (o options) validate() error {

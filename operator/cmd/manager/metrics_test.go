@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
-// certificate is one that signs itself.
+// certificate makes a self-signed certificate.
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -127,7 +127,7 @@ func TestMetricsAskWhoReadsThem(t *testing.T) {
 		"an account with the right": {"https://" + address + "/metrics", reader, http.StatusOK},
 		"one without it":            {"https://" + address + "/metrics", other, http.StatusForbidden},
 		"an unknown user":           {"https://" + address + "/metrics", "", http.StatusUnauthorized},
-		// The filter answers so to whatever the API server calls no token.
+		// The filter answers 500 to each token that the API server rejects.
 		"a forged token": {"https://" + address + "/metrics", reader + "x", http.StatusInternalServerError},
 		"without TLS":    {"http://" + address + "/metrics", reader, http.StatusBadRequest},
 	} {

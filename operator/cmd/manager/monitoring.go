@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// monitoringOptions say what the cluster has of Prometheus.
+// monitoringOptions say which parts of Prometheus the cluster has.
 type monitoringOptions struct {
 	server         monitoring.ServerOptions
 	namespaceLabel string
@@ -36,8 +36,7 @@ func (o *monitoringOptions) addKinds(scheme *runtime.Scheme) error {
 	return monitoringv1.AddToScheme(scheme)
 }
 
-// build reads the certificates; Prometheus is not asked for anything yet: a manager must start
-// without it.
+// build reads the certificates; It sends no request to Prometheus: a manager must start without it.
 func (o *monitoringOptions) build(ctx context.Context, mgr ctrl.Manager) (*monitoring.Installation, error) {
 	i := &monitoring.Installation{PodMonitors: o.podMonitors, Labels: o.labels, Mapper: mgr.GetRESTMapper(), NamespaceLabel: o.namespaceLabel}
 	if o.server.URL != "" {
@@ -52,7 +51,7 @@ func (o *monitoringOptions) build(ctx context.Context, mgr ctrl.Manager) (*monit
 	return i, nil
 }
 
-// withMonitoring adds the checks that need to know what the cluster has.
+// withMonitoring adds the checks that depend on the cluster's Prometheus.
 func withMonitoring(checks plan.Checks, i *monitoring.Installation) plan.Checks {
 	checks.Measurement, checks.Prometheus = i.CheckQuery, i.Check
 	return checks

@@ -24,7 +24,7 @@ func (p *podSettingsFlag) String() string {
 // Type is what the help calls the value.
 func (p *podSettingsFlag) Type() string { return "json" }
 
-// Set replaces all. It refuses what the API server would refuse in each pod of each trial.
+// Set replaces all. It rejects settings that the API server would reject in each pod of a trial.
 func (p *podSettingsFlag) Set(text string) error {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Managers understand each value of the flag that the chart's tests expect. They refuse at once
-// what the API server would refuse in every pod.
+// Managers understand each value of the flag that the chart's tests expect. They reject at once
+// each value that the API server would reject in every pod.
 func TestPodSettings(t *testing.T) {
 	chart, err := os.ReadFile("../../../charts/assay/owner_test.go")
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // removalTimeout bounds `manager check-removal`.
 const removalTimeout = time.Minute
 
-// removalCommand is run in a pod of its own before `helm uninstall`: only a manager takes the
-// finalizers off experiments and trials, so without one their namespaces hang.
+// removalCommand runs in a pod of its own before `helm uninstall`. Only a manager removes the
+// finalizers from experiments and trials: without one their namespaces hang.
 func removalCommand() *cobra.Command {
 	var namespaces []string
 	cmd := &cobra.Command{
@@ -41,9 +41,9 @@ func removalCommand() *cobra.Command {
 	return cmd
 }
 
-// mayBeRemoved fails while an experiment or trial waits for a manager when it is deleted. A
-// namespace whose experiments this manager may not list stops no removal: the manager could not end
-// them. Such a namespace was deleted, with the manager's right in it.
+// mayBeRemoved fails while an experiment, trial or data set has a finalizer, which only a manager
+// removes. It ignores a namespace whose experiments this manager may not list: the manager could
+// not end them either. The owner has deleted such a namespace, and the manager's Role with it.
 func mayBeRemoved(ctx context.Context, c client.Reader, namespaces []string) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}

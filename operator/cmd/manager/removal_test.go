@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// helm uninstall removed the manager that alone can end experiments, and their namespaces hung.
+// helm uninstall removed the manager. Only a manager can end experiments, so their namespaces hung.
 func TestMayBeRemoved(t *testing.T) {
 	env := testenv.Get(t)
 	ns, other := env.Namespace(t), env.Namespace(t)

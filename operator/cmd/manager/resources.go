@@ -25,8 +25,8 @@ func (r *resourcesFlag) String() string {
 // Type is what the help calls the value.
 func (r *resourcesFlag) Type() string { return "json" }
 
-// Set replaces all of the default. It refuses what the API server would refuse in each pod of each
-// trial.
+// Set replaces all of the default. It rejects values that the API server would reject in each pod
+// of a trial.
 func (r *resourcesFlag) Set(text string) error {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()

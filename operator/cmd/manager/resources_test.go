@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// The chart and a manager that is told nothing give agents the same.
+// The chart gives agents the same resources as a manager without this flag.
 func TestTheChartsAgentsAreTheManagers(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "charts", "assay", "values.yaml"))
 	if err != nil {

@@ -48,7 +48,7 @@ import (
 )
 
 // pendingReports is how many changes of agents' reports may wait for the trial controller; one
-// trial runs at a time, so that a few pods' worth is plenty.
+// trial runs at a time, so this is enough for many pods.
 const pendingReports = 4096
 
 // run builds the manager and runs it until the context ends.
@@ -122,12 +122,12 @@ func managerOptions(o options, scheme *runtime.Scheme, logger logr.Logger, keepe
 	}
 }
 
-// metricsQueries is the most requests per second to the API server that check readers of the
-// metrics. Its answers are remembered, so that Prometheus needs few; a flood of unknown tokens must
-// cost the API server little.
+// metricsQueries is the most requests per second by which the manager checks readers of the
+// metrics. The manager remembers the API server's answers, so Prometheus needs few requests. A
+// flood of unknown tokens must cost the API server little.
 const metricsQueries = 5
 
-// metricsOptions say who reads /metrics: whom the API server knows, and who may.
+// metricsOptions let the API server decide who may read /metrics.
 func metricsOptions(o options, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) metricsserver.Options {
 	out := metricsserver.Options{BindAddress: o.metricsAddress}
 	if o.metricsOpen {
@@ -154,8 +154,8 @@ func newScheme(o options) (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// addTrials wires the trial controller and the coordinator: reports wake the controller up, which
-// sets directives.
+// addTrials wires the trial controller and the coordinator: a report wakes the controller, and the
+// controller sets directives.
 func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Keeper, prometheus *monitoring.Installation) error {
 	changed := make(chan event.GenericEvent, pendingReports)
 	notify := func(t types.NamespacedName) {
@@ -253,7 +253,7 @@ func addChecks(mgr ctrl.Manager, o options, keeper *certs.Keeper) error {
 	return nil
 }
 
-// addGauges lets /metrics say how experiments get on.
+// addGauges adds the state of experiments to /metrics.
 func addGauges(ctx context.Context, mgr ctrl.Manager) error {
 	err := metrics.Registry.Register(&gauges.Collector{Reader: mgr.GetClient(), Clock: clock.RealClock{}, Leading: leading(mgr), Context: ctx})
 	if err != nil {
@@ -265,13 +265,13 @@ func addGauges(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// uncached kinds are read from the API server: the manager may not watch other people's.
+// uncached kinds are read from the API server: the manager may not watch those of other owners.
 func uncached() []client.Object {
 	return []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}}
 }
 
-// checks are made when an object is applied and again by the controller, which may see a System
-// that came later.
+// checks run when an object is applied, and again in the controller. The controller may see a
+// System that was applied later.
 var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Shapes: claims.Shapes, Functions: claims.FunctionsOf, UnusedParameters: true}
 
 // addExperiments wires the admission webhooks and the experiment controller.

@@ -19,14 +19,15 @@ import (
 	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
-// softwareTimeout bounds each of the two requests: results do not wait for them.
+// softwareTimeout bounds each of the two requests, because results do not wait for the answers.
 const softwareTimeout = 5 * time.Second
 
-// software finds out what carries trials out: this manager, its image, and the API server.
+// software finds out the versions of the programs that carry trials out: this manager, its image,
+// and the API server.
 type software struct {
 	// reader reads past the cache.
 	reader client.Reader
-	// pod is this manager's own, by its host name.
+	// pod is this manager's own pod, found by its host name.
 	pod    client.ObjectKey
 	server func(ctx context.Context) (version string, err error)
 
@@ -35,7 +36,7 @@ type software struct {
 }
 
 func newSoftware(mgr ctrl.Manager, namespace string) *software {
-	host, _ := os.Hostname() // without one no pod is found, which is logged
+	host, _ := os.Hostname() // without a host name no pod is found, which is logged
 	return &software{
 		reader: mgr.GetAPIReader(), pod: client.ObjectKey{Namespace: namespace, Name: host},
 		server: func(ctx context.Context) (string, error) { return serverVersion(ctx, mgr) },
@@ -48,7 +49,7 @@ func serverVersion(ctx context.Context, mgr ctrl.Manager) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	raw, err := d.RESTClient().Get().AbsPath("/version").Do(ctx).Raw() // its own method knows no context
+	raw, err := d.RESTClient().Get().AbsPath("/version").Do(ctx).Raw() // the client's own method takes no context
 	if err != nil {
 		return "", err
 	}
@@ -59,8 +60,9 @@ func serverVersion(ctx context.Context, mgr ctrl.Manager) (string, error) {
 	return v.GitVersion, nil
 }
 
-// describe says what is known; what cannot be read stays empty, since results do not wait for it.
-// The API server is asked each time: it may be upgraded under the manager, whose own image stays.
+// describe returns the known facts. A fact that cannot be read stays empty, since results do not
+// wait for it. It asks the API server each time, which may be upgraded while the manager runs. The
+// manager's own image stays the same.
 func (s *software) describe(ctx context.Context) *results.Software {
 	ctx, cancel := context.WithTimeout(ctx, softwareTimeout)
 	defer cancel()
@@ -85,7 +87,7 @@ func (s *software) ownImage(ctx context.Context) string {
 		log.FromContext(ctx).V(1).Info("The results do not name the manager's image", "pod", s.pod, "error", err.Error())
 		return ""
 	}
-	for _, c := range pod.Status.ContainerStatuses { // the manager is the only one of its own pod
+	for _, c := range pod.Status.ContainerStatuses { // the manager is the only container of its pod
 		s.image = c.ImageID
 	}
 	return s.image

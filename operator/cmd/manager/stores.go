@@ -38,19 +38,18 @@ func (o *storeOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.secrets, "result-store-secrets", "/etc/assay/stores", "directory with one directory for each store, with accessKeyID, secretAccessKey and, if its server needs it, ca.crt")
 }
 
-// load reads the stores. Their servers are not asked for anything yet: a manager must start without
-// them.
+// load reads the stores. It sends no request to their servers: a manager must start without them.
 func (o *storeOptions) load() (err error) {
 	o.registry, err = store.Load(o.list, o.secrets, storeKinds)
 	return err
 }
 
-// desk is where agents hand over their pods' files.
+// desk takes the files that agents hand over.
 func (o *storeOptions) desk(mgr ctrl.Manager, namespaces []string) *archive.UploadHandler {
 	return &archive.UploadHandler{Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), namespaces...), Stores: o.registry}
 }
 
-// addArchive wires what puts results into stores.
+// addArchive wires the parts that put results into stores.
 func addArchive(mgr ctrl.Manager, o options) error {
 	stores, namespaces := o.stores.registry, o.namespaces
 	reader := cacheopts.Reader(mgr.GetAPIReader(), namespaces...)
@@ -72,8 +71,8 @@ func addArchive(mgr ctrl.Manager, o options) error {
 	return nil
 }
 
-// bundler has bundles written by a program of the manager's image: see operator/cmd/live-page. A
-// report takes several packages that a manager does not need otherwise.
+// bundler runs a program of the manager's image that writes bundles: see operator/cmd/live-page. A
+// report needs several packages that a manager does not need otherwise.
 func bundler(program string) func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error {
 	return func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error {
 		given, err := json.Marshal(stored)

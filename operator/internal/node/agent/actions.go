@@ -11,14 +11,14 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// armLead is how long before an action its parts are put in place.
+// armLead is how long before an action the agent begins to prepare it.
 const armLead = 2 * time.Second
 
-// doActions carries out the run's actions, each in a goroutine of its own from its preparation on,
-// so that one that takes long delays no other. One that is late, because the agent was not there,
-// is carried out at once: the record shows it, and the coordinator judges.
+// doActions carries out the run's actions. Each has its own goroutine from its preparation on, so
+// that a slow action delays no other. An action that is late, because the agent was not there, is
+// carried out at once: the record shows it, and the coordinator judges.
 //
-// Whether they are possible here at all is found out as soon as the run is known, not when they are
+// The agent checks whether they are possible here as soon as the run is known, not when they are
 // due.
 func (f *faultScheduler) doActions(ctx context.Context) {
 	run, err := f.clock.awaitRun(ctx)
@@ -46,8 +46,8 @@ func (f *faultScheduler) doActions(ctx context.Context) {
 	}
 }
 
-// awaitTurn waits until an action is to be prepared. It is false when another is to be first: the
-// mark that it counts from has come meanwhile.
+// awaitTurn waits until an action is to be prepared. It returns false when another action must come
+// first, because the mark of that one has been found meanwhile.
 func (f *faultScheduler) awaitTurn(ctx context.Context, action timeline.Action, begun map[string]bool) bool {
 	zero := f.directive().Run.ZeroUnixNanos
 	waiting, stop := context.WithCancel(ctx)
@@ -109,16 +109,16 @@ func (f *faultScheduler) carryOut(ctx context.Context, run protocol.Run, action 
 
 // performer is how actions of a kind are carried out.
 type performer struct {
-	// perform does it at the instant, which is of the monotonic clock.
+	// perform carries out the action at the instant, which is on the monotonic clock.
 	perform func(f *faultScheduler, ctx context.Context, run protocol.Run, action timeline.Action, instant int64) (protocol.ActionRecord, error)
-	// after names earlier actions whose records it waits for, should one take until this one is
+	// after names earlier actions. This one waits for their records, even if they take until it is
 	// due; nil: it waits for none.
 	after func(run protocol.Run, action timeline.Action) []string
 }
 
-// performers of the actions that a pod's agent carries out: a line for each, what it does in a file
-// of its own. A pause and its end are put in order by the launcher; drops and changes of links that
-// are not each other's end add up in any order.
+// performers of the actions that a pod's agent carries out, one line each. The code of each kind is
+// in a file of its own. The launcher keeps a pause and its end in order. Drops and changes of links
+// add up in any order, unless one ends another.
 var performers = map[timeline.Kind]performer{
 	timeline.Kill:    {(*faultScheduler).kill, afterRevivals},
 	timeline.Revive:  {(*faultScheduler).revive, afterRevivals},
@@ -132,11 +132,12 @@ var performers = map[timeline.Kind]performer{
 	timeline.Sample:  {(*faultScheduler).sample, nil},
 }
 
-// afterBeginning waits for what the action ends: a link is restored when its change is known.
+// afterBeginning waits for the action that this one ends: the agent restores a link after the
+// record of its change.
 func afterBeginning(_ protocol.Run, action timeline.Action) []string { return []string{action.Ends} }
 
-// afterRevivals waits for every earlier revival, too: a pod is revived when its kill is known, and
-// killed again when its revival is.
+// afterRevivals also waits for every earlier revival: the agent revives a pod after the record of
+// its kill, and kills it again after the record of its revival.
 func afterRevivals(run protocol.Run, action timeline.Action) []string {
 	var earlier []string
 	for _, other := range run.Actions {

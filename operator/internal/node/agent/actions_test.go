@@ -21,8 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// reaches probes a peer from inside the pod and tells how many of some probes were answered, and
-// the least round trip.
+// reaches probes a peer from inside the pod. It returns how many probes were answered, and the
+// shortest round trip.
 func (p *meshPod) reaches(to *meshPod) (answered int, least time.Duration) {
 	p.t.Helper()
 	type result struct {
@@ -46,8 +46,8 @@ func (p *meshPod) reaches(to *meshPod) (answered int, least time.Duration) {
 	return r.measured[0].Answered, r.measured[0].RoundTrip.Min
 }
 
-// during looks at something in a stretch of time, and tells what is wrong with it then. It ends the
-// test when the machine is too slow for that.
+// during calls look in a stretch of time. It ends the test as late when look fails or returns after
+// that time.
 func during(t *testing.T, from, until time.Time, look func() error) {
 	t.Helper()
 	time.Sleep(time.Until(from))
@@ -56,7 +56,7 @@ func during(t *testing.T, from, until time.Time, look func() error) {
 		late(t, "a look was over %v too late", since)
 	}
 	if err != nil {
-		late(t, "%v", err) // the agent may be as late as the look is not
+		late(t, "%v", err) // the agent may be late where the look is not
 	}
 }
 
@@ -82,8 +82,8 @@ func TestCutsOverlapAndEndEachForItself(t *testing.T) {
 			for end := time.Now().Add(patience); ; {
 				got1, _ = m[0].reaches(m[1])
 				got2, _ = m[2].reaches(m[0])
-				// That one is not answered in time may be the machine's fault. That one is answered
-				// which is cut never is.
+				// A missing answer may be the machine's fault. An answer over a link that is cut is
+				// always a defect.
 				if got1 >= to1 && got2 >= to2 || time.Now().After(end) || time.Now().After(at(until)) {
 					break
 				}
@@ -164,7 +164,8 @@ func dieAmidFaults(t *testing.T, backend shaping.Backend) {
 	}
 	answered, least := 0, time.Duration(0)
 	for end := time.Now().Add(patience); time.Now().Before(end); {
-		// As it was a moment ago, they would take 58 ms. All of them may be late on a busy machine.
+		// With the delay of a moment ago, they would take 58 ms. All of them may be late on a busy
+		// machine.
 		if answered, least = m[0].reaches(m[2]); answered > 0 && least <= 50*ms {
 			break
 		}
@@ -201,7 +202,7 @@ func TestAPausedReplicaStandsStillAndKeepsItsConnections(t *testing.T) {
 		t.Fatalf("the record is %+v", paused)
 	}
 	during(t, zero.Add(200*time.Millisecond), zero.Add(1050*time.Millisecond), func() error {
-		time.Sleep(50 * time.Millisecond) // for beats that came before the pause, and were not read yet
+		time.Sleep(50 * time.Millisecond) // reads the beats from before the pause
 		before, err := witness.look()
 		time.Sleep(200 * time.Millisecond)
 		if after, _ := witness.look(); !after.Equal(before) || err != nil {
@@ -340,7 +341,7 @@ func onlyRolesAct(t *testing.T) error {
 			if has == "acts" && late < -alarmEarly {
 				t.Errorf("%s is confirmed %v before its instant", id, -late)
 			}
-			if has != want { // whether a probe of a role is over in time, and the deposition before its instant, is up to the machine, too
+			if has != want { // a slow machine may delay the probe of a role, or the deposition beyond its instant
 				return fmt.Errorf("%s for role %q: %+v, want that it %s", id, actions[2*n].Role, record, want)
 			}
 			if has == "acts" && late > time.Second {
@@ -396,7 +397,7 @@ func TestActionsCloseToEachOtherAreEachPunctual(t *testing.T) {
 	}
 	m := newMesh(t, 2)
 	m.prove(t, "", delays(nil))
-	// The machine of hack/vm has virtual time, but needs much of it for an action.
+	// The machine of hack/vm has virtual time, but takes much of it for an action.
 	const rounds = 20
 	spacing := within(120*time.Millisecond, 600*time.Millisecond)
 	unit := spacing / 6

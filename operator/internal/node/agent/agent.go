@@ -2,7 +2,7 @@
 // and when, and tells the coordinator what it sees.
 //
 // It is a set of small straight-line stages that wait for each other through one shared state
-// (state.go). Each stage belongs to a part, which has of the other parts what it uses:
+// (state.go). Each stage belongs to a part. A part has references to the parts that it uses:
 //
 //	session     reports, gets the directive and the files          (session.go, coordinator.go, files.go)
 //	clockSync   measures the offset to the coordinator's clock     (clocksync.go; clock.go, runclock.go)
@@ -20,20 +20,20 @@
 //	uploads     gives the pod's files away                         (upload.go, collect.go; termination.go, for a pod that is deleted in the middle of a run)
 //	reboots     resets a machine                                   (reboot.go)
 //
-// Names are used one way, as imports are: no files form a circle. The files below all parts are
-// config.go, podfiles.go, journal.go, state.go, clock.go and runclock.go.
+// The files use each other in one direction, as packages import each other: they form no circle.
+// All parts use config.go, podfiles.go, journal.go, state.go, clock.go and runclock.go.
 //
 // When the trial is over, the agent ends everything and puts the network back.
 //
-// Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator,
-// which may die and come back. The agent itself may, too: what must not happen twice is written to
-// a journal before or remembered by the launchers (journal.go).
+// An agreed run goes on by the pod's own clock: no step of it needs the coordinator, which may die
+// and come back. The agent may die and come back, too. Before it takes a step that must not happen
+// twice, it writes the step to a journal, or the launchers remember it (journal.go).
 //
 // An agent that resets a machine has three parts only: session, clockSync and reboots.
 //
 // Time. The coordinator's clock is "CLOCK_MONOTONIC of this node plus an offset", which the agent
-// measures; every instant of a directive is converted once and then kept with the monotonic clock
-// alone. The pod's wall clock is only reported on.
+// measures. It converts every instant of a directive once, and then uses only the monotonic clock.
+// It only reports the offset of the pod's wall clock.
 package agent
 
 import (
@@ -48,7 +48,7 @@ import (
 	"assay.dev/assay/operator/internal/node/netem"
 )
 
-// Agent of one pod. Its parts share the state, and each has of the others what it uses.
+// Agent of one pod. Its parts share the state, and each has references to the parts that it uses.
 type Agent struct {
 	*state
 	clock     *runClock
@@ -73,7 +73,7 @@ type Agent struct {
 	reboots   *rebooter
 }
 
-// New prepares an agent and reads what one before it in the same pod left behind.
+// New prepares an agent and reads the journal of an earlier agent in the same pod.
 func New(config Config) (*Agent, error) {
 	_, portText, err := net.SplitHostPort(config.Coordinator)
 	if err != nil {
@@ -96,7 +96,7 @@ func New(config Config) (*Agent, error) {
 		return nil, err
 	}
 	c := &clock{wall: config.Wall}
-	if board.journal.Clock != nil && board.journal.Reset == nil { // a machine that was reset counts from 0 again
+	if board.journal.Clock != nil && board.journal.Reset == nil { // the monotonic clock of a machine that was reset counts from 0 again
 		c.add(*board.journal.Clock)
 		if board.journal.Directive != nil && board.journal.Directive.Run != nil {
 			c.settle()
@@ -105,7 +105,7 @@ func New(config Config) (*Agent, error) {
 	return assemble(board, c, &drops{filter: dropped, inForce: map[string]drop{}}, &isolation{filter: isolated}), nil
 }
 
-// assemble makes the parts of an agent, each after those that it uses.
+// assemble makes the parts of an agent, each after the parts that it uses.
 func assemble(board *state, c *clock, d *drops, i *isolation) *Agent {
 	a := &Agent{state: board, clock: &runClock{state: board, clock: c}, drops: d, isolation: i}
 	coordinator, shaped := newCoordinator(board.config), &links{}
@@ -158,7 +158,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return errors.Join(a.shaping.restoreNetwork(), a.drops.filter.Close(), a.isolation.filter.Close())
 }
 
-// adopt goes on with what an agent before this one did to the pod's network, before anything else.
+// adopt takes over the changes that an agent before this one made to the pod's network. It runs
+// before all other steps.
 func (a *Agent) adopt() {
 	d := a.directive()
 	if d.Finish {
@@ -172,8 +173,8 @@ func (a *Agent) adopt() {
 	a.shaping.adopt(d)
 }
 
-// RunMachine is the life of an agent whose directive names a node to be reset. It goes on where an
-// agent before it, on the same node, went down with it:
+// RunMachine is the life of an agent whose directive names a node to be reset. It continues the
+// work of an agent before it, which went down with the same node:
 //
 //	T - armLead   what will have been done is written to the disk
 //	T             the machine is reset                                   -> Started
@@ -206,7 +207,7 @@ func (a *Agent) finish(ctx context.Context) {
 		})
 	}
 	ends.Wait()
-	a.watcher.noteHealth() // the last word, before what is held back is dropped
+	a.watcher.noteHealth() // the last report of health, before the backend drops the packets that it holds back
 	if err := a.shaping.restoreNetwork(); err != nil {
 		a.fail(err)
 	}

@@ -19,8 +19,8 @@ func playBare() {
 	}
 }
 
-// A client that prints only latencies could not be read: nothing in its lines says what is in the
-// window.
+// A client that prints only latencies could not be read: its lines do not say which transactions
+// are in the window.
 func TestLatenciesAloneAreStampedByTheLauncher(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)

@@ -31,8 +31,8 @@ func Backends(log *slog.Logger) []Backend {
 	}
 }
 
-// tryBackends finds out once in the pod's life which backends work here, before any process of the
-// system can be disturbed by it.
+// tryBackends finds out once in the pod's life which backends work here. It does so before a
+// process of the system runs, which the attempt could disturb.
 func (p *linkShaper) tryBackends(ctx context.Context) {
 	p.mu.Lock()
 	tried := p.journal.Network != nil && p.journal.Network.Tried
@@ -65,7 +65,8 @@ func try(ctx context.Context, backend Backend) error {
 	return backend.Check(ctx)
 }
 
-// mayShape says what this process lacks to change anything in the pod's network.
+// mayShape returns an error that names the right which this process needs to change the pod's
+// network.
 func mayShape() error {
 	if has, err := hasCapability(unix.CAP_NET_ADMIN); err != nil || has {
 		return err

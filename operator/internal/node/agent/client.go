@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// clientRunner releases the pod's client, or its prepare step, notices its end, and sends what it
-// has to say.
+// clientRunner releases the pod's client, or its prepare step. It notices the end, and sends the
+// report or the output.
 type clientRunner struct {
 	*state
 	clock       *runClock
@@ -31,7 +31,8 @@ type clientRunner struct {
 	uploads     *uploader
 }
 
-// doClient notices that the client is over, ends what is left of it, reads its report and sends it.
+// doClient notices that the client is over, ends its remaining processes, reads its report and
+// sends it.
 func (c *clientRunner) doClient(ctx context.Context) {
 	if c.await(ctx, func() bool { return c.directiveLocked().Client != nil && c.volatile.processes }) != nil {
 		return
@@ -65,8 +66,8 @@ func (c *clientRunner) doClient(ctx context.Context) {
 	c.record(func(j *journal) { j.Sent = true })
 }
 
-// awaitClientEnd returns when the first of the ways to end has come: the client exits, it prints a
-// certain line, or the drain is over.
+// awaitClientEnd returns when the client exits, when it prints a certain line, or when the drain is
+// over.
 func (c *clientRunner) awaitClientEnd(ctx context.Context, first string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -98,8 +99,8 @@ func (c *clientRunner) awaitClientEnd(ctx context.Context, first string) error {
 	return err
 }
 
-// noteClientEnd keeps when and how the client ended, which was noticed at an instant: what exited
-// by itself did so before that.
+// noteClientEnd records when and how the client ended. ended is when the agent noticed the end: a
+// client that exits by itself has exited before.
 func (c *clientRunner) noteClientEnd(first string, ended int64) {
 	run := c.directive().Run
 	c.record(func(j *journal) {
@@ -111,7 +112,7 @@ func (c *clientRunner) noteClientEnd(first string, ended int64) {
 		if process.ExitedAt != 0 && !process.Asked {
 			ended = min(ended, process.ExitedAt)
 		}
-		if j.Client == nil { // the client ended while it was released
+		if j.Client == nil { // the client ended before its release was recorded
 			j.Client = &protocol.ClientRun{Released: c.clock.since(run.ZeroUnixNanos, ended)}
 		}
 		client := *j.Client
@@ -176,8 +177,8 @@ func (c *clientRunner) sendReport(ctx context.Context, first string) error {
 	return nil
 }
 
-// noReport says why there is no file for the client's report, as far as its agent can know, and
-// what to do.
+// noReport says why there is no file for the client's report, as far as the agent can know, and
+// what the user can do.
 func noReport(path string, client *protocol.ClientRun, windows timeline.Windows) string {
 	text := fmt.Sprintf("the client has left no report at %s.", path)
 	if client == nil {
@@ -197,11 +198,11 @@ func noReport(path string, client *protocol.ClientRun, windows timeline.Windows)
 		text, how, client.Ended.Round(time.Millisecond))
 }
 
-// lateStart is the delay from which on a late start is mentioned.
+// lateStart is the delay from which on the message mentions a late start.
 const lateStart = time.Second
 
-// sendPacked sends a client's results, in parts when they are too large for one and the trial has a
-// store, where they find room in the end.
+// sendPacked sends a client's results. Results too large for one message go in parts if the trial
+// has a store, and fail otherwise.
 func (c *clientRunner) sendPacked(ctx context.Context, packed []byte, store bool) error {
 	switch {
 	case len(packed) <= protocol.ResultsLimit:
@@ -222,8 +223,8 @@ func (c *clientRunner) sendPacked(ctx context.Context, packed []byte, store bool
 func (c *clientRunner) parseReport(ctx context.Context, first, path string, client protocol.Client, run protocol.Run) (results.Client, error) {
 	file, err := c.openShared(path)
 	if errors.Is(err, os.ErrPermission) {
-		// The file is its user's alone, and the agent may not override that; the launcher is that
-		// user.
+		// Only its user can read the file, and the agent has no right to override that. The
+		// launcher runs as that user.
 		if _, err := c.launchers.ask(ctx, first, launcher.Request{Share: &launcher.Share{Path: path}}); err != nil {
 			return results.Client{}, err
 		}

@@ -11,7 +11,8 @@ const (
 	// clockSamples of one measurement, clockRefresh from one to the next.
 	clockSamples = 8
 	clockRefresh = 30 * time.Second
-	// clockDrift bounds how fast two clocks part, as a fraction: what common oscillators promise.
+	// clockDrift bounds how fast two clocks drift apart, as a fraction: the bound that makers of
+	// common oscillators state.
 	clockDrift = 50e-6
 	// clockKept measurements compete for the best.
 	clockKept = 8
@@ -24,22 +25,22 @@ type sample struct {
 	Offset int64 `json:"offset"`
 	Error  int64 `json:"error"`
 	At     int64 `json:"at"` // CLOCK_MONOTONIC
-	// Manager whose clock it was.
+	// Manager whose clock was read.
 	Manager string `json:"manager,omitempty"`
 }
 
 // clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.
 //
-// Each manager has a clock of its own. Until a run is agreed, samples of the manager in use count,
-// and older ones of others are dropped. From then on the clock by which the run was agreed counts.
-// Samples contradict it if that clock was set or another manager took over: they are left out and
-// remembered.
+// Each manager has a clock of its own. Until a run is agreed, the agent uses samples of the current
+// manager, and drops older samples of other managers. From then on it uses only the clock by which
+// the run was agreed. A sample contradicts that clock if the clock was set, or if another manager
+// took over. The agent does not use such samples, and remembers by how much they differ.
 type clock struct {
 	wall    func() time.Time
 	mu      sync.Mutex
 	samples []sample
 	settled bool   // a run is agreed
-	manager string // by whose clock
+	manager string // of the clock in use
 	stepped time.Duration
 }
 
@@ -53,7 +54,8 @@ func (c *clock) settle() {
 	}
 }
 
-// base is whose clock the run goes by, and by how much it was contradicted.
+// base returns the manager whose clock the run uses, and by how much samples contradicted that
+// clock.
 func (c *clock) base() (manager string, stepped time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +81,8 @@ func (c *clock) add(s sample) {
 	}
 }
 
-// best returns the sample with the smallest error now: an old one with a short round trip loses to
-// a new one by the drift since.
+// best returns the sample with the smallest error now: the error of an old sample has grown by the
+// drift since.
 func (c *clock) best() (best sample, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +109,8 @@ func (c *clock) since(unixNanos, monotonic int64) time.Duration {
 	return time.Duration(monotonic + s.Offset - unixNanos)
 }
 
-// wallOffset is what must be added to the pod's wall clock to get the coordinator's, and its error.
+// wallOffset is what must be added to the pod's wall clock to get the coordinator's, and the error
+// of that offset.
 func (c *clock) wallOffset() (offset, within time.Duration) {
 	s, known := c.best()
 	if !known {

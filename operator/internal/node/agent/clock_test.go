@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/node/launcher"
 )
 
-// A run went by whichever manager's clock was measured best, so that faults moved against the
+// A run used the clock of the manager whose sample was best. So its faults moved against the
 // clients' window when another manager took over.
 func TestTheClockOfARunIsOneManagers(t *testing.T) {
 	now := launcher.Monotonic()

@@ -45,8 +45,8 @@ func (c *clockSync) doClock(ctx context.Context) {
 	}
 }
 
-// pauseClock returns when the clock is due again, or when another manager than the one that was
-// asked answers the agent. It returns false when ctx is done.
+// pauseClock returns when the clock is due again, or when the agent gets an answer from another
+// manager than asked. It returns false when ctx is done.
 func (c *clockSync) pauseClock(ctx context.Context, wait time.Duration, asked string) bool {
 	timely, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// mostCollected files of a pod are packed, of largestCollected bytes each.
+	// mostCollected files of a pod are packed, and largestCollected bytes of each.
 	mostCollected    = 64
 	largestCollected = 64 << 20
 	// collectedEntry bounds what a file takes in the pack beside its content.
 	collectedEntry = 2 << 10
-	// collectedRest is what is kept free for the list of files that are left out.
+	// collectedRest is the room for the list of files that are left out.
 	collectedRest = 4 << 10
 )
 
 // collection makes the pack of a pod's files.
 type collection struct {
 	out *os.Root // OutDir
-	// own are files of Assay's in it, which no pattern means.
+	// own reports whether a file of it is one of Assay's, which patterns never match.
 	own  func(path string) bool
 	left int64 // bytes that the pack may still take
 	pack *tar.Writer
@@ -85,14 +85,14 @@ func write(w io.Writer, text []byte) error {
 	return err
 }
 
-// leave notes that a file is left out, as long as there is room for the note.
+// leave notes that a file is left out, if there is room for the note.
 func (c *collection) leave(name string, err error) {
 	if line := fmt.Sprintf("%s: %v\n", name, err); len(c.leftOut) < 2*mostCollected {
 		c.leftOut = append(c.leftOut, line[:min(len(line), 256)])
 	}
 }
 
-// matching are the paths that some pattern means, each once, in order.
+// matching returns the paths that match a pattern, each once, in order.
 func (c *collection) matching(patterns []string) []string {
 	found := map[string]bool{}
 	for _, p := range patterns {
@@ -109,10 +109,11 @@ func (c *collection) matching(patterns []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// leastEnd of a stream is kept if anything is.
+// leastEnd is how many bytes of a stream's end are kept at least, if any are.
 const leastEnd = 4 << 10
 
-// addEnd packs the last bytes of a file, or half of them, and so on, until they fit into room.
+// addEnd packs the last bytes of a file if they fit into room. Else it halves their number until
+// they fit.
 func (c *collection) addEnd(name, as string, last, room int64) error {
 	for wanted := last; ; last /= 2 {
 		err := c.add(name, as, last, room)
@@ -204,7 +205,7 @@ func streams(d *protocol.Directive) map[string]bool {
 	return names
 }
 
-// ownFiles are those in OutDir that Assay has put there.
+// ownFiles are the files in OutDir that Assay has written.
 func ownFiles(d *protocol.Directive) func(path string) bool {
 	names := streams(d)
 	for name := range maps.Clone(names) {

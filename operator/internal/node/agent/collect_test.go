@@ -62,7 +62,7 @@ func TestFilesOfProcessesAreCollected(t *testing.T) {
 	}
 }
 
-// The ends of logs come unasked if the trial does not count.
+// The trial collects the ends of logs without being asked if it does not count.
 func TestTheEndsOfLogsAreCollected(t *testing.T) {
 	got := collected(t, newArchive(t), protocol.Collect{LogTail: 8, Limit: 1 << 20}, false, `echo 0123456789; echo done >&2; exec sleep 1000`)
 	if got["logs/replica.stdout"] != "3456789\n" || got["logs/replica.stderr"] != "done\n" || len(got) != 2 {

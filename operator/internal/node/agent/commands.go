@@ -18,8 +18,8 @@ type commandRunner struct {
 	starter   *starter
 }
 
-// doCommands runs the directive's commands, once each, in order. In a replica they wait until it is
-// ready; in a client, which starts after them, until files and names are there.
+// doCommands runs the directive's commands, once each, in order. A replica's commands wait until
+// the replica is ready. A client starts after its commands, so they wait only for files and names.
 func (cr *commandRunner) doCommands(ctx context.Context) {
 	for {
 		var next *protocol.Command
@@ -46,8 +46,8 @@ func (cr *commandRunner) doCommands(ctx context.Context) {
 	}
 }
 
-// runCommand runs one command until it is done. One that is repeated has its timeout for all
-// attempts together.
+// runCommand runs one command until it is done. The attempts of a command that is repeated share
+// one timeout.
 func (cr *commandRunner) runCommand(ctx context.Context, command protocol.Command) protocol.CommandResult {
 	first := cr.directive().Containers[0].Name
 	deadline := launcher.Monotonic() + int64(command.Timeout)

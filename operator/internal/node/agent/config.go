@@ -17,18 +17,19 @@ import (
 type Config struct {
 	// Coordinator is its host:port.
 	Coordinator string
-	// CAFile holds the certificates that may sign the coordinator's, TokenFile the pod's token.
-	// Both are read at every use, since they rotate.
+	// CAFile holds the authorities for the coordinator's certificate, and TokenFile the pod's
+	// token. The agent reads both at every use, since they rotate.
 	CAFile, TokenFile string
 	// RunDir and OutDir are shared with the launchers.
 	RunDir, OutDir string
-	// PodUID is the pod's.
+	// PodUID is the UID of the pod.
 	PodUID string
-	// Durable: what is in RunDir must outlive the machine, since the agent resets it.
+	// Durable: the files in RunDir must survive a reset of the machine, since the agent resets it.
 	Durable bool
 	// FileRoots are the directories under which files may be written.
 	FileRoots []string
-	// Backends that may shape the pod's links, best first. None: they are measured only.
+	// Backends that may shape the pod's links, best first. Without any, the agent only measures the
+	// links.
 	Backends []Backend
 	// Wall reads the pod's wall clock.
 	Wall func() time.Time
@@ -55,7 +56,7 @@ type ReportFacts struct {
 	Arrivals io.Reader
 }
 
-// shortUID is the first part of the pod's UID, or what stands for it.
+// shortUID is the first part of the pod's UID, or a replacement for it.
 func (c Config) shortUID() string {
 	const part = 8
 	if len(c.PodUID) < part {
@@ -67,8 +68,8 @@ func (c Config) shortUID() string {
 // Backend is a way of shaping the pod's links.
 type Backend struct {
 	Name shaping.Backend
-	// Check proves that it works in this pod, and says else what is missing. It leaves nothing
-	// behind.
+	// Check proves that the backend works in this pod. Its error says what is missing. It leaves
+	// nothing behind.
 	Check func(context.Context) error
 	// Open it for the device that the links leave by.
 	Open func(device string) (netem.Shaper, error)

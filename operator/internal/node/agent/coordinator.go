@@ -27,15 +27,15 @@ import (
 )
 
 const (
-	// retryFirst and retryLater bound the wait after a failure: short at first, since another
-	// manager may lead already.
+	// retryFirst and retryLater bound the wait after a failure. The first wait is short, since
+	// another manager may lead already.
 	retryFirst = 20 * time.Millisecond
 	retryLater = time.Second
 	// callTimeout bounds a call that the coordinator answers at once.
 	callTimeout = 10 * time.Second
 )
 
-// statusError is an answer that is no success.
+// statusError is an answer with a status other than success.
 type statusError struct {
 	code int
 	text string
@@ -45,7 +45,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the coordinator answers %d %s: %s", e.code, http.StatusText(e.code), e.text)
 }
 
-// final reports whether sending the same again is pointless.
+// final reports whether another attempt with the same content is useless.
 func (e *statusError) final() bool {
 	switch e.code {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusNotFound, http.StatusTooManyRequests, http.StatusInsufficientStorage,
@@ -55,21 +55,21 @@ func (e *statusError) final() bool {
 	return false
 }
 
-// coordinator is the agent's connection to whichever manager leads. After every failure it dials
+// coordinator is the agent's connection to the manager that leads. After every failure it dials
 // anew: several managers stand behind one address, and the next connection may reach another.
 type coordinator struct {
 	config Config
 
 	mu       sync.Mutex
 	client   *http.Client
-	ip       string // that was dialled last with success, which saves a look-up at each dialling
-	trouble  string // that was logged last
+	ip       string // last dialled with success, which saves a look-up for the next dial
+	trouble  string // the last one that was logged
 	failures int    // in a row
 
 	// manager that answered last.
 	manager atomic.Pointer[string]
 
-	// leaving: the agent is about to end, and no other answer will come for it.
+	// leaving: the agent is about to end, and gets no other answer.
 	leaving atomic.Bool
 }
 
@@ -101,8 +101,8 @@ func (c *coordinator) connection() (*http.Client, error) {
 	c.client = &http.Client{Transport: &http.Transport{
 		DialContext:     c.dial,
 		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13},
-		// With HTTP/2 a report that replaces one which is being held back costs a frame, not a
-		// connection.
+		// With HTTP/2 the agent can replace a report that waits for its answer, at the cost of a
+		// frame instead of a connection.
 		ForceAttemptHTTP2:   true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
 		TLSHandshakeTimeout: 5 * time.Second,
@@ -110,8 +110,8 @@ func (c *coordinator) connection() (*http.Client, error) {
 	return c.client, nil
 }
 
-// redial drops the connection in use. When it was the manager who refused, another address may be
-// better, too.
+// redial drops the connection in use. When the manager refused, redial forgets the address, too,
+// since another one may be better.
 func (c *coordinator) redial(used *http.Client, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,8 +148,8 @@ func (c *coordinator) dial(ctx context.Context, network, address string) (net.Co
 	return conn, err
 }
 
-// markSocket marks a socket as the agent's own, which the isolation lets through. Without
-// NET_ADMIN there is no isolation either.
+// markSocket marks a socket of the agent, so that the isolation lets its packets through. An agent
+// without NET_ADMIN needs no mark, since it makes no isolation.
 func markSocket(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, netem.Mark) })
 }
@@ -165,14 +165,14 @@ func (c *coordinator) get(ctx context.Context, path string, answer any) error {
 	return c.call(ctx, http.MethodGet, path, "", nil, answer)
 }
 
-// send posts something packed once.
+// send posts a packed body once.
 func (c *coordinator) send(ctx context.Context, path string, packed []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*callTimeout)
 	defer cancel()
 	return c.call(ctx, http.MethodPost, path, "application/gzip", packed, nil)
 }
 
-// sync reports and returns the directive, which may take protocol.MaxHold.
+// sync sends a report and returns the directive. The answer may take protocol.MaxHold.
 func (c *coordinator) sync(ctx context.Context, report protocol.Report) (directive protocol.Directive, err error) {
 	body, err := json.Marshal(report)
 	if err != nil {
@@ -233,7 +233,8 @@ func (c *coordinator) roundTrip(ctx context.Context, client *http.Client, method
 	return err
 }
 
-// logChange logs trouble when it begins, when it changes and when it ends, not at every attempt.
+// logChange logs an error when it first occurs, when it changes and when it ends, not at every
+// attempt.
 func (c *coordinator) logChange(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,7 +253,8 @@ func (c *coordinator) logChange(err error) {
 	}
 }
 
-// kindOf leaves out of an error what differs from one attempt to the next: paths and port numbers.
+// kindOf removes from an error the parts that differ from one attempt to the next: paths and port
+// numbers.
 func kindOf(err error) string {
 	var status *statusError
 	var request *url.Error
@@ -278,7 +280,7 @@ func (c *coordinator) backoff() time.Duration {
 	return time.Duration((0.5 + c.config.Random.Float64()/2) * float64(min(wait, retryLater)))
 }
 
-// ask posts something and reads the answer, again until there is one.
+// ask posts a body and reads the answer. It repeats that until there is an answer.
 func (c *coordinator) ask(ctx context.Context, path, kind string, body []byte, answer any) error {
 	return c.untilFinal(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -287,7 +289,7 @@ func (c *coordinator) ask(ctx context.Context, path, kind string, body []byte, a
 	})
 }
 
-// sendUntilTaken posts something packed until the coordinator has it, or says that it never will.
+// sendUntilTaken posts a packed body until the coordinator has it, or rejects it for good.
 func (c *coordinator) sendUntilTaken(ctx context.Context, path string, packed []byte) error {
 	return c.untilFinal(ctx, func() error { return c.send(ctx, path, packed) })
 }

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// changeLinks makes links worse, or ends that.
+// changeLinks makes links worse, or ends such a change.
 func (f *faultScheduler) changeLinks(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	if err := launcher.SleepUntil(ctx, instant); err != nil {
 		return record, err

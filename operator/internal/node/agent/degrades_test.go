@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// fakeShaper holds what it was asked, as forget leaves it.
+// fakeShaper holds the table that it was asked for, changed by forget.
 type fakeShaper struct {
 	forget    func(shaping.Table) shaping.Table
 	held      shaping.Table
@@ -38,7 +38,8 @@ func (s *fakeShaper) Health() (netem.Health, error)                    { return 
 func (s *fakeShaper) Remove() error                                    { return nil }
 func (s *fakeShaper) Close() error                                     { return nil }
 
-// A change of links was confirmed when it had been asked for, whatever the kernel made of it.
+// The agent confirmed a change of links when it had asked for the change, whatever the kernel then
+// did.
 func TestAChangeOfLinksIsReadBack(t *testing.T) {
 	worse := map[string][]timeline.LinkChange{"slow": {{Peer: "far", Side: shaping.Egress, Worse: shaping.Link{Delay: 10 * ms}}}}
 	begin := func(now map[string][]timeline.LinkChange) { now["slow"] = worse["slow"] }

@@ -17,7 +17,7 @@ type drop struct {
 	dropped uint64 // of all drops, when this one began
 }
 
-// drops are those in force. Several may overlap; each ends for itself.
+// drops are those in force. Several may overlap, and each ends on its own.
 type drops struct {
 	mu      sync.Mutex
 	filter  *netem.Cut
@@ -37,8 +37,8 @@ func (d *drops) remove() error {
 	return d.filter.Remove()
 }
 
-// begin puts a drop in force at an instant. It returns when it began to do so and when the kernel
-// had taken it.
+// begin puts a drop in force at an instant. It returns when it began to do so, and when the kernel
+// had applied the drop.
 func (d *drops) begin(ctx context.Context, at int64, id string, lost drop) (began, taken int64, err error) {
 	d.mu.Lock()
 	before, err := d.packets()
@@ -56,8 +56,8 @@ func (d *drops) begin(ctx context.Context, at int64, id string, lost drop) (bega
 	return d.set()
 }
 
-// end ends a drop at an instant, and tells how many packets were dropped since it began, by it or
-// by another one at the same time.
+// end ends a drop at an instant. It also returns how many packets were dropped since it began, by
+// this drop or by another one at the same time.
 func (d *drops) end(ctx context.Context, at int64, id string) (began, taken int64, packets uint64, err error) {
 	if err := launcher.SleepUntil(ctx, at); err != nil {
 		return 0, 0, 0, err
@@ -73,8 +73,8 @@ func (d *drops) end(ctx context.Context, at int64, id string) (began, taken int6
 	return began, taken, dropped - min(lost.dropped, dropped), err
 }
 
-// adopt goes on with the drops that an agent before this one has recorded; the kernel has kept
-// them. Drops that are over have lost the packets in counted.
+// adopt takes over the drops that an agent before this one has recorded, which the kernel has kept.
+// counted is how many packets finished drops have dropped.
 func (d *drops) adopt(inForce map[string]drop, counted uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,8 +84,8 @@ func (d *drops) adopt(inForce map[string]drop, counted uint64) {
 	}
 }
 
-// set makes the kernel lose what all drops in force lose together, and proves it by reading back.
-// The caller holds d.mu.
+// set makes the kernel drop the packets of all drops in force, and proves it by reading back. The
+// caller holds d.mu.
 func (d *drops) set() (began, taken int64, err error) {
 	var out, in []netip.Addr
 	for _, lost := range d.inForce {

@@ -11,8 +11,8 @@ import (
 )
 
 // energy adds up what the packages of the node's processors use, by their own counters (RAPL). The
-// kernel shows these to root of the machine only, and container runtimes hide them: most agents
-// cannot read them.
+// kernel lets only root of the machine read the counters, and container runtimes hide them. So most
+// agents cannot read them.
 type energy struct {
 	last  map[string]int64 // of each package, in microjoules
 	total int64
@@ -23,8 +23,8 @@ var (
 	errHiddenEnergy = errors.New("the counters of energy (RAPL, /sys/class/powercap) may not be read in this pod")
 )
 
-// read returns the microjoules that were used since the first reading. sys is /sys. A counter goes
-// on from 0 when it has reached its range, after some minutes at least.
+// read returns the microjoules that were used since the first reading. sys is /sys. After some
+// minutes at least, a counter reaches its range and continues from 0.
 func (e *energy) read(sys string) (micros int64, err error) {
 	zones, err := filepath.Glob(filepath.Join(sys, "class/powercap/intel-rapl:*"))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Two packages, whose counters are added up; a part of one does not count again, and a counter that
-// has reached its range goes on from 0.
+// The counters of two packages are added up. A part of a package does not count again, and a
+// counter that has reached its range continues from 0.
 func TestEnergyOfPackages(t *testing.T) {
 	sys := t.TempDir()
 	set := func(zone, file, content string) {

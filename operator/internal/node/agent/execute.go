@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// execute runs the action's command beside the pod's first process. It has begun when that
-// process is there, and is confirmed when it has exited with 0.
+// execute runs the action's command beside the pod's first process. The action has begun when the
+// command's process exists. It is confirmed when the command has exited with 0.
 func (f *faultScheduler) execute(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	names := f.containerNames()
 	if len(names) == 0 || len(action.Command) == 0 {

@@ -37,7 +37,8 @@ import (
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 
-// The test binary plays the other programs, too: real processes, chosen by this variable.
+// The test binary also plays the other programs: this variable makes it a process of its own with a
+// role.
 const roleVariable = "ASSAY_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -147,19 +148,18 @@ type fakeCoordinator struct {
 	prepared    [][]byte
 	collected   [][]byte
 	tokens      map[string]bool
-	status      int          // to answer everything with, if not 0
-	refusals    int          // results to refuse with 503
-	handOver    http.Handler // of files that are handed over
+	status      int          // the status of every answer, if not 0
+	refusals    int          // how many results to refuse with 503
+	handOver    http.Handler // takes the files that are handed over
 }
 
 const token = "the-token-of-the-pod"
 
-// alarmEarly is how early a signal may be that the kernel sends (docs/design/0028): so a launcher
-// lets it pass in its rehearsal.
+// alarmEarly is how early the kernel may send a signal (docs/design/0028): a launcher accepts that
+// much in its rehearsal.
 const alarmEarly = 50 * time.Microsecond
 
-// patience is how long something may take that happens for sure, on a machine that is busy with
-// other tests.
+// patience is how long an expected event may take on a machine that is busy with other tests.
 const patience = time.Minute
 
 func newFakeCoordinator(t *testing.T, address string) *fakeCoordinator {
@@ -379,8 +379,8 @@ func (p *pod) read(name string) string {
 	return string(content)
 }
 
-// reads waits until a file that a process or its launcher writes is right, and returns what is in
-// it.
+// reads waits until a file has the right content, and returns it. A process or its launcher writes
+// the file.
 func (p *pod) reads(name string, right func(content string) bool) string {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -401,7 +401,7 @@ func (p *pod) play(role string, env ...string) *exec.Cmd {
 	cmd := exec.Command(binary)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.users[role]}
 	if slices.Contains(env, "NEXT_ROLE=launcher") {
-		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS // who may enter a network may do this, too
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS // only root may enter a network, and then it may do this, too
 	}
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, "RUN="+p.run, "OUT="+p.out, "CONFIG="+p.config,
 		"CA="+p.dir+"/ca.crt", "TOKEN="+p.dir+"/token", "COORDINATOR="+p.coordinator.address, "OFFSET="+p.offset)
@@ -422,7 +422,7 @@ func (p *pod) launch(name string) *exec.Cmd { return p.play("launcher", "NAME="+
 
 func (p *pod) startAgent() { p.agentProcess = p.play("agent") }
 
-// killAgent is what an out-of-memory kill does to an agent.
+// killAgent kills the agent as an out-of-memory kill would.
 func (p *pod) killAgent() {
 	p.agentProcess.Process.Kill()
 	p.agentProcess.Wait()

@@ -19,9 +19,9 @@ import (
 // are on their way through the kernel.
 const isolationLead = 100 * time.Microsecond
 
-// kill makes the pod vanish: off the network first, then dead. Whatever takes time is done before:
-// at the instant the kernel's packet filter looks at its clock, and the launchers' timers go off.
-// No part waits for another, as three pods on one busy processor would.
+// kill makes the pod vanish: the network is cut first, then the processes die. The agent does all
+// slow steps before. At the instant, the kernel's packet filter starts to drop, and the launchers'
+// timers fire. No step waits for another step, since three pods may share one busy processor.
 //
 //	T - armLead        isolation planned in the kernel, kill planned in every launcher, with a go
 //	T - isolationLead  no packet leaves or enters any more                    -> Started
@@ -31,9 +31,9 @@ const isolationLead = 100 * time.Microsecond
 //	                   volumes emptied, as the loss of power, or of the disk, does
 //	                   sockets without an owner destroyed
 //
-// All of it may be repeated by an agent that was restarted half way. An agent that may not touch
-// the pod's network leaves the isolation out: at T the pod's kernel closes the connections, and the
-// peers know.
+// An agent that was restarted half way may repeat all of it. An agent without the right to change
+// the pod's network makes no isolation. Then the pod's kernel closes the connections at T, and the
+// peers notice.
 func (f *faultScheduler) kill(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	if !action.WithoutSilence {
 		if err := f.isolation.prepare(); err != nil {
@@ -76,11 +76,12 @@ func (f *faultScheduler) kill(ctx context.Context, _ protocol.Run, action timeli
 	cut, dead, reaped := isolated.at, int64(0), int64(0)
 	for _, result := range results {
 		dead, reaped = max(dead, result.ConfirmedAt), max(reaped, result.ReapedAt)
-		// An agent before this one may have planned both.
+		// An agent before this one may have planned both the cut and the kills.
 		cut = min(cut, result.KilledAt)
 	}
 	if action.WithoutSilence {
-		// Their connections are closed, and it may not look for orphans.
+		// The kill has closed the connections of the processes, and this agent has no right to look
+		// for orphans.
 	} else if err := netem.DestroyOrphans(); err != nil {
 		f.config.Log.Warn("Connections of killed processes stay in the kernel; after a revival they may say goodbye", "error", err)
 	}
@@ -115,7 +116,8 @@ func (f *faultScheduler) askKill(ctx context.Context, name string, request launc
 	return *response.Kill, nil
 }
 
-// allowKill sends a launcher its go for a kill, unless the launcher cannot be reached now.
+// allowKill sends a launcher its go for a kill. It returns false if it cannot reach the launcher
+// now.
 func (f *faultScheduler) allowKill(name string, instant int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,8 +129,8 @@ func (f *faultScheduler) allowKill(name string, instant int64) bool {
 	return true
 }
 
-// allowKillLater tries until the launcher is reached. It ends with the action, whose own request of
-// that launcher then says why.
+// allowKillLater retries until it reaches the launcher. It ends with the action: then the action's
+// own request to that launcher gives the reason.
 func (f *faultScheduler) allowKillLater(ctx context.Context, name string, instant int64) {
 	for !f.allowKill(name, instant) && pause(ctx, connPause) {
 	}
@@ -167,8 +169,8 @@ func (f *faultScheduler) revive(ctx context.Context, run protocol.Run, action ti
 	return recordAt(action, instant, began, running), nil
 }
 
-// otherKill names another kill of the pod that is in force. Two faults that target a role may both
-// hit this replica.
+// otherKill names another kill of the pod that is in force: two faults that target a role may both
+// kill this replica.
 func (f *faultScheduler) otherKill(run protocol.Run, id string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,8 +188,8 @@ func (f *faultScheduler) otherKill(run protocol.Run, id string) string {
 	return ""
 }
 
-// prepareFilters puts in place what the run's actions need of the packet filter, and tells at once
-// when that is not possible here.
+// prepareFilters prepares the packet filter for the run's actions. It fails at once when that is
+// not possible here.
 func (f *faultScheduler) prepareFilters(actions []timeline.Action) {
 	has := func(kind timeline.Kind) bool {
 		return slices.ContainsFunc(actions, func(action timeline.Action) bool { return action.Kind == kind && !action.WithoutSilence })

@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// doFiles writes the directive's files whenever it names others than those that are there.
+// doFiles writes the directive's files whenever the directive names other files than those that
+// exist.
 func (s *session) doFiles(ctx context.Context) {
 	for {
 		var wanted string
@@ -29,7 +30,7 @@ func (s *session) doFiles(ctx context.Context) {
 		}
 		if protocol.FilesDigest(files) != wanted {
 			// They are of another directive. Or the manager has just taken over: it knows this pod,
-			// and not yet the pod's files.
+			// and does not know the pod's files yet.
 			pause(ctx, s.coordinator.backoff())
 			continue
 		}
@@ -60,15 +61,15 @@ func writeFile(roots []string, file protocol.File) error {
 		return fmt.Errorf("write %s: %w", file.Path, err)
 	}
 	defer root.Close()
-	// Folders that are missing are made with the rights of the volumes themselves: the processes
-	// may add files of their own.
+	// Missing folders get the mode of the volumes, so that the processes can add files of their
+	// own.
 	if err := makeFolders(root, filepath.Dir(name)); err != nil {
 		return fmt.Errorf("write %s: %w", file.Path, err)
 	}
 	mode := fs.FileMode(file.Mode & 0o777)
 	mode |= (mode >> 3) & 0o070
 	temporary := name + ".assay-new"
-	// One that an interrupted agent left may be unwritable.
+	// A file that an interrupted agent left may be unwritable.
 	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write %s: %w", file.Path, err)
 	}
@@ -96,9 +97,9 @@ func makeFolders(root *os.Root, folder string) error {
 	return root.Chmod(folder, 0o777)
 }
 
-// SharedVolumes lists the directories of this container that files may be written to. They are
-// those mounted for writing, but for the container's own root, the kernel's file systems and the
-// binaries. mountInfo is the content of /proc/self/mountinfo.
+// SharedVolumes lists the directories of this container that files may be written to. These are the
+// writable mounts, without the container's root, the kernel's file systems and the binaries.
+// mountInfo is the content of /proc/self/mountinfo.
 func SharedVolumes(mountInfo string) []string {
 	var volumes []string
 	for line := range strings.Lines(mountInfo) {

@@ -27,7 +27,8 @@ type gates struct {
 	resolver  *resolver
 }
 
-// doGates waits for the gates, one after another: they hold for good once they have held.
+// doGates waits for the gates, one after another. A gate that has held once counts as held from
+// then on.
 func (g *gates) doGates(ctx context.Context) {
 	if g.await(ctx, func() bool { return g.volatile.processes }) != nil {
 		return
@@ -56,7 +57,8 @@ func describe(gate protocol.Gate) string {
 	}
 }
 
-// readiness says whether the pod is ready, or else what is missing. The caller holds the lock.
+// readiness says whether the pod is ready, or else names the missing condition. The caller holds
+// the lock.
 func (g *gates) readiness(d protocol.Directive) (ready bool, waitingFor string) {
 	if len(g.resolver.unresolved()) > 0 {
 		return false, "names to resolve"
@@ -114,8 +116,8 @@ func (g *gates) holds(ctx context.Context, gate protocol.Gate, id string) bool {
 	}
 }
 
-// answers reports whether a GET is answered with 200 to 399; a redirection counts as such, wherever
-// it points to.
+// answers reports whether a GET is answered with 200 to 399; a redirection counts as an answer,
+// wherever it points to.
 func answers(ctx context.Context, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -161,5 +163,5 @@ func (g *gates) awaitLines(ctx context.Context, gate protocol.Gate) error {
 	}
 }
 
-// heldUntilRelease reports whether the pod's first process starts with the run only.
+// heldUntilRelease reports whether the pod's first process starts only with the run.
 func heldUntilRelease(d protocol.Directive) bool { return d.Client != nil && !d.Client.WaitReady }

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
-// hostFacts reads what is worth knowing about the node. A fact that cannot be read stays empty: it
-// is provenance, not more.
+// hostFacts reads facts about the node for the provenance of results. A fact that cannot be read
+// stays empty.
 func hostFacts() protocol.Host {
 	host := protocol.Host{CPUs: runtime.NumCPU(), Agent: buildinfo.Version()}
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -36,11 +36,11 @@ func cpuModel(info string) string {
 	return ""
 }
 
-// snmpPath counts for the network namespace of the process.
+// snmpPath has counters of the process's network namespace.
 const snmpPath = "/proc/net/snmp"
 
-// estabResets reads how many connections were reset: the column EstabResets of the two Tcp lines,
-// the first of which has the names.
+// estabResets reads how many connections were reset. It reads the column EstabResets in the two Tcp
+// lines: the first has the names, the second the numbers.
 func estabResets(snmp []byte) (int64, bool) {
 	var names []string
 	for line := range bytes.Lines(snmp) {
@@ -62,7 +62,7 @@ func estabResets(snmp []byte) (int64, bool) {
 	return 0, false
 }
 
-// readResets is 0 where the kernel does not say: nothing is counted then.
+// readResets returns 0 where the kernel has no count: then the agent counts nothing.
 func readResets() int64 {
 	content, err := os.ReadFile(snmpPath)
 	if err != nil {
@@ -73,8 +73,8 @@ func readResets() int64 {
 }
 
 // doResets notes the count of resets when the run is released and when its last request may have
-// been sent. Later ends say nothing: clients close their connections with answers still on the way,
-// which counts as a reset, too.
+// been sent. A later count would be wrong: clients close their connections while answers are on the
+// way, and the kernel counts that as a reset, too.
 func (m *sampler) doResets(ctx context.Context) {
 	run, err := m.clock.awaitRun(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (m *sampler) tcpResets() int64 {
 		return 0
 	}
 	if after != nil {
-		return max(0, *after-*before) // a machine that was reset counts from 0 again
+		return max(0, *after-*before) // the count of a machine that was reset starts at 0 again
 	}
 	now := readResets()
 	return max(0, now-*before)

@@ -9,9 +9,9 @@ import (
 )
 
 // Install copies binaries into a directory that the pod's containers share, and makes sure that
-// every user of the pod can write to the shared directories. A binary that is there stays: the
-// agent's container was restarted, containers run that binary, and a new copy would disturb what is
-// measured.
+// every user of the pod can write to the shared directories. It leaves an existing binary in place.
+// Then the agent's container was restarted while containers run that binary, and a new copy would
+// disturb the measurement.
 func Install(binaries []string, to string, shared []string) error {
 	for _, binary := range binaries {
 		if err := install(binary, filepath.Join(to, filepath.Base(binary))); err != nil {
@@ -23,7 +23,8 @@ func Install(binaries []string, to string, shared []string) error {
 		if err != nil {
 			return fmt.Errorf("open %s to all users of the pod: %w", folder, err)
 		}
-		// The kubelet makes volumes so already; another file system's owner may have other ideas.
+		// The kubelet sets this mode already. On another file system, an owner without the right to
+		// change it may have set another one.
 		if info.Mode().Perm() == 0o777 {
 			continue
 		}
@@ -34,8 +35,8 @@ func Install(binaries []string, to string, shared []string) error {
 	return nil
 }
 
-// install copies one binary. Its name appears when it is complete, so that no container runs half
-// of it.
+// install copies one binary. The name appears when the copy is complete, so that no container runs
+// half of it.
 func install(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil

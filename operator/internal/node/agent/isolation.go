@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/node/netem"
 )
 
-// isolation takes the pod off the network: the packet filter drops all that leaves or enters it.
-// The actions that need it share it.
+// isolation takes the pod off the network: the packet filter drops all packets that leave or enter
+// the pod. Actions that need it share one isolation.
 type isolation struct {
 	mu      sync.Mutex
 	filter  *netem.Silence
@@ -19,7 +19,8 @@ type isolation struct {
 	planned []planned // in any order
 }
 
-// prepare puts the disarmed filter in place. One that an agent before this one has armed stays so.
+// prepare puts the disarmed filter in place. If an agent before this one has armed the filter, it
+// stays armed.
 func (i *isolation) prepare() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -27,7 +28,7 @@ func (i *isolation) prepare() error {
 }
 
 // plan makes the isolation begin at an instant of the monotonic clock, or at once, and returns the
-// instant from which packets are dropped. The kernel goes by the wall clock for it: see hold.
+// instant from which packets are dropped. The kernel uses the wall clock for that: see hold.
 func (i *isolation) plan(instant int64) (planned, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -40,14 +41,14 @@ func (i *isolation) plan(instant int64) (planned, error) {
 	return p, nil
 }
 
-// planned is an isolation that begins by itself.
+// planned is an isolation that begins on its own, at its instant.
 type planned struct {
 	at        int64 // CLOCK_MONOTONIC
-	wallAhead int64 // how far the wall clock was ahead of that when it was planned
+	wallAhead int64 // how far the wall clock was ahead of CLOCK_MONOTONIC when the isolation was planned
 }
 
-// hold makes an isolation that has begun last whatever happens to the clock, and fails if the clock
-// was set since it was planned: then it began at another instant.
+// hold makes an isolation that has begun independent of the clock. It fails if the clock was set
+// since the isolation was planned: then the isolation began at another instant.
 func (i *isolation) hold(p planned) error {
 	const tolerance = time.Millisecond
 	i.mu.Lock()
@@ -73,7 +74,7 @@ func (i *isolation) disarm() error {
 		return err
 	}
 	i.held = false
-	// Those of later kills stay planned.
+	// The isolations of later kills stay planned.
 	i.planned = slices.DeleteFunc(i.planned, func(p planned) bool { return p.at <= launcher.Monotonic() })
 	for _, p := range i.planned {
 		if err := i.filter.ArmAt(time.Unix(0, p.at+p.wallAhead)); err != nil {

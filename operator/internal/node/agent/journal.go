@@ -15,28 +15,28 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// journal is what the next incarnation of the agent must know. Only a restart of the agent's own
-// container reads it: it lives in a volume of the pod.
+// journal holds the facts that the next incarnation of the agent needs. It is in a volume of the
+// pod, so an agent finds one only after a restart of its own container.
 type journal struct {
-	// Directive that was in force: a run goes on without the coordinator.
+	// Directive that was in force, with which a run continues without the coordinator.
 	Directive *protocol.Directive `json:"directive,omitempty"`
-	// Clock is the best sample, so that a run goes on with the same idea of t = 0.
+	// Clock is the best sample, so that the run continues with the same t = 0.
 	Clock *sample `json:"clock,omitempty"`
 	// FilesDigest of the files that are written.
 	FilesDigest string `json:"filesDigest,omitempty"`
-	// Launchers are the incarnations that processes were started in: one that comes back as another
-	// has lost its process.
+	// Launchers are the incarnations of the launchers that started the processes. A launcher that
+	// comes back with another incarnation has lost its process.
 	Launchers map[string]string        `json:"launchers,omitempty"`
 	Commands  []protocol.CommandResult `json:"commands,omitempty"`
 	Actions   []protocol.ActionRecord  `json:"actions,omitempty"`
 	// Marks that were found.
 	Marks []timeline.Mark `json:"marks,omitempty"`
-	// Network is what was found out about the pod's links, Baseline what their undelayed paths
-	// take, in the order of the directive's peers.
+	// Network is the agent's knowledge of the pod's links. Baseline has the delays of their
+	// undelayed paths, in the order of the directive's peers.
 	Network  *protocol.NetworkReport `json:"network,omitempty"`
 	Baseline []probe.Measurement     `json:"baseline,omitempty"`
 	// Shaped is the backend that may have changed the pod's network, and Filtered says that the
-	// packet filter may be changed, too. They are set before.
+	// packet filter may be changed, too. The agent sets both before the change.
 	Shaped   shaping.Backend `json:"shaped,omitempty"`
 	Filtered bool            `json:"filtered,omitempty"`
 	// Reset is written before the machine that the agent runs on is reset.
@@ -57,12 +57,12 @@ type journal struct {
 
 const (
 	journalFile = "agent.json"
-	// journalLimit is more than any journal takes: that of a pod with 1,000 links has some MiB.
+	// journalLimit is larger than any journal: the journal of a pod with 1,000 links has some MiB.
 	journalLimit = 64 << 20
 )
 
-// loadJournal reads what an agent before this one in the pod wrote. The directory is shared with
-// users' processes, which may have put something else there: a link, a pipe, a file without an end.
+// loadJournal reads what an agent before this one in the pod wrote. Users' processes share the
+// directory, and may have put a link, a pipe or an endless file in its place.
 func loadJournal(runDir string) (journal, error) {
 	j := journal{Launchers: map[string]string{}}
 	file, err := openIn(runDir, journalFile)
@@ -82,8 +82,8 @@ func loadJournal(runDir string) (journal, error) {
 	return j, nil
 }
 
-// save makes the journal safe from the end of this process, and, if it must be durable, from that
-// of the machine.
+// save writes the journal so that it survives the end of this process. If it must be durable, it
+// survives a reset of the machine, too.
 func (j *journal) save(runDir string, durable bool) error {
 	content, err := json.Marshal(j)
 	if err != nil {
@@ -121,15 +121,15 @@ func writeAtomically(path string, content []byte, mode os.FileMode) error {
 		return err
 	}
 	_, err = file.Write(content)
-	// The mode that a file is made with is cut by the umask.
+	// The umask reduces the mode that a file is created with.
 	if err := errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary, path)
 }
 
-// createAnew makes a file in a directory in which others may make files: a link of that name is
-// removed, and not written through.
+// createAnew makes a file in a directory where users' processes may make files, too. It removes a
+// link of that name, and does not write through it.
 func createAnew(path string, mode os.FileMode) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -137,12 +137,12 @@ func createAnew(path string, mode os.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 }
 
-// rebootMarker is what is on disk before the machine goes down.
+// rebootMarker is written to the disk before the machine goes down.
 type rebootMarker struct {
 	// Actions that this reset carries out: several targets may be on one machine.
 	Actions []string `json:"actions"`
-	// Started is when it was reset, as a time since t = 0.
+	// Started is when the machine was reset, as a time since t = 0.
 	Started time.Duration `json:"started"`
-	// Machine is its identity before.
+	// Machine is the machine's identity before the reset.
 	Machine string `json:"machine"`
 }

@@ -21,16 +21,16 @@ const (
 	tailInterval = 2 * time.Second
 )
 
-// launcherConn is the connection to the launcher of one container, and what that said last. Its
-// fields are guarded by the state's mutex.
+// launcherConn is the connection to the launcher of one container, with the last answer of that
+// launcher. The state's mutex guards its fields.
 type launcherConn struct {
 	name   string
 	client *launcher.Client // nil while there is no connection
 	state  *launcher.State  // nil before the first
-	// lost: the launcher is another one than the process was started in, so the process is gone,
-	// and no fault plans that (restarts.go).
+	// lost: a new launcher has replaced the one that started the process, and no fault plans that
+	// (restarts.go). So the process is gone.
 	lost bool
-	// memoryLeft was read last; nil: it was not, or the container has no limit.
+	// memoryLeft is the last reading; nil: there is none, or the container has no limit.
 	memoryLeft *protocol.MemoryLeft
 }
 
@@ -80,8 +80,8 @@ func (l *launchers) maintain(ctx context.Context, b *launcherConn) {
 	}
 }
 
-// refresh returns when the connection is gone. Until then it asks for the state now and then, since
-// printing alone is no change of state, and for what is left of memory.
+// refresh returns when the connection is gone. Until then it asks for the state and for the memory
+// that is left now and then, since a process that prints does not change its state.
 func (l *launchers) refresh(ctx context.Context, b *launcherConn, client *launcher.Client) {
 	l.readMemory(ctx, b, client)
 	tick := time.NewTicker(tailInterval)
@@ -144,7 +144,7 @@ func (l *launchers) ask(ctx context.Context, name string, request launcher.Reque
 	}
 }
 
-// process returns what is known of a container's process. The caller holds the lock.
+// process returns the known state of a container's process. The caller holds the lock.
 func (l *launchers) process(name string) launcher.State {
 	b := l.conns[name]
 	switch {
@@ -152,7 +152,7 @@ func (l *launchers) process(name string) launcher.State {
 		return launcher.State{Process: launcher.Waiting}
 	case b.lost:
 		state := *b.state
-		// How it ended is unknown; 137 is what the kubelet reports of a container that was killed.
+		// How it ended is unknown. The kubelet reports 137 for a container that was killed.
 		state.Process, state.ExitCode, state.Asked, state.Starts = launcher.Exited, 137, false, max(state.Starts, 1)
 		return state
 	default:
@@ -160,16 +160,16 @@ func (l *launchers) process(name string) launcher.State {
 	}
 }
 
-// firstWords reports whether a process has printed its first words after the report was sent. A pod
-// that vanishes soon after cannot be asked any more. Later output goes out with the next report,
-// after protocol.MaxHold at most. The caller holds the lock.
+// firstWords reports whether a process has printed its first words after the report was sent. They
+// need a report at once, since the agent cannot report from a pod that vanishes. Later output is in
+// the next report, after protocol.MaxHold at most. The caller holds the lock.
 func (l *launchers) firstWords(sent []protocol.ContainerState) bool {
 	return slices.ContainsFunc(sent, func(c protocol.ContainerState) bool {
 		return c.Tail == "" && l.process(c.Name).Tail != ""
 	})
 }
 
-// containerState is what the coordinator is told. The caller holds the lock.
+// containerState is the state that the coordinator gets. The caller holds the lock.
 func (l *launchers) containerState(name string, d protocol.Directive) protocol.ContainerState {
 	process := l.process(name)
 	state := protocol.ContainerState{
@@ -192,7 +192,7 @@ func (l *launchers) containerState(name string, d protocol.Directive) protocol.C
 	case d.Finish, d.Prepare != nil:
 		state.Expected = true
 	case d.Client != nil && d.Run != nil && d.Containers[0].Name == name:
-		// A client ends when it is done; whether that was too early, its report shows.
+		// A client ends when it is done. Its report shows whether it ended too early.
 		state.Expected = true
 	}
 	return state
@@ -204,7 +204,7 @@ func (l *launchers) runIn(ctx context.Context, container string, command protoco
 	return protocol.CommandResult{ExitCode: r.ExitCode, Error: r.Error, Output: r.Output}, err
 }
 
-// askRun is runIn, with the instants of the command's process.
+// askRun does the same as runIn, and also returns the instants of the command's process.
 func (l *launchers) askRun(ctx context.Context, container string, command protocol.Command) (launcher.RunResult, error) {
 	d := l.directive()
 	i := slices.IndexFunc(d.Containers, func(c protocol.Container) bool { return c.Name == container })
@@ -224,10 +224,10 @@ func (l *launchers) askRun(ctx context.Context, container string, command protoc
 	return *response.Run, nil
 }
 
-// readMemory notes how much memory a container and its node have left. The kernel's out-of-memory
-// killer counts each kill in the container's control group, also where the node had no memory, and
-// the runtime calls all of that OOMKilled. The group goes with the container. Only the reading from
-// before tells a container that reached its limit from one whose node had no memory.
+// readMemory notes how much memory a container and its node have left. The kernel counts each
+// out-of-memory kill in the container's control group, even when the node had no memory. The
+// runtime reports OOMKilled in both cases, and the control group disappears with the container.
+// Only an earlier reading shows whether the container reached its limit or the node had no memory.
 func (l *launchers) readMemory(ctx context.Context, b *launcherConn, client *launcher.Client) {
 	limited, cancel := context.WithTimeout(ctx, measureTimeout)
 	defer cancel()
@@ -242,18 +242,18 @@ func (l *launchers) readMemory(ctx context.Context, b *launcherConn, client *lau
 	left := &protocol.MemoryLeft{Container: max(0, response.Usage.LimitBytes-response.Usage.MemoryBytes), Node: node}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b.state != nil && b.state.Process == launcher.Running && !b.lost { // else it is of another process
+	if b.state != nil && b.state.Process == launcher.Running && !b.lost { // else the reading is of another process
 		b.memoryLeft = left
 	}
 }
 
-// measureTimeout is how long a launcher may take to say what its container uses. One that is
-// throttled along with its container takes long; the reading says itself when it was taken, and
-// those that were due meanwhile are left out.
+// measureTimeout is how long a launcher may take to measure its container. A launcher that is
+// throttled with its container takes long. A reading has its own time, and the readings that were
+// due meanwhile are left out.
 const measureTimeout = 5 * time.Second
 
-// finishReach is how long a launcher that cannot be reached is tried: one that is gone took its
-// processes along.
+// finishReach is how long the agent tries to reach a launcher at the end. A launcher that is gone
+// has taken its processes along.
 const finishReach = 5 * time.Second
 
 func (l *launchers) endContainer(ctx context.Context, name string, stop launcher.Stop) error {

@@ -98,8 +98,8 @@ func init() {
 	roles["loadgen"] = playLoadgen
 }
 
-// playPrinter is a client as artifacts are: it runs when it is started, prints a line for each
-// transaction, says that it is done, and never ends by itself.
+// playPrinter is a client like the programs of artifacts. It runs as soon as it is started, prints
+// a line for each transaction, prints that it is done, and never ends by itself.
 func playPrinter() {
 	for i := range 40 {
 		fmt.Printf("rw,2000000,%d,0\n", launcher.Monotonic())
@@ -223,7 +223,7 @@ func TestAClientHeldByItsLauncherRunsFromTheReleaseToItsLastLine(t *testing.T) {
 	if state := over.Containers[0]; state.State != protocol.StateExited || !state.Expected || state.ExitCode != 137 {
 		t.Errorf("the client is %+v, want it killed as expected", state)
 	}
-	// A check of what the run has left behind comes when the client is over.
+	// A check of the files that the run has left comes when the client is over.
 	c.direct(func(d *protocol.Directive) {
 		d.Commands = append(slices.Clone(d.Commands), protocol.Command{ID: "check/lines", Command: shell(`test -s "$OUT/client.stdout" && exit 7`), Until: "AnyExit", Timeout: patience})
 	})
@@ -332,10 +332,10 @@ func TestAPrepareStepsOutputArrives(t *testing.T) {
 			if tc.wantFailure == "" && report.Failure != "" || !strings.Contains(report.Failure, tc.wantFailure) {
 				t.Errorf("the failure is %q, want %q in it", report.Failure, tc.wantFailure)
 			}
-			if report.Unreadable == tc.wantSent { // what a step does, or leaves undone, is its system's doing
+			if report.Unreadable == tc.wantSent { // a failed or missing result of a step is the fault of its system
 				t.Errorf("unreadable is %v, and the output was sent: %v", report.Unreadable, tc.wantSent)
 			}
-			if strings.HasSuffix(report.Failure, "\n") { // a sentence goes on behind it
+			if strings.HasSuffix(report.Failure, "\n") { // a sentence follows it
 				t.Errorf("the failure is %q, which ends a line", report.Failure)
 			}
 		})
@@ -368,8 +368,8 @@ func TestACommandIsRepeatedUntilItSucceedsOrItsTimeIsUp(t *testing.T) {
 	}
 }
 
-// A command of a fault begins at its instant and is confirmed when it has exited with 0. One that
-// fails, or takes too long, is no success, and the record has what it printed.
+// A command of a fault begins at its instant and is confirmed when it has exited with 0. A command
+// that fails, or takes too long, is not confirmed, and the record has its output.
 func TestACommandRunsAtItsInstant(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)
@@ -400,7 +400,7 @@ func TestACommandRunsAtItsInstant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The shell starts date within its time.
+	// The shell starts date between these two instants.
 	if at := time.Duration(nanos - run.ZeroUnixNanos); at < grow.Started || at > grow.Confirmed {
 		t.Errorf("the command ran at %v, the record says from %v to %v", at, grow.Started, grow.Confirmed)
 	}
@@ -434,8 +434,9 @@ func TestAReplicaThatDiesByItselfIsReported(t *testing.T) {
 	}
 }
 
-// A fault of Chaos Mesh deleted a pod six seconds after the trial's start. Nothing had happened in
-// the pod since, so that the manager's last report of it was from before its process had printed.
+// A fault of Chaos Mesh deleted a pod six seconds after the trial's start. Nothing else had
+// happened in the pod, so the manager's last report of it was older than the first output of its
+// process.
 func TestFirstWordsAreReported(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	c.maxHold = time.Hour // no report goes out by the clock
@@ -470,8 +471,8 @@ func TestAContainerThatWasRestartedCountsAsLost(t *testing.T) {
 	}
 }
 
-// A manager that has just taken over knows the pod before it knows the pod's files, and has none to
-// give for that long. The agent took none for all: the process then started without its files.
+// A manager that has just taken over knows the pod before it knows the pod's files, and gives none
+// until then. The agent believed that there were no files, and started the process without them.
 func TestOnlyTheFilesOfTheDirectiveCount(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)

@@ -19,15 +19,15 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// links is what shapes the pod's links, and how they are to be at this instant.
+// links shapes the pod's links, and knows the wanted state of each link at this instant.
 type links struct {
 	mu      sync.Mutex
 	shaper  netem.Shaper // nil: nothing is shaped
 	network protocol.Network
-	worse   map[string][]timeline.LinkChange // what faults add, by the ID of the action
+	worse   map[string][]timeline.LinkChange // changes that faults add, by the ID of the action
 }
 
-// shape begins to shape, or goes on with what an agent before this one began.
+// shape begins to shape, or takes over the shaping of an agent before this one.
 func (l *links) shape(shaper netem.Shaper, n protocol.Network, worse map[string][]timeline.LinkChange) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *links) shaped() bool {
 }
 
 // change makes links worse, or better again, and proves it by reading back. It returns the instant
-// since which that holds.
+// from which on the change holds.
 func (l *links) change(change func(worse map[string][]timeline.LinkChange)) (taken int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *links) change(change func(worse map[string][]timeline.LinkChange)) (tak
 	if err := l.shaper.Apply(l.table()); err != nil {
 		return 0, err
 	}
-	taken = launcher.Monotonic() // to read back takes its time, and changes nothing
+	taken = launcher.Monotonic() // reading back takes time, and changes nothing
 	if different := l.different(); different != "" {
 		return 0, errors.New(different)
 	}
@@ -71,7 +71,7 @@ func (l *links) check() string {
 	return l.different()
 }
 
-// different is check, of links that are shaped. The caller holds l.mu.
+// different does the same as check, for links that are shaped. The caller holds l.mu.
 func (l *links) different() string {
 	got, err := l.shaper.Read()
 	if err != nil {
@@ -105,13 +105,13 @@ func (l *links) remove() error {
 	return err
 }
 
-// table is what should hold. The caller holds l.mu.
+// table is the wanted shaping. The caller holds l.mu.
 func (l *links) table() shaping.Table {
 	return tableOf(l.network.Peers, l.shaper.Backend().Side(), l.worse)
 }
 
-// tableOf returns the links for one side to shape. They are the links with a requested setting,
-// with the changes of faults.
+// tableOf returns the links that one side shapes: those with a requested setting, with the changes
+// of faults.
 func tableOf(peers []protocol.NetworkPeer, side shaping.Side, worse map[string][]timeline.LinkChange) shaping.Table {
 	type link struct {
 		peer string
@@ -140,7 +140,7 @@ func tableOf(peers []protocol.NetworkPeer, side shaping.Side, worse map[string][
 	return table
 }
 
-// half of a peer that a backend of that side uses.
+// half returns the half of a peer's link that a backend of that side shapes.
 func half(peer *shaping.Peer, side shaping.Side) *shaping.Link {
 	if side == shaping.Ingress {
 		return &peer.In
@@ -151,8 +151,8 @@ func half(peer *shaping.Peer, side shaping.Side) *shaping.Link {
 // maxDifferences that are put into words.
 const maxDifferences = 3
 
-// difference says in words how the shaping that was read back differs from the wanted one, or
-// nothing.
+// difference says in words how the shaping that was read back differs from the wanted one. It is
+// empty when they are equal.
 func difference(want, got shaping.Table, side shaping.Side, peers []protocol.NetworkPeer) string {
 	names := map[netip.Addr]string{}
 	for _, peer := range peers {

@@ -181,8 +181,8 @@ func TestARoleIsKnownByTheLastLineThatTells(t *testing.T) {
 	}
 }
 
-// The path between two pods, 25 ms, is what it is where nothing is asked of their links, shaped or
-// not. Where a delay is asked it comes on top, and must not hide in it.
+// The path between two pods takes 25 ms. That is right for a link without a requested delay, shaped
+// or not. A requested delay comes on top, and must not hide in the 25 ms.
 func TestPathsThatAreLong(t *testing.T) {
 	seen := func(took time.Duration) []probe.Measurement {
 		s := probe.Spread{Min: took, Median: took, Max: took}
@@ -192,7 +192,7 @@ func TestPathsThatAreLong(t *testing.T) {
 		backend   shaping.Backend
 		link      shaping.Link
 		tolerance time.Duration
-		want      int // things that are wrong
+		want      int // how many things are wrong
 	}{
 		"no shaper":                                     {},
 		"nothing is asked, and a fault will":            {backend: shaping.NFQueue},

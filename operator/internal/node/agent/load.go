@@ -16,14 +16,14 @@ import (
 const (
 	// loadSpacing is how often the load is read.
 	loadSpacing = 250 * time.Millisecond
-	// loadReadings are kept: the load is the average from the first to the last of them, over a
-	// second.
+	// loadReadings is how many readings are kept: the load is the average from the first to the
+	// last of them, over a second.
 	loadReadings = 5
 )
 
-// doLoad reads, from when it is asked for until the run begins, how busy the machine is and what
-// the pod has to do with it. So that a trial can wait for idle machines, the manager must tell the
-// trial's own processes from all others.
+// doLoad reads how busy the machine is, and the pod's part of that, from the manager's request
+// until the run begins. A trial can wait for idle machines, so the manager must tell the trial's
+// own processes from all others.
 func (m *sampler) doLoad(ctx context.Context) {
 	if m.await(ctx, func() bool { return m.directiveLocked().SampleLoad }) != nil {
 		return
@@ -54,8 +54,7 @@ func (m *sampler) doLoad(ctx context.Context) {
 	m.noteQuietly(func() { m.volatile.load = nil })
 }
 
-// bootID names the machine that the agent runs on, until it is booted again. Empty: the kernel does
-// not tell.
+// bootID names the boot of the machine that the agent runs on. Empty: the kernel does not give it.
 var bootID = sync.OnceValue(func() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -64,7 +63,7 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(boot))
 })
 
-// processorTime that this process has used. It runs no other.
+// processorTime that this process has used. The agent starts no other processes.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -73,14 +72,14 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// agentItself is no name that a container may have.
+// agentItself is the agent's key among the containers' names: no container has this name.
 const agentItself = ""
 
 // loadReading is what is read at one time.
 type loadReading struct {
 	at   int64 // on the monotonic clock
 	node results.PodReading
-	own  map[string]time.Duration // processor time of this agent, and of each container whose launcher told it
+	own  map[string]time.Duration // processor time of this agent, and of each container whose launcher answered
 }
 
 func (m *sampler) readLoad(ctx context.Context) (loadReading, error) {
@@ -101,8 +100,8 @@ func (m *sampler) readLoad(ctx context.Context) (loadReading, error) {
 		if client == nil {
 			continue
 		}
-		// Work that a launcher does not report counts as others': the trial then waits for too long
-		// rather than not at all.
+		// Work that a launcher does not report counts as work of others. The trial then waits too
+		// long, which is better than too short.
 		if response, err := client.Call(limited, launcher.Request{Measure: &launcher.Measure{}}); err == nil && response.Usage != nil {
 			r.own[name] = time.Duration(response.Usage.CPUNanos)
 		}
@@ -110,8 +109,8 @@ func (m *sampler) readLoad(ctx context.Context) (loadReading, error) {
 	return r, nil
 }
 
-// loadBetween is the load between two readings. The kernel counts in ticks of all processors, so
-// that shares of their sum need no clock.
+// loadBetween is the load between two readings. The kernel counts ticks of all processors, so the
+// share of busy ticks needs no clock.
 func loadBetween(from, to loadReading) protocol.Load {
 	l := protocol.Load{CPUs: to.node.CPUs, Seconds: time.Duration(to.at - from.at).Seconds()}
 	if total := to.node.Total - from.node.Total; total > 0 {

@@ -19,8 +19,8 @@ type markReader struct {
 	clock *runClock
 }
 
-// doMarks takes over the marks from the file in which the machine's program writes them. Each is
-// reported at once, since faults may count from it.
+// doMarks reads the marks from the file in which the machine's program writes them. It reports each
+// at once, since faults may count from it.
 func (m *markReader) doMarks(ctx context.Context) {
 	if m.await(ctx, func() bool { return m.directiveLocked().Marks }) != nil {
 		return
@@ -32,7 +32,7 @@ func (m *markReader) doMarks(ctx context.Context) {
 	file := &logTailer{path: m.inRunDir(filepath.Base(protocol.MarksFile))}
 	defer file.close()
 	m.mu.Lock()
-	known := len(m.journal.Marks) // to an agent before this one
+	known := len(m.journal.Marks) // known to an agent before this one
 	m.mu.Unlock()
 	for read := 0; read < protocol.MaxMarks && pause(ctx, markPoll); {
 		var found []timeline.Mark

@@ -9,7 +9,7 @@ import (
 )
 
 // availableMemory is how many bytes the node can give without swapping. Every kernel since 3.14
-// says so.
+// reports it.
 func availableMemory(proc string) (int64, bool) {
 	content, err := os.ReadFile(filepath.Join(proc, "meminfo"))
 	if err != nil {

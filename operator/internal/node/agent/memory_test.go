@@ -34,7 +34,7 @@ func TestAvailableMemory(t *testing.T) {
 	}
 }
 
-// The memory that was left is reported of a process that was killed or lost, and of no other.
+// The agent reports the memory that was left only for a process that was killed or lost.
 func TestMemoryLeftIsOfAProcessThatIsGone(t *testing.T) {
 	left := &protocol.MemoryLeft{Container: 2, Node: 1}
 	client := &launcher.Client{}

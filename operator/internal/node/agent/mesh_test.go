@@ -24,8 +24,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// A mesh is some pods, each with a network of its own, that the hub routes between; and a
-// coordinator for each, in the hub.
+// A mesh is a set of pods, each with a network of its own. The hub routes between them, and has a
+// coordinator for each.
 //
 //	10.98.0.1 hub 10.98.1.1
 //	      |           |
@@ -43,7 +43,7 @@ type mesh []*meshPod
 
 var probeKey = []byte("the probes of one trial")
 
-// newMesh makes the pods and waits until their agents have tried what works. In every pod a beat
+// newMesh makes the pods and waits until their agents have tried the backends. In every pod a beat
 // runs.
 func newMesh(t *testing.T, count int) mesh {
 	t.Helper()
@@ -117,7 +117,7 @@ func route(t *testing.T, pod netns.NsHandle, i int, hubAddress, podAddress strin
 	must(t, inside.RouteAdd(&netlink.Route{Gw: netip.MustParseAddr(hubAddress).AsSlice()}))
 }
 
-// devices is what the pod's devices and their queueing disciplines and filters are, as text.
+// devices lists the pod's devices with their queueing disciplines and filters, as text.
 func (p *networkedPod) devices() string {
 	p.t.Helper()
 	handle, err := netlink.NewHandleAt(p.handle, unix.NETLINK_ROUTE)
@@ -154,8 +154,8 @@ func (m mesh) backend(t *testing.T) shaping.Backend {
 	return report.Network.Backends[0]
 }
 
-// everyBackend runs a test with each, in a hub of its own. Those that this kernel lacks are
-// skipped; in the machine of hack/vm none is.
+// everyBackend runs a test with each backend, in a hub of its own. It skips backends that this
+// kernel lacks; the machine of hack/vm lacks none.
 func everyBackend(t *testing.T, test func(t *testing.T, backend shaping.Backend)) {
 	for _, backend := range shaping.Backends {
 		t.Run(string(backend), func(t *testing.T) {
@@ -179,7 +179,7 @@ func (m mesh) needs(t *testing.T, backend shaping.Backend) {
 	t.Skipf("this kernel has no %s: %s", backend, report.Refused[backend])
 }
 
-// network directs all pods. link says what is asked of each direction.
+// network directs all pods. link returns the requested shaping of each direction.
 func (m mesh) network(backend shaping.Backend, shape bool, link func(from, to string) shaping.Link) {
 	for _, p := range m {
 		n := protocol.Network{Backend: backend, Shape: shape, ProbeKey: probeKey, Tolerance: 20 * time.Millisecond}
@@ -192,7 +192,7 @@ func (m mesh) network(backend shaping.Backend, shape bool, link func(from, to st
 	}
 }
 
-// prove goes all the way to proven links.
+// prove takes the pods through all steps to proven links.
 func (m mesh) prove(t *testing.T, backend shaping.Backend, link func(from, to string) shaping.Link) {
 	t.Helper()
 	m.network("", false, link) // the backend is chosen later
@@ -294,8 +294,8 @@ func proveAndWatch(t *testing.T, backend shaping.Backend) {
 			{ID: id("restore"), Fault: "slow", Pod: pod, Kind: timeline.Restore, At: 1400 * time.Millisecond, Ends: id("degrade")},
 		}
 	}
-	// From r-1 to r-2 nothing is asked but what the fault adds. Each end has the half that its side
-	// of the backend shapes.
+	// From r-1 to r-2 only the fault adds a delay. Each end shapes the half that its side of the
+	// backend shapes.
 	actions := degrade("r-1", "r-2", backend.Side())
 	m.run(500*time.Millisecond, 4*time.Second, actions...)
 	acting := m[1]
@@ -339,8 +339,8 @@ func TestAWrongLinkIsNamed(t *testing.T) {
 	m := newMesh(t, 3)
 	backend := m.backend(t)
 	asked := map[string]time.Duration{"r-0>r-1": 20 * time.Millisecond, "r-1>r-0": 20 * time.Millisecond, "r-0>r-2": 50 * time.Millisecond, "r-2>r-0": 10 * time.Millisecond}
-	// r-1 believes that its link to r-0 has 2 ms more; r-2 has the directions of its own the wrong
-	// way round.
+	// r-1 believes that its link to r-0 has 2 ms more. r-2 has swapped the directions of its own
+	// link.
 	believed := map[string]map[string]time.Duration{
 		"r-1": {"r-0>r-1": 20 * time.Millisecond, "r-1>r-0": 22 * time.Millisecond},
 		"r-2": {"r-0>r-2": 10 * time.Millisecond, "r-2>r-0": 50 * time.Millisecond},
@@ -389,9 +389,9 @@ func TestARuleRemovedByHandIsNoticed(t *testing.T) {
 
 func TestAnAgentThatIsKilledAfterTheProof(t *testing.T) { everyBackend(t, killAfterProof) }
 
-// killAfterProof kills an agent when its links are proven and no run is agreed. A backend of the
-// kernel goes on without it. One that holds packets in the agent has dropped some, and reports it:
-// the links were not as verified all the time.
+// killAfterProof kills an agent when its links are proven and no run is agreed. A backend in the
+// kernel goes on without the agent. A backend that holds packets in the agent has dropped some, and
+// reports it: the links were not as verified all the time.
 func killAfterProof(t *testing.T, backend shaping.Backend) {
 	m := newMesh(t, 2)
 	m.needs(t, backend)
@@ -426,7 +426,7 @@ func killAfterProof(t *testing.T, backend shaping.Backend) {
 	}
 }
 
-// unshapeByHand removes what shapes the pod's links, as a user might who enters the pod.
+// unshapeByHand removes the shaping of the pod's links, like a user who enters the pod.
 func (p *meshPod) unshapeByHand() {
 	p.t.Helper()
 	conn := p.filter()
@@ -460,7 +460,7 @@ func TestAnAgentThatMayNotShapeMeasuresOnly(t *testing.T) {
 	for _, p := range m {
 		p.agentProcess.Process.Signal(syscall.SIGTERM)
 		p.agentProcess.Wait()
-		must(t, os.Remove(p.run+"/agent.json")) // it begins anew
+		must(t, os.Remove(p.run+"/agent.json")) // the agent begins anew
 		p.c.mu.Lock()
 		p.c.report = nil
 		p.c.mu.Unlock()
@@ -500,7 +500,8 @@ func TestPodsThatAreReallyFarApartAreNotRefusedWhereNothingIsAsked(t *testing.T)
 	}
 	m := newMesh(t, 2)
 	m.needs(t, shaping.NFQueue)
-	// The way between them: 30 ms that no agent knows of, by a shaper of the test in r-0's network.
+	// The path between them takes 30 ms, which no agent knows: a shaper of the test in r-0's
+	// network adds them.
 	done := make(chan error)
 	var far netem.Shaper
 	go func() {

@@ -46,7 +46,7 @@ func (r *resolver) doNames(ctx context.Context) {
 	}
 }
 
-// unresolved lists the names that have not resolved yet. The caller holds the lock.
+// unresolved lists the names that do not resolve yet. The caller holds the lock.
 func (r *resolver) unresolved() []string {
 	var names []string
 	for _, name := range r.directiveLocked().Resolve {
@@ -57,13 +57,13 @@ func (r *resolver) unresolved() []string {
 	return names
 }
 
-// resolve waits until a name resolves in the way that the pod's processes will ask for it.
+// resolve waits until a name resolves in the same way as for the pod's processes.
 //
-// A question asked too early does harm: servers keep the answer "no such name" for up to 30 s, and
-// then give it to the processes. The caches of common servers tell questions apart by the bits DO
-// and CD, which mean nothing to a cluster's names. So the first questions carry them: they neither
-// see nor leave the answer to the plain question. That one is asked when the name is known to
-// exist, twice, as there may be several servers.
+// A query that is sent too early does harm: servers keep the answer "no such name" for up to 30 s,
+// and give it to the processes, too. Common servers cache queries with the bits DO or CD
+// separately, and these bits mean nothing for a cluster's names. So the first queries have these
+// bits: they neither read nor write the cached answer to a plain query. When the name exists,
+// resolve sends the plain query twice, as there may be several servers.
 func (r *resolver) resolve(ctx context.Context, name string, wait time.Duration) {
 	questions := []dnsQuery{{checkingDisabled: true}, {dnssecOK: true}, {checkingDisabled: true, dnssecOK: true}, {}}
 	for attempt := 0; ; attempt++ {
@@ -87,7 +87,7 @@ func (r *resolver) resolve(ctx context.Context, name string, wait time.Duration)
 	r.note(func() { r.volatile.resolved[name] = true })
 }
 
-// dnsQuery is a way to ask for a name.
+// dnsQuery is a kind of query for a name.
 type dnsQuery struct{ checkingDisabled, dnssecOK bool }
 
 func (q dnsQuery) resolves(ctx context.Context, name string) bool {
@@ -98,7 +98,7 @@ func (q dnsQuery) resolves(ctx context.Context, name string) bool {
 	return err == nil && len(addresses) > 0
 }
 
-// dialer connects to the server that it is given, or to another.
+// dialer returns a function that connects to the given server, or to the other one if that is set.
 func (q dnsQuery) dialer(other string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if other != "" {
@@ -112,7 +112,7 @@ func (q dnsQuery) dialer(other string) func(context.Context, string, string) (ne
 	}
 }
 
-// dnsConn sets the bits of the questions that go through it.
+// dnsConn sets the bits of the queries that go through it.
 type dnsConn struct {
 	*net.UDPConn
 	query dnsQuery

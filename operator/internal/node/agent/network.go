@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// baselinePatience is how long peers may leave probes unanswered before they are named: their
-	// agents may just not run yet.
+	// baselinePatience is how long peers may leave probes unanswered before the agent names them:
+	// their agents may not run yet.
 	baselinePatience = 5 * time.Second
-	// pathPatience is how long paths are measured again that take longer than pods of one site are
-	// apart, before that is believed. On a busy machine all seven probes of a round may have waited
-	// for a processor.
+	// pathPatience is how long the agent measures paths again that take longer than paths within
+	// one site. Only then does it believe the measurement: on a busy machine all seven probes of a
+	// round may have waited for a processor.
 	pathPatience = time.Second
-	// verifyPatience is how long links may be other than asked before they are called wrong: peers
-	// shape theirs at about the same time.
+	// verifyPatience is how long links may differ from the requested ones before they count as
+	// wrong: peers shape theirs at about the same time.
 	verifyPatience = 10 * time.Second
-	// maxWrong is how many things that are wrong are put into words.
+	// maxWrong is how many wrong links a report puts into words.
 	maxWrong = 10
 )
 
-// doNetwork makes the pod's links what the directive asks, and verifies it: backends tried,
-// undelayed paths measured, shaped, measured again.
+// doNetwork makes the pod's links as the directive asks, and verifies them. It tries backends,
+// measures the undelayed paths, shapes the links, and measures again.
 //
-// Every pod measures from its side; the coordinator lets them shape when all know their undelayed
-// paths, and starts the run when all have verified theirs.
+// Every pod measures from its side. The coordinator lets the pods shape when all know their
+// undelayed paths. It starts the run when all have verified their links.
 func (p *linkShaper) doNetwork(ctx context.Context) {
 	if p.tryBackends(ctx); ctx.Err() != nil {
 		return
@@ -66,8 +66,8 @@ func (p *linkShaper) doNetwork(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// verify goes the way from untouched to verified links, from where an agent before this one has
-// come to.
+// verify takes the links from untouched to verified. It continues where an agent before this one
+// stopped.
 func (p *linkShaper) verify(ctx context.Context, config probe.Config, n protocol.Network) error {
 	if err := p.measureBaseline(ctx, config, n.Peers); err != nil {
 		return fmt.Errorf("measure the undelayed network: %w", err)
@@ -77,7 +77,7 @@ func (p *linkShaper) verify(ctx context.Context, config probe.Config, n protocol
 		if d.Network == nil || !d.Network.Shape {
 			return false
 		}
-		n = *d.Network // the backend is chosen when every pod has said which ones work there
+		n = *d.Network // the coordinator chooses the backend when every pod has reported which ones work there
 		return true
 	}); err != nil {
 		return err
@@ -99,12 +99,12 @@ func (p *linkShaper) verify(ctx context.Context, config probe.Config, n protocol
 	return p.verifyLinks(ctx, config, n)
 }
 
-// anyPath is the tolerance where nothing is asked: the pods of a trial may really be far from each
-// other, if they only answer.
+// anyPath is the tolerance of a link without requested shaping: the pods of a trial may be far from
+// each other, as long as they answer.
 var anyPath = probe.Tolerance{Late: shaping.MaxDelay, Path: shaping.MaxDelay}
 
-// gateTolerance is for the links before t = 0. Links of which nothing is asked, and which a fault
-// makes worse, are shaped; the pods may be far from each other all the same.
+// gateTolerance is the tolerance of the links before t = 0. The agent also shapes links without a
+// request that a fault makes worse. The pods of such a link may be far from each other, too.
 func gateTolerance(n protocol.Network) probe.Tolerance {
 	if n.Backend == "" {
 		return anyPath
@@ -131,7 +131,8 @@ func pairsOf(peers []protocol.NetworkPeer) []probe.Pair {
 	return pairs
 }
 
-// measureBaseline measures what the undelayed path to each peer takes, once in the pod's life.
+// measureBaseline measures the round trip of the undelayed path to each peer, once in the pod's
+// life.
 func (p *linkShaper) measureBaseline(ctx context.Context, config probe.Config, peers []protocol.NetworkPeer) error {
 	p.mu.Lock()
 	done := p.journal.Network.Baseline
@@ -170,7 +171,7 @@ func (p *linkShaper) measureBaseline(ctx context.Context, config probe.Config, p
 	return nil
 }
 
-// reportWrong reports what is wrong, unless that is known.
+// reportWrong reports the wrong links, unless they are reported already.
 func (p *linkShaper) reportWrong(wrong []probe.Wrong) {
 	words := wordsOf(wrong)
 	p.mu.Lock()
@@ -206,11 +207,12 @@ func (p *linkShaper) shape(n protocol.Network, worse map[string][]timeline.LinkC
 	if err != nil {
 		return err
 	}
-	// Before anything is changed: the agent that comes after a crash must know what to put back.
+	// The journal comes before the change: the agent that follows a crash must know what to put
+	// back.
 	p.record(func(j *journal) { j.Shaped, j.Filtered = n.Backend, true })
 	if n.Backend.Side() == shaping.Ingress {
-		// The chains that faults may need are there before this backend holds packets back: to try
-		// a chain makes the kernel drop those.
+		// The chains that faults may need must exist before this backend holds packets back: an
+		// attempt to make a chain makes the kernel drop held packets.
 		if err := errors.Join(p.isolation.prepare(), p.drops.prepare()); err != nil {
 			return errors.Join(err, shaper.Close())
 		}
@@ -218,14 +220,15 @@ func (p *linkShaper) shape(n protocol.Network, worse map[string][]timeline.LinkC
 	return p.links.shape(shaper, n, worse)
 }
 
-// verifyLinks measures until the links are as asked, or until they have been wrong for long enough.
+// verifyLinks measures until the links are as requested, or until they have been wrong for too
+// long.
 func (p *linkShaper) verifyLinks(ctx context.Context, config probe.Config, n protocol.Network) error {
 	p.mu.Lock()
 	baseline := p.journal.Baseline
 	p.mu.Unlock()
 	pairs, tolerance := pairsOf(n.Peers), gateTolerance(n)
 	if n.Backend == "" {
-		for i := range pairs { // nothing is asked of links without shaping
+		for i := range pairs { // links without shaping have no requested delay
 			pairs[i].Out, pairs[i].In = shaping.Link{}, shaping.Link{}
 		}
 	}
@@ -253,7 +256,7 @@ func (p *linkShaper) verifyLinks(ctx context.Context, config probe.Config, n pro
 	return nil
 }
 
-// linkReports joins what was measured of each peer, in the peers' order.
+// linkReports joins the measurements of each peer, in the peers' order.
 func linkReports(peers []protocol.NetworkPeer, baseline []probe.Measurement, proof probe.Proof) []protocol.LinkReport {
 	out := make([]protocol.LinkReport, len(peers))
 	for i, peer := range peers {
@@ -265,7 +268,7 @@ func linkReports(peers []protocol.NetworkPeer, baseline []probe.Measurement, pro
 	return out
 }
 
-// adopt goes on with the shaping of an agent before this one. A backend that holds packets in the
+// adopt takes over the shaping of an agent before this one. A backend that holds packets in the
 // agent drops them while no agent runs.
 func (p *linkShaper) adopt(d protocol.Directive) {
 	p.mu.Lock()

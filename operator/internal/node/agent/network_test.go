@@ -47,16 +47,15 @@ func init() {
 	roles["hold"] = func() { time.Sleep(time.Hour) }
 }
 
-// tooLate begins what a test in the hub says that looked at something when it was over, or before
-// it had begun.
+// tooLate is the prefix of an error of a test in the hub that looked too late or too early.
 const tooLate = "looked at the wrong time: "
 
-// inVM tells whether this is the machine of hack/vm, whose time passes by its own instructions
-// only: nothing is late there but for a reason.
+// inVM reports whether this is the machine of hack/vm. Its time passes only by its own
+// instructions, so an action there is late only because of a defect.
 func inVM() bool { return os.Getenv("ASSAY_VM") != "" }
 
-// within is the bound of an instant: on a machine that others share, where only a defect exceeds
-// it, and in the VM.
+// within returns the bound of an instant: vm in the VM, else shared. On a machine that others
+// share, only a defect exceeds shared.
 func within(shared, vm time.Duration) time.Duration {
 	if inVM() {
 		return vm
@@ -64,10 +63,10 @@ func within(shared, vm time.Duration) time.Duration {
 	return shared
 }
 
-// inHub runs the rest of the test in a new network namespace, and reports false in the process that
-// is outside. That one passes if the test inside did, is skipped if it was, with its reason, and
-// fails otherwise. A test that looked at the wrong time is run up to three times: a machine that
-// others share may stand still for all of a fault.
+// inHub runs the rest of the test in a new network namespace, and returns false in the process
+// outside. The outer test passes if the inner one passed, is skipped with the reason of the inner
+// one, and fails otherwise. A test that looked at the wrong time runs up to three times: a machine
+// that others share may stand still for a whole fault.
 func inHub(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideName) != "" {
@@ -101,8 +100,8 @@ func inHub(t *testing.T) bool {
 // onlyThis is the flag -run for one test or part.
 func onlyThis(name string) string { return "^" + strings.ReplaceAll(name, "/", "$/^") + "$" }
 
-// outcomeOf a test in what go test -v prints of it: PASS, FAIL, SKIP with the reason, or "" if it
-// did not run.
+// outcomeOf reads the outcome of a test from the output of go test -v: PASS, FAIL, SKIP with the
+// reason, or "" if it did not run.
 func outcomeOf(output []byte, name string) (outcome, why string) {
 	lines := strings.Split(string(output), "\n")
 	for i, line := range lines {
@@ -276,7 +275,7 @@ func (p *networkedPod) filter() *nftables.Conn {
 	return conn
 }
 
-// somebodyElsesRules are there before the agent and must be there after it.
+// somebodyElsesRules adds rules that must still be there after the agent.
 func (p *networkedPod) somebodyElsesRules() {
 	p.t.Helper()
 	conn := p.filter()
@@ -288,7 +287,7 @@ func (p *networkedPod) somebodyElsesRules() {
 	must(p.t, conn.Flush())
 }
 
-// ruleset is all that the pod's packet filter holds, as text.
+// ruleset is the whole content of the pod's packet filter, as text.
 func (p *networkedPod) ruleset() string {
 	p.t.Helper()
 	conn := p.filter()
@@ -372,8 +371,8 @@ func (p *peer) awaitBeat(t *testing.T, after time.Time) {
 	}
 }
 
-// capture sees every packet that leaves the pod, but for ARP, IPv6 neighbours and what goes to the
-// coordinator.
+// capture sees every packet that leaves the pod, except ARP, IPv6 neighbour discovery and packets
+// to the coordinator.
 type capture struct {
 	mu      sync.Mutex
 	packets []packet
@@ -518,7 +517,7 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	early := killAt.Sub(lastBeat)
 	t.Logf("the peer's last beat came %v before the instant", early)
 
-	// The peer is told nothing: no end of its connection, no refusal of a new one.
+	// The peer gets no message: neither an end of its connection, nor a refusal of a new one.
 	conn, dialErr := net.DialTimeout("tcp", witness.conn.RemoteAddr().String(), 300*time.Millisecond)
 	_, writeErr := witness.conn.Write([]byte("hello?"))
 	time.Sleep(time.Until(reviveAt.Add(-50 * time.Millisecond)))
@@ -543,7 +542,7 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	if len(p.capture.between(time.Time{}, silent)) == 0 {
 		t.Error("no packet of the pod was seen before the kill; the capture proves nothing")
 	}
-	// Where the pod's clock is, is known no better than it says.
+	// The pod's clock is known only within its error.
 	for _, packet := range p.capture.between(silent.Add(3*time.Millisecond+killed.ClockError), reviveAt.Add(-20*time.Millisecond-killed.ClockError)) {
 		t.Errorf("a packet (%s) left the silent pod %v after the silence began, by clocks that are %v apart at most", packet.flags, packet.at.Sub(silent), killed.ClockError)
 	}
@@ -559,8 +558,8 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	}
 	t.Logf("revived %v after the instant, running %v after it", revival.Started-revival.Planned, revival.Confirmed-revival.Planned)
 	dialPeer(t).awaitBeat(t, time.Now())
-	// The peer's later packets on the old connection are refused, as by a machine that was started
-	// again: with a reset, not with the goodbye of the killed process.
+	// The peer's later packets on the old connection get a reset, as from a machine that was
+	// started again. They do not get the FIN of the killed process.
 	deadline := time.Now().Add(patience)
 	for {
 		if _, err := witness.look(); errors.Is(err, syscall.ECONNRESET) {
@@ -653,7 +652,7 @@ func TestAnAgentRestartedInTheMiddleOfAFaultRepeatsNothingAndForgetsNothing(t *t
 		t.Errorf("with the agent dead, a connection to the silent pod: %v, want a timeout", dialErr)
 	}
 	p.agentProcess = p.enter("agent")
-	// It must dial, and be answered, from inside the silence.
+	// The new agent must dial and get an answer during the silence.
 	report := c.await("comes from the next incarnation", func(r protocol.Report) bool { return r.Incarnation != killed.Incarnation && len(r.Containers) == 1 })
 	came := time.Since(time.Unix(0, run.ZeroUnixNanos))
 	if came > 2950*time.Millisecond {
@@ -718,7 +717,7 @@ func becomeAgentWithout(dropped func(capability uintptr) bool) {
 		if !dropped(capability) {
 			continue
 		}
-		// EINVAL: an older kernel, which does not know it.
+		// EINVAL: an older kernel does not know this capability.
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 			fmt.Fprintln(os.Stderr, "drop a capability:", err)
 			os.Exit(1)

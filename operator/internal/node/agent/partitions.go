@@ -27,8 +27,8 @@ func (f *faultScheduler) heal(ctx context.Context, _ protocol.Run, action timeli
 	return record, err
 }
 
-// adoptDrops finds the present drops in the records of the agent before this one. One that it
-// carried out without a record is carried out again.
+// adoptDrops finds the present drops in the records of the agent before this one. It carries out
+// again a drop that has no record.
 func (f *faultScheduler) adoptDrops(run protocol.Run) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *faultScheduler) adoptDrops(run protocol.Run) error {
 	return nil
 }
 
-// dropOf finds the addresses of the pods that an action names.
+// dropOf finds the addresses of the pods in an action.
 func dropOf(action timeline.Action, n *protocol.Network) (lost drop, err error) {
 	peers := map[string]netip.Addr{}
 	if n != nil {

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// pauseProcesses stops the processes of all containers, or lets them go on, by the launchers' own
-// timers: each gets the plan ahead.
+// pauseProcesses stops the processes of all containers, or continues them. The launchers' own
+// timers do it: each launcher gets the plan ahead.
 func (f *faultScheduler) pauseProcesses(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	request := launcher.Request{Pause: &launcher.Pause{ID: action.ID, AtMonotonicNanos: instant}}
 	if action.Kind == timeline.Resume {

@@ -21,7 +21,7 @@ type podFiles struct{ config Config }
 // The names in OutDir that the agent has for itself.
 const (
 	uploadFolder = "handover"
-	// AgentLog is the file in OutDir that the agent's own log is written to, too.
+	// AgentLog is the file in OutDir that also gets the agent's log.
 	AgentLog = "agent.log"
 )
 
@@ -33,7 +33,7 @@ func (p *podFiles) outputFile(container, stream string) string {
 	return filepath.Join(p.config.OutDir, container+".stdout")
 }
 
-// inRunDir moves one of the protocol's files to where this agent's RunDir is.
+// inRunDir returns where one of the protocol's files is in this agent's RunDir.
 func (p *podFiles) inRunDir(file string) string {
 	return filepath.Join(p.config.RunDir, filepath.Base(file))
 }
@@ -53,8 +53,8 @@ func (p *podFiles) inOutDir(f func(out *os.Root) error) error {
 	return errors.Join(f(out), out.Close())
 }
 
-// readRun reads a small file of the run directory, in which the system may put what it likes:
-// links, pipes, files without an end.
+// readRun reads a small file of the run directory. The system may put links, pipes or endless files
+// there.
 func (p *podFiles) readRun(name string, limit int64) ([]byte, error) {
 	file, err := openIn(p.config.RunDir, name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *podFiles) readShared(path string, limit int64) ([]byte, error) {
 	return readAll(file, limit)
 }
 
-// readAll reads a file that may have so many bytes, and closes it.
+// readAll reads a file of at most limit bytes, and closes it.
 func readAll(file *os.File, limit int64) ([]byte, error) {
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
@@ -83,7 +83,7 @@ func readAll(file *os.File, limit int64) ([]byte, error) {
 }
 
 // openShared opens a file of a shared volume for reading. It follows no link out of the volume,
-// where the agent's own token is, and waits for no pipe.
+// since the agent's token is outside, and it does not wait for a pipe.
 func (p *podFiles) openShared(path string) (*os.File, error) {
 	folder, name, err := locate(append(slices.Clone(p.config.FileRoots), p.config.OutDir), path)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A system that linked its progress to /dev/zero, or wrote a file without an end, took all of the
-// agent's memory, which has no limit.
+// A system linked its progress file to /dev/zero, or wrote an endless file. The agent has no limit
+// of memory, and read it until no memory was left.
 func TestTheRunDirectoryIsReadWithBounds(t *testing.T) {
 	dir := t.TempDir()
 	files := &podFiles{config: Config{RunDir: dir}}
@@ -36,8 +36,8 @@ func TestTheRunDirectoryIsReadWithBounds(t *testing.T) {
 	}
 }
 
-// A system could put a link, a pipe or a file without an end in the journal's place. An agent that
-// came back read a file of its own container, waited for ever, or took all memory.
+// A system could put a link, a pipe or an endless file in the journal's place. A restarted agent
+// then read a file of its own container, waited for ever, or took all memory.
 func TestTheJournalIsReadWithBounds(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte(`{"over":true}`), 0o600); err != nil {
@@ -66,8 +66,7 @@ func TestTheJournalIsReadWithBounds(t *testing.T) {
 	}
 }
 
-// A link in place of the file that becomes the journal, or the start signal, is not written
-// through.
+// The agent does not write through a link in the place of the new journal or of the start signal.
 func TestNoLinkIsWrittenThrough(t *testing.T) {
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
 	if err := os.WriteFile(other, []byte("theirs"), 0o600); err != nil {

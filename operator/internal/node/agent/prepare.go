@@ -63,12 +63,12 @@ func (c *clientRunner) sendPrepared(ctx context.Context, name string, step proto
 		return fmt.Errorf("read the prepare step's packed output: %w", err)
 	}
 	if err := c.coordinator.sendUntilTaken(ctx, "/v1/prepared", packed); err != nil {
-		return unreadable(fmt.Errorf("send the prepare step's output: %w", err)) // which the manager refuses
+		return unreadable(fmt.Errorf("send the prepare step's output: %w", err)) // the manager refuses it
 	}
 	return nil
 }
 
-// awaitStep returns the state of the step when it has exited, or ends it when it takes too long.
+// awaitStep returns the state of the step when it has exited. It ends a step that takes too long.
 func (c *clientRunner) awaitStep(ctx context.Context, name string, step protocol.Prepare) (state launcher.State, err error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if step.Timeout > 0 {
@@ -83,7 +83,7 @@ func (c *clientRunner) awaitStep(ctx context.Context, name string, step protocol
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		_, err := c.launchers.ask(ctx, name, launcher.Request{Stop: &launcher.Stop{Signal: "SIGKILL"}})
 		if err == nil {
-			// Its output is known completely now.
+			// Its output is complete now.
 			err = c.await(ctx, func() bool { return exited() && state.Stopped })
 		}
 		if err != nil {
@@ -94,7 +94,7 @@ func (c *clientRunner) awaitStep(ctx context.Context, name string, step protocol
 	if err == nil && state.ExitCode != 0 {
 		said, cancel := context.WithTimeout(ctx, lastWords)
 		defer cancel()
-		_ = c.await(said, func() bool { return exited() && state.OutputComplete }) // or what has come has to do
+		_ = c.await(said, func() bool { return exited() && state.OutputComplete }) // or the output so far must do
 	}
 	return state, err
 }

@@ -28,7 +28,7 @@ func (s *starter) doProcesses(ctx context.Context) {
 		}
 	}
 	if heldUntilRelease(d) {
-		// The barrier of such a client is its launcher.
+		// The launcher is the barrier of such a client.
 		first := d.Containers[0].Name
 		if s.await(ctx, func() bool { return s.launchers.conns[first] != nil && s.launchers.conns[first].state != nil }) != nil {
 			return

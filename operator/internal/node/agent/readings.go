@@ -30,7 +30,7 @@ func readPod(proc string) (results.PodReading, error) {
 	if err := readDevices(devices, &r); err != nil {
 		return r, fmt.Errorf("%s/net/dev: %w", proc, err)
 	}
-	// Not every kernel keeps it, and one that does may be told not to.
+	// Not every kernel has this file, and a boot option can switch it off.
 	if pressure, err := os.ReadFile(filepath.Join(proc, "pressure/cpu")); err == nil {
 		r.Pressure, r.HasPressure = readPressure(pressure)
 	}
@@ -43,8 +43,8 @@ const (
 	statColumns                                           = 8
 )
 
-// readStat reads the first line, which is about all processors, the number of the others, and the
-// number of switches between threads.
+// readStat reads the first line, about all processors, and the number of switches between threads.
+// It counts the lines of the single processors.
 func readStat(stat []byte, r *results.PodReading) error {
 	found := false
 	for line := range bytes.Lines(stat) {
@@ -93,12 +93,12 @@ const (
 	devReceived, devSent = 0, 8
 )
 
-// readDevices adds up the bytes of all interfaces but loopback. A pod has one, seldom more.
+// readDevices adds up the bytes of all interfaces but loopback. A pod usually has one interface.
 func readDevices(devices []byte, r *results.PodReading) error {
 	for line := range bytes.Lines(devices) {
 		name, rest, ok := strings.Cut(string(line), ":")
 		if !ok || strings.TrimSpace(name) == "lo" {
-			continue // two lines of headings have none
+			continue // the two lines of headings have no colon
 		}
 		fields := strings.Fields(rest)
 		if len(fields) <= devSent {

@@ -83,9 +83,9 @@ func TestReadPod(t *testing.T) {
 	}
 }
 
-// BenchmarkReadPod is what a reading of node and network costs the agent.
+// BenchmarkReadPod measures the cost of a reading of node and network.
 func BenchmarkReadPod(b *testing.B) {
-	before := processorTime() // a busy machine makes a benchmark's wall time long, and not this
+	before := processorTime() // a busy machine lengthens a benchmark's wall time, but not this time
 	for b.Loop() {
 		if _, err := readPod("/proc"); err != nil {
 			b.Fatal(err)

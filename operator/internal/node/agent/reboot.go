@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// exactly is how late a reset may be and still count as begun at its planned instant, which was
-	// written down before.
+	// exactly is how late a reset may be and still count as begun at its planned instant. The agent
+	// wrote that instant down before.
 	exactly = time.Millisecond
-	// tooLate is when a reset that was missed is not made up for: a machine that comes back must
-	// never be reset by what it finds in its journal.
+	// tooLate is the delay after which the agent skips a reset that it missed. A machine that comes
+	// back must never be reset because of its journal.
 	tooLate = time.Second
-	// downWithin is how long a machine may go on after it was reset before that is called a
-	// failure.
+	// downWithin is how long a machine may go on after its reset before the reset counts as failed.
 	downWithin = 10 * time.Second
 )
 
-// Machine is a node that the agent resets: RunMachine, not Run, is the life of such an agent. All
-// fields are needed.
+// Machine is a node that the agent resets. RunMachine is the life of such an agent, instead of Run.
+// All fields are required.
 type Machine struct {
 	// Node is the name of the node that the agent runs on.
 	Node string
@@ -85,14 +84,14 @@ func (b *rebooter) doMachine(ctx context.Context, m Machine, came int64) error {
 	}
 }
 
-// settle records what became of a reset that an agent before this one wrote down. came is when this
-// one started.
+// settle records the outcome of a reset that an agent before this one wrote down. came is when this
+// agent started.
 func (b *rebooter) settle(run protocol.Run, identity string, came time.Duration) {
 	b.mu.Lock()
 	mark := b.journal.Reset
 	b.mu.Unlock()
 	if mark == nil || mark.Machine == identity && came < mark.Started {
-		return // there was none, or it is still to come
+		return // there was no reset, or it is still to come
 	}
 	record := protocol.ActionRecord{Started: mark.Started, Confirmed: came}
 	if mark.Machine == identity {
@@ -117,7 +116,8 @@ func (b *rebooter) recordResets(run protocol.Run, ids []string, record protocol.
 }
 
 // resetMachine resets the machine at an instant for every action that is planned for it. It returns
-// when that failed, with a record that says why; it returns an error only when ctx is done.
+// only when the reset failed, with the reason in the record. It returns an error only when ctx is
+// done.
 func (b *rebooter) resetMachine(ctx context.Context, m Machine, run protocol.Run, at time.Duration, identity string) error {
 	var ids []string
 	for _, action := range run.Actions {
@@ -145,7 +145,7 @@ func (b *rebooter) resetMachine(ctx context.Context, m Machine, run protocol.Run
 		return failed("the trial had ended before")
 	}
 	if failure != "" {
-		return failed("%s", failure) // the disk did not take what must be known after the reset
+		return failed("%s", failure) // the disk did not take the marker that the agent needs after the reset
 	}
 	if late := time.Duration(launcher.Monotonic() - instant); late > exactly {
 		mark.Started += late
@@ -163,9 +163,9 @@ func (b *rebooter) resetMachine(ctx context.Context, m Machine, run protocol.Run
 	}
 }
 
-// MachineIdentity tells one life of a machine from the next: the kernel's boot, and, where the
-// machine is a container, the start of its first process. It must be asked in the machine's own PID
-// namespace.
+// MachineIdentity differs from one life of a machine to the next. It has the kernel's boot ID and
+// the start time of the first process, for machines that are containers. Call it in the machine's
+// own PID namespace.
 func MachineIdentity() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

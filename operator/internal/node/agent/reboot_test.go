@@ -21,9 +21,9 @@ import (
 
 func init() { roles["machine"] = playMachine }
 
-// playMachine is the agent of a machine whose identity is in a file. A reset of it makes it another
-// one and kills the agent, as that of a real machine does; what else it may do is in the variable
-// RESET. Nothing here can reset the machine that the test runs on.
+// playMachine is the agent of a machine whose identity is in a file. A reset changes the identity
+// and kills the agent, like the reset of a real machine. The variable RESET names other outcomes.
+// No test can reset the machine that it runs on.
 func playMachine() {
 	ctx, stop := signalContext()
 	defer stop()
@@ -58,7 +58,7 @@ func playMachine() {
 	}
 }
 
-// machinePlay is such an agent and the coordinator that it talks to.
+// machinePlay is such an agent with its coordinator.
 type machinePlay struct {
 	*pod
 	c *fakeCoordinator
@@ -74,7 +74,7 @@ func newMachine(t *testing.T, node string) *machinePlay {
 }
 
 // start starts the agent, and returns a function that waits until it has ended. An agent that comes
-// too late for a reset lets it be, and does not end.
+// too late for a reset skips it, and does not end.
 func (m *machinePlay) start(env ...string) (ended func() error) {
 	m.t.Helper()
 	cmd := m.play("machine", env...)
@@ -143,7 +143,7 @@ func downOnce(t *testing.T) error {
 		}
 		late = max(late, a.Started-at)
 	}
-	// Nothing that a machine finds after it came back may reset it again.
+	// A machine that has come back must not reset itself again, whatever it finds.
 	time.Sleep(100 * time.Millisecond)
 	if got := m.c.await("still runs", func(r protocol.Report) bool { return r.Incarnation == report.Incarnation }); got.Failure != "" {
 		t.Errorf("the agent failed: %s", got.Failure)
@@ -206,7 +206,7 @@ func TestAMachineIsNotResetForAnotherNodeOrAnEndedTrial(t *testing.T) {
 		m := newMachine(t, "node-1")
 		m.start()
 		m.c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
-		m.release(time.Now().Add(10*time.Second), resetAction("a", 500*time.Millisecond)) // the end must be known by then
+		m.release(time.Now().Add(10*time.Second), resetAction("a", 500*time.Millisecond)) // the outcome must be known by then
 		m.c.direct(func(d *protocol.Directive) { d.Finish = true })
 		r := m.c.await("tells of the reset", func(r protocol.Report) bool { return len(r.Actions) == 1 })
 		if !strings.Contains(r.Actions[0].Error, "had ended") || m.read("identity") != "first" {

@@ -13,7 +13,7 @@ import (
 
 func init() { roles["foreign"] = playForeign }
 
-// playForeign is a client that knows nothing of Assay: it writes lines of its own kind to a file,
+// playForeign is a client that knows nothing of Assay. It writes lines of its own format to a file,
 // with the wall clock, between other output, and ends.
 func playForeign() {
 	file, err := os.Create(os.Getenv("OUT") + "/ops.log")
@@ -79,7 +79,7 @@ func foreignReport(t *testing.T) error {
 	return nil
 }
 
-// "No such file" was all that one read of a trial whose manager was away for longer than the run.
+// Users read only "No such file" for a trial whose manager was away for longer than the run.
 func TestAClientWithoutAReport(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lead time.Duration
@@ -110,7 +110,7 @@ func TestAClientWithoutAReport(t *testing.T) {
 			if late := strings.Contains(failure, "too late"); late != (tc.lead < 0) {
 				t.Errorf("the agent says %q", failure)
 			}
-			// A client that was told in time and left nothing is the system's fault.
+			// A client that was released in time and left no report is the system's fault.
 			if last.Unreadable != (tc.lead > 0) {
 				t.Errorf("unreadable is %t", last.Unreadable)
 			}

@@ -8,12 +8,12 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// doRestarts starts processes again whose containers were restarted by a fault that the run plans.
-// Whether they were restarted more often than it plans, the coordinator judges, by the kubelet's
-// count. Files and volumes are as they were: they are the pod's.
+// doRestarts starts the processes again in containers that a planned fault restarted. The
+// coordinator judges by the kubelet's count whether there were more restarts than planned. Files
+// and volumes stay as they were, since they belong to the pod.
 func (s *starter) doRestarts(ctx context.Context) {
 	if s.await(ctx, func() bool { return s.volatile.processes }) != nil {
-		return // until then doProcesses starts them, in whichever launcher it finds
+		return // until then doProcesses starts the processes, with any launcher
 	}
 	for {
 		var anew []protocol.Container
@@ -33,8 +33,8 @@ func (s *starter) doRestarts(ctx context.Context) {
 	}
 }
 
-// restarted lists the containers, in order, whose launcher is another one than their process was
-// started in, as planned. The caller holds the lock.
+// restarted lists, in order, the containers with a new launcher because of a planned restart. The
+// caller holds the lock.
 func (s *starter) restarted() []protocol.Container {
 	return slices.DeleteFunc(slices.Clone(s.directiveLocked().Containers), func(c protocol.Container) bool {
 		b, started := s.launchers.conns[c.Name], s.journal.Launchers[c.Name]

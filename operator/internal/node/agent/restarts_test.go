@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// restartPlay is a replica in the middle of a run, whose processes count their starts in a file of
-// the pod's.
+// restartPlay is a replica in the middle of a run. Its processes count their starts in a file of
+// the pod.
 func restartPlay(t *testing.T, restarts ...protocol.Restart) (*fakeCoordinator, *pod, func(name string)) {
 	t.Helper()
 	c := newFakeCoordinator(t, "127.0.0.1:0")
@@ -55,8 +55,8 @@ func running(r protocol.Report) bool {
 	return r.Ready
 }
 
-// A container that a fault restarts has its process started again, in the same pod and without its
-// steps, and the others go on.
+// A fault restarts a container. Its process is started again, in the same pod and without its
+// steps, and the other processes go on.
 func TestAContainerThatAFaultRestartsRunsAgain(t *testing.T) {
 	c, p, restart := restartPlay(t, protocol.Restart{From: -time.Hour, Until: -time.Hour + 1})
 	restart("replica")
@@ -64,7 +64,7 @@ func TestAContainerThatAFaultRestartsRunsAgain(t *testing.T) {
 	if got := p.read("config/helper") + p.read("config/loaded"); got != "started\nloaded\n" {
 		t.Errorf("the other container and the step did %q, want one start and one load", got)
 	}
-	restart("replica") // who counts is the coordinator
+	restart("replica") // the coordinator counts restarts
 	report := c.await("runs once more", func(r protocol.Report) bool {
 		return running(r) && p.read("config/replica") == "started\nstarted\nstarted\n"
 	})
@@ -76,7 +76,7 @@ func TestAContainerThatAFaultRestartsRunsAgain(t *testing.T) {
 // A fault that restarts all containers, the agent's too, keeps their processes down for its time.
 func TestAPodWhoseContainersAreDownForATime(t *testing.T) {
 	var err error
-	for _, until := range []time.Duration{3 * time.Second, 15 * time.Second, 40 * time.Second} { // a busy machine may take longer to have them down and back
+	for _, until := range []time.Duration{3 * time.Second, 15 * time.Second, 40 * time.Second} { // a busy machine may take longer to bring them down and back
 		if err = downUntil(t, until); err == nil {
 			return
 		}

@@ -14,8 +14,8 @@ import (
 
 // restoreNetwork undoes all changes to the pod's network, also those of an earlier agent. It ends
 // drops and isolation first, so that no packet that was held back leaves. Without NET_ADMIN the
-// agent cannot have changed anything. It also looks for changes that it does not know of, as far as
-// this kernel answers.
+// agent cannot have changed anything. It also looks for unknown changes, as far as this kernel can
+// list them.
 func (p *linkShaper) restoreNetwork() error {
 	if allowed := mayShape(); allowed != nil {
 		return nil //nolint:nilerr // there is nothing to put back, and no right to look
@@ -48,7 +48,7 @@ func (p *linkShaper) restoreNetwork() error {
 	return nil
 }
 
-// removeShaping takes away what an agent before this one left.
+// removeShaping removes the shaping of an agent before this one.
 func (p *linkShaper) removeShaping(backend Backend) error {
 	var peers []protocol.NetworkPeer
 	if n := p.directive().Network; n != nil {
@@ -65,15 +65,16 @@ func (p *linkShaper) removeShaping(backend Backend) error {
 	return errors.Join(shaper.Remove(), shaper.Close())
 }
 
-// The marks of the backends: the handle of a root qdisc, and the beginning of a table's name.
+// The backends are recognised by these: the handle of a root qdisc, and the beginning of a table's
+// name.
 const (
 	shapingHandle = 0xa55a << 16
 	shapingTable  = "assay_delay"
 )
 
-// leftShaped looks for what a backend left, without opening one.
+// leftShaped looks for remains of a backend, without opening one.
 func leftShaped() bool {
-	links, _ := netlink.LinkList() // what cannot be listed cannot have been changed
+	links, _ := netlink.LinkList() // an agent without the right to list links cannot have changed them
 	for _, link := range links {
 		qdiscs, _ := netlink.QdiscList(link)
 		if slices.ContainsFunc(qdiscs, func(q netlink.Qdisc) bool { return q.Attrs().Handle == shapingHandle }) {

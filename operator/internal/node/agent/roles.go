@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// roleLead is how long before an action that targets a role the replica asks whether it has the
-	// role. roleTimeout is how long the answer may take. The rest is for the action's preparation.
+	// roleLead is how long before an action that targets a role the agent asks whether its replica
+	// has the role. The answer may take roleTimeout. The remaining time is for the action's
+	// preparation.
 	roleLead    = 300 * time.Millisecond
 	roleTimeout = 250 * time.Millisecond
-	// rolePause is how often the output is looked at: often, so that lines of two streams are known
-	// in their order.
+	// rolePause is the wait between two readings of the output. It is short, so that the order of
+	// lines in two streams is known.
 	rolePause = 50 * time.Millisecond
 )
 
@@ -34,9 +35,9 @@ type roleWatcher struct {
 	logs      map[string]*roleLog // by role; guarded by the state's mutex
 }
 
-// takesPart reports whether this replica carries out an action. A replica without the role does not
-// carry out an action for the replicas with a role, nor the end of such an action. The
-// second result says why it is not known in time whether the replica has the role; empty: it is.
+// takesPart reports whether this replica carries out an action. A replica without the role of an
+// action skips the action and its end. The second result says why the answer was not known in time;
+// empty: it was.
 func (r *roleWatcher) takesPart(ctx context.Context, run protocol.Run, action timeline.Action) (takes bool, unanswered string, err error) {
 	switch {
 	case action.Ends != "":
@@ -64,8 +65,8 @@ func (r *roleWatcher) takesPart(ctx context.Context, run protocol.Run, action ti
 	}
 }
 
-// hasRole asks whether the replica has the role of an action now. A replica that does not answer in
-// time does not act, and unanswered says why.
+// hasRole asks whether the replica has the role of an action now. If the replica does not answer in
+// time, unanswered says why.
 func (r *roleWatcher) hasRole(ctx context.Context, action timeline.Action) (has bool, unanswered string, err error) {
 	probes := r.directive().Roles
 	i := slices.IndexFunc(probes, func(p protocol.RoleProbe) bool { return p.Role == action.Role })
@@ -84,7 +85,7 @@ func (r *roleWatcher) hasRole(ctx context.Context, action timeline.Action) (has 
 		case err != nil:
 			unanswered = "its command could not be run: " + err.Error()
 		case strings.HasSuffix(result.Error, launcher.RunsNoCommand):
-			// A replica that another fault has killed or paused is not one that acts now.
+			// A replica that another fault has killed or paused does not have the role.
 		case result.Error != "":
 			unanswered = "its command did not end: " + result.Error
 		}
@@ -135,8 +136,8 @@ func (r *roleWatcher) doRoles(ctx context.Context) {
 	}
 }
 
-// loseRoles forgets the roles that the output has reported: its process is dead, and the one that
-// follows begins without.
+// loseRoles forgets the roles that the output has reported: the process is dead, and the next
+// process begins without a role.
 func (r *roleWatcher) loseRoles() {
 	r.mu.Lock()
 	var watched []*roleLog
@@ -174,7 +175,7 @@ func newRoleLog(probe protocol.RoleProbe, file func(container, stream string) st
 	return w, nil
 }
 
-// look reads what is new, and reports whether the replica has the role.
+// look reads the new output, and reports whether the replica has the role.
 func (w *roleLog) look() (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +196,7 @@ func (w *roleLog) look() (bool, error) {
 }
 
 func (w *roleLog) forget() {
-	_, _ = w.look() // an error is told by who looks for the role
+	_, _ = w.look() // the next caller gets the error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.has = false

@@ -8,15 +8,15 @@ import (
 )
 
 // trustInternet has this process trust the authorities that browsers trust: the agent's image has
-// none, and a store may be on the Internet. Package x509roots/fallback does the same in each
-// process that links it, at its start. An agent starts twice in each pod, and few agents upload
-// anything.
+// none, and a store may be on the Internet. Package x509roots/fallback would do the same at the
+// start of each process, and an agent starts twice in each pod. Few agents upload anything, so the
+// agent does it only when needed.
 var trustInternet = sync.OnceFunc(func() {
 	pool := x509.NewCertPool()
 	for root := range bundle.Roots() {
 		cert, err := x509.ParseCertificate(root.Certificate)
 		switch {
-		case err != nil: // as if the bundle did not have it: uploads that need it fail and say so
+		case err != nil: // as if the bundle did not have this certificate: uploads that need it fail with an error
 		case root.Constraint == nil:
 			pool.AddCert(cert)
 		default:

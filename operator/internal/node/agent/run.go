@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// doRun releases the client, in whichever way it is held.
+// doRun releases the client from its barrier.
 func (c *clientRunner) doRun(ctx context.Context) {
 	run, err := c.clock.awaitRun(ctx)
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *starter) startClient(ctx context.Context, c protocol.Container, at int6
 	return started, err
 }
 
-// writeStart tells a client at the barrier when t = 0 is, and returns when the client could know. A
-// file that is there already stays: the client may have read it.
+// writeStart writes t = 0 for a client at the barrier, and returns when the client could know it.
+// It leaves an existing file in place: the client may have read it.
 func (c *clientRunner) writeStart(zero int64, windows timeline.Windows) (written int64, err error) {
 	path := c.inRunDir(protocol.StartFile)
 	if there, err := os.Stat(path); err == nil {
@@ -69,7 +69,7 @@ func (c *clientRunner) writeStart(zero int64, windows timeline.Windows) (written
 	return launcher.Monotonic(), err
 }
 
-// doProgress reads what the client tells about its progress.
+// doProgress reads the progress that the client reports.
 func (c *clientRunner) doProgress(ctx context.Context) {
 	if c.await(ctx, func() bool { return c.directiveLocked().Run != nil && c.directiveLocked().Client != nil }) != nil {
 		return
@@ -77,7 +77,8 @@ func (c *clientRunner) doProgress(ctx context.Context) {
 	for pause(ctx, progressSpacing/2) {
 		content, err := c.readRun(filepath.Base(protocol.ProgressFile), smallFile)
 		var progress protocol.Progress
-		// Most clients tell nothing, and one that is writing will be done the next time.
+		// Most clients report no progress, and a file that is half written will be complete the
+		// next time.
 		if err != nil || json.Unmarshal(content, &progress) != nil {
 			continue
 		}

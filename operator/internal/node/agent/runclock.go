@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// runClock tells when something of the run is due, by the coordinator's clock.
+// runClock converts times of the run with the coordinator's clock.
 type runClock struct {
 	*state
 	*clock
@@ -26,7 +26,7 @@ func (c *runClock) awaitRun(ctx context.Context) (run protocol.Run, err error) {
 		if d.Run == nil || !known {
 			return false
 		}
-		// t = 0 is an instant of the manager's clock that is talked to, as all agents are.
+		// The clock must be of the manager that the agent talks to, as t = 0 is for all agents.
 		if manager, _ := c.clock.base(); manager == "" && c.volatile.manager != "" && best.Manager != c.volatile.manager {
 			return false
 		}
@@ -39,11 +39,11 @@ func (c *runClock) awaitRun(ctx context.Context) (run protocol.Run, err error) {
 	return run, err
 }
 
-// afterEnd is how much longer is measured than the run lasts: the window's end lies between two
-// readings, one a second.
+// afterEnd is how much longer than the run the agent measures. Readings are one second apart, so
+// one must follow the window's end.
 const afterEnd = 1200 * time.Millisecond
 
-// whileRunning is a context that is also done when the run is over before its window is.
+// whileRunning is a context that is also done when the run ends before its window does.
 func (c *runClock) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
 	running, stop := context.WithCancel(ctx)
 	go func() {
@@ -57,15 +57,15 @@ func (c *runClock) whileRunning(ctx context.Context) (context.Context, context.C
 			return true
 		})
 		if err == nil {
-			_ = c.until(running, run.ZeroUnixNanos+int64(run.Ended+afterEnd)) // stopped before that is stopped
+			_ = c.until(running, run.ZeroUnixNanos+int64(run.Ended+afterEnd)) // the caller may cancel it before that
 			stop()
 		}
 	}()
 	return running, stop
 }
 
-// until sleeps to an instant of the coordinator's clock. It converts again on the way, with what is
-// known of the clocks by then.
+// until sleeps to an instant of the coordinator's clock. It converts the instant again on the way,
+// with the newest samples.
 func (c *runClock) until(ctx context.Context, unixNanos int64) error {
 	for {
 		at := c.clock.monotonic(unixNanos)
@@ -79,8 +79,8 @@ func (c *runClock) until(ctx context.Context, unixNanos int64) error {
 	}
 }
 
-// zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock: as the client was told, if it was
-// told, else as it is known best.
+// zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock. It is the value that the client
+// got, or else the best known one.
 func (c *runClock) zero(run protocol.Run) (monotonic, wall int64) {
 	var told protocol.StartSignal
 	if content, err := c.readRun(filepath.Base(protocol.StartFile), smallFile); err == nil && json.Unmarshal(content, &told) == nil {
@@ -106,7 +106,7 @@ func (c *runClock) restartPlanned() bool {
 	return slices.ContainsFunc(run.Restarts, func(r protocol.Restart) bool { return r.From <= now })
 }
 
-// mayStart reports whether no fault wants the containers to be without their processes now.
+// mayStart reports whether no fault keeps the processes of the containers down now.
 func (c *runClock) mayStart() bool {
 	run := c.directive().Run
 	if run == nil || len(run.Restarts) == 0 {
@@ -116,5 +116,5 @@ func (c *runClock) mayStart() bool {
 	return !slices.ContainsFunc(run.Restarts, func(r protocol.Restart) bool { return r.From <= now && (now < r.Until || r.Until == 0) })
 }
 
-// smallFile is the most that the files take by which a client and its agent talk.
+// smallFile bounds the files by which a client and its agent talk.
 const smallFile = 64 << 10

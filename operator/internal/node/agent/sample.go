@@ -29,8 +29,8 @@ const (
 	largestProfile = 64 << 20
 )
 
-// sample has the action's profiler sample the pod for its time, and keeps the stacks and the flame
-// graph of them among the pod's files. The record is confirmed when they are there.
+// sample runs the action's profiler on the pod, and keeps the stacks and their flame graph among
+// the pod's files. The record is confirmed when these files exist.
 func (f *faultScheduler) sample(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	p := action.Profiler
 	if p == nil {
@@ -64,7 +64,7 @@ func (f *faultScheduler) sample(ctx context.Context, _ protocol.Run, action time
 	return record, nil
 }
 
-// keepFlameGraph writes what the directive's Collect finds.
+// keepFlameGraph writes the files where the directive's Collect finds them.
 func (f *faultScheduler) keepFlameGraph(action timeline.Action, stacks flame.Folded, from time.Duration) error {
 	var folded bytes.Buffer
 	if err := stacks.Write(&folded); err != nil {
@@ -84,7 +84,7 @@ func (f *faultScheduler) keepFlameGraph(action timeline.Action, stacks flame.Fol
 	})
 }
 
-// askProgram asks a program that samples itself, at the pod's own address.
+// askProgram asks a program that can sample itself, at the pod's own address.
 func (f *faultScheduler) askProgram(ctx context.Context, action timeline.Action) ([]byte, error) {
 	p := action.Profiler
 	url := fmt.Sprintf("http://%s%s", net.JoinHostPort(cmp.Or(p.Host, "127.0.0.1"), strconv.Itoa(int(p.Port))), p.Path)
@@ -142,8 +142,8 @@ func (f *faultScheduler) runPerf(ctx context.Context, action timeline.Action) ([
 		cmp.Or(p.Program, "perf"), strconv.Itoa(int(p.Frequency)), strings.Join(pids, ","), strconv.Itoa(int(p.For / time.Second)), raw + ".data", raw})
 }
 
-// runAsyncProfiler runs it in the pod's first container, beside the only process that runs Java. It
-// samples by a timer of the process (itimer), which needs no right.
+// runAsyncProfiler runs async-profiler in the pod's first container, on its only Java process. It
+// samples by a timer of the process (itimer), which needs no special right.
 func (f *faultScheduler) runAsyncProfiler(ctx context.Context, action timeline.Action) ([]byte, error) {
 	p := action.Profiler
 	processes, container, err := f.processesOf(ctx)

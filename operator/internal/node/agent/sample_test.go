@@ -52,8 +52,9 @@ func fakeProfiler(t *testing.T, script string) string {
 	return file
 }
 
-// A Go program is sampled over HTTP for real. Programs in the container are run with the arguments
-// that perf and async-profiler take, and what they wrote is kept. One that fails is quoted.
+// A real Go program is sampled over HTTP. Scripts take the place of perf and async-profiler: they
+// get the same arguments, and the agent keeps the stacks that they write. The record quotes a
+// profiler that fails.
 func TestProfilersSampleAPod(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)

@@ -1,6 +1,6 @@
 package agent
 
-// sampler reads what the containers use, and what network and node do.
+// sampler reads the use of the containers, the network and the node.
 type sampler struct {
 	*state
 	clock     *runClock

@@ -12,9 +12,9 @@ import (
 )
 
 // doSamples reads once a second, around the window, what the containers use and how the node is.
-// The launchers read their own containers; network and node are the agent's to read, whose network
-// namespace is the pod's and whose /proc/stat is the node's. A reading takes some 0.1 ms of a
-// processor for each container and as much for the rest.
+// Each launcher reads its own container. The agent reads network and node, since it is in the pod's
+// network namespace and its /proc/stat is that of the node. A reading takes some 0.1 ms of a
+// processor for each container, and 0.1 ms for network and node.
 func (m *sampler) doSamples(ctx context.Context) {
 	run, err := m.clock.awaitRun(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *sampler) doSamples(ctx context.Context) {
 	readers.Go(func() { m.eachSecond(running, run, &s, func() { m.readPod(run, &s) }) })
 	readers.Wait()
 	if run.Whole {
-		// Clients that are told to end when the run is over say only then when they did.
+		// Clients that must end with the run report their end only then.
 		<-running.Done()
 	}
 	if ctx.Err() != nil {
@@ -60,10 +60,11 @@ func (m *sampler) doSamples(ctx context.Context) {
 	m.record(func(j *journal) { j.Resources, j.Measured = used, measured })
 }
 
-// sizeTimeout is how long a launcher may take to look at all volumes, which it bounds itself.
+// sizeTimeout is how long a launcher may take to size all volumes. The launcher has a bound of its
+// own.
 const sizeTimeout = 12 * time.Second
 
-// sizeVolumes asks the first container's launcher what the pod's volumes hold that are on a disk.
+// sizeVolumes asks the first container's launcher for the sizes of the pod's volumes on a disk.
 func (m *sampler) sizeVolumes(ctx context.Context) (all []results.VolumeUse) {
 	var request launcher.Size
 	for _, v := range m.directive().Volumes {
@@ -95,10 +96,10 @@ func (m *sampler) sizeVolumes(ctx context.Context) (all []results.VolumeUse) {
 type samples struct {
 	mu    sync.Mutex
 	meter *results.Meter
-	parts *results.Readings // nil: only the window is asked for
+	parts *results.Readings // nil: only the window is measured
 	// energy is fed by the reader of the pod alone.
 	energy energy
-	// It is read from from to to.
+	// It is read between these times.
 	from, to time.Duration
 }
 
@@ -108,8 +109,8 @@ func (s *samples) unmeasured(why string) {
 	s.meter.Unmeasured(why)
 }
 
-// eachSecond calls read at every whole second of the run that is to be read. One that is due while
-// read is busy is left out.
+// eachSecond calls read at every whole second between from and to. It skips seconds that pass while
+// read is busy.
 func (m *sampler) eachSecond(ctx context.Context, run protocol.Run, s *samples, read func()) {
 	for at := s.from; at <= s.to; {
 		if left := at - m.clock.since(run.ZeroUnixNanos, launcher.Monotonic()); left > 0 && !pause(ctx, left) {
@@ -132,7 +133,7 @@ func (m *sampler) readContainer(ctx context.Context, run protocol.Run, s *sample
 	}
 	m.mu.Unlock()
 	if client == nil {
-		return // the readings after it say what came of the time between
+		return // the later readings cover the time between
 	}
 	limited, cancel := context.WithTimeout(ctx, measureTimeout)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// newLimit makes a control group with a limit of a tenth of a processor, of whichever version this
-// machine has, and returns what puts a process into it.
+// newLimit makes a control group with a limit of a tenth of a processor, in the version that this
+// machine has. It returns a function that puts a process into it.
 func newLimit(t *testing.T) (admit func(pid int)) {
 	t.Helper()
 	const root = "/sys/fs/cgroup"
@@ -35,7 +35,7 @@ func newLimit(t *testing.T) (admit func(pid int)) {
 		}
 		dirs = append(dirs, dir)
 		t.Cleanup(func() {
-			// Those that were in it have been killed; the kernel may still be about it.
+			// The processes in it have been killed, and the kernel may not have removed them yet.
 			for deadline := time.Now().Add(5 * time.Second); os.Remove(dir) != nil; time.Sleep(10 * time.Millisecond) {
 				if _, err := os.Stat(dir); err != nil || time.Now().After(deadline) {
 					return
@@ -60,8 +60,8 @@ func newLimit(t *testing.T) (admit func(pid int)) {
 	}
 }
 
-// Before the run, when asked, an agent reports the load of its machine and its own containers' part
-// of it, again and again. Then it stops.
+// Before the run, when asked, an agent reports the load of its machine, and its own containers'
+// part of the load, again and again. Then it stops.
 func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)
@@ -97,8 +97,8 @@ func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
 	c.await("says no more", func(r protocol.Report) bool { return r.Load == nil })
 }
 
-// A container that wants a processor and may have a tenth of one is seen to be held back, and the
-// one beside it is not.
+// A container that needs a processor and may use a tenth of one is reported as throttled. The
+// container beside it is not.
 func TestAThrottledContainerIsSeen(t *testing.T) {
 	admit := newLimit(t)
 	if err := throttled(t, admit); err != nil {
@@ -123,14 +123,15 @@ func throttled(t *testing.T, admit func(pid int)) error {
 			Windows: timeline.Windows{WarmUp: time.Second, Measure: 3 * time.Second}}
 	})
 	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil }).Resources
-	// The helper is in the control group of this test, beside processes whose disks it may not see.
+	// The process is in the control group of this test, beside processes whose disks it may not
+	// read.
 	unmeasured := slices.DeleteFunc(r.Unmeasured, func(why string) bool { return strings.HasPrefix(why, "container helper: disks: ") })
 	if len(r.Containers) != 2 || len(unmeasured) != 0 || r.Seconds < 2.9 || r.Seconds > 3.001 { // readings that came late are left out
 		return fmt.Errorf("resources are %+v", r)
 	}
 	busy, idle := r.Containers[0], r.Containers[1]
-	// The shell wants all of a processor, and gets at most its tenth of each period: less on a busy
-	// machine, and hence is not always at its limit.
+	// The shell needs a whole processor, and gets at most its tenth of each period. On a busy
+	// machine it gets less, and hence is not always at its limit.
 	if busy.Name != "replica" || busy.LimitCores != 0.1 || busy.CPUMeanCores > 0.13 || busy.CPUMeanCores <= 0 {
 		t.Errorf("the container with a limit: %+v", busy)
 	}
@@ -140,8 +141,8 @@ func throttled(t *testing.T, admit func(pid int)) error {
 	if r.ThrottledShare != busy.ThrottledShare {
 		t.Errorf("the pod is throttled in %v, its worst container in %v", r.ThrottledShare, busy.ThrottledShare)
 	}
-	// Both are beside other processes, of which this test is one; a shell that is held back most of
-	// the time waits.
+	// Both run beside other processes, such as this test. A shell that is throttled most of the
+	// time waits.
 	if busy.LateShare == nil || busy.Wakes < 5 || idle.LateShare == nil || idle.Wakes < 5 {
 		t.Errorf("the canaries of a container that is held back and of one that is not: %+v, %+v", busy, idle)
 	}
@@ -215,14 +216,14 @@ func TestMeasuringEndsWithTheScript(t *testing.T) {
 	}
 }
 
-// Where clients report numbers of their whole run, what was used is said of that, from before the
-// window until after it, and not of the window. A client that is told to end with the run says when
-// it did after the last reading is due.
+// Some clients report numbers of their whole run. Then the report has the use of the whole run,
+// from before the window until after it, instead of the window. A client that must end with the run
+// reports its end after the last reading is due.
 func TestWhatIsMeasuredOfAWholeRun(t *testing.T) {
 	const warmUp = 3 * time.Second
 	for name, tc := range map[string]struct {
 		after         timeline.Windows // what follows the warm-up
-		ended, told   time.Duration    // after t = 0: the end, and when the agent hears of it
+		ended, told   time.Duration    // after t = 0: the end, and when the agent gets it
 		atLeast, most float64          // seconds
 	}{
 		"that ends before its drain does": {timeline.Windows{Measure: time.Second, Drain: time.Minute}, 4 * time.Second, 4 * time.Second, 5.6, 7},

@@ -19,10 +19,9 @@ type faultScheduler struct {
 	watcher   *watcher
 }
 
-// recordAt gives instants of CLOCK_MONOTONIC as times of the run: against the instant that was
-// planned for, on the clock that does not jump. A new estimate of the coordinator's clock between
-// plan and record is no lateness; how far the estimate may be off is reported by itself
-// (Report.ClockError).
+// recordAt converts instants of CLOCK_MONOTONIC to times of the run. It compares them with the
+// planned instant on the same clock, so a new estimate of the coordinator's clock does not make the
+// action late. The agent reports the error of that estimate separately (Report.ClockError).
 func recordAt(action timeline.Action, instant, started, confirmed int64) protocol.ActionRecord {
 	return protocol.ActionRecord{Started: action.At + time.Duration(started-instant), Confirmed: action.At + time.Duration(confirmed-instant)}
 }

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// reportSpacing is the least time between two reports, so that changes that come together go
-	// together, and in order.
+	// reportSpacing is the least time between two reports. So changes at about the same time go
+	// into one report, and reports arrive in order.
 	reportSpacing = 20 * time.Millisecond
-	// progressSpacing is how often mere progress, or load, is reported.
+	// progressSpacing is how often the agent sends a report with only new progress or load.
 	progressSpacing = time.Second
 )
 
-// session is the conversation with the coordinator: reports go out, directives and files come in.
+// session is the exchange with the coordinator: it sends reports, and gets directives and files.
 type session struct {
 	*state
 	clock       *runClock
@@ -29,8 +29,8 @@ type session struct {
 	host        protocol.Host
 }
 
-// doTalk reports and gets the directive. While the coordinator holds back its answer, a change here
-// ends the wait: the report is sent anew.
+// doTalk sends reports and gets the directive. While the coordinator delays its answer, a change in
+// the pod ends the wait: the agent sends a new report.
 func (s *session) doTalk(ctx context.Context) {
 	for sequence := uint64(1); ctx.Err() == nil; sequence++ {
 		sent := launcher.Monotonic()
@@ -51,7 +51,7 @@ func (s *session) doTalk(ctx context.Context) {
 			s.applyDirective(directive)
 			s.onManagerChange(s.coordinator.lastManager())
 		case !interrupted:
-			// A manager that has just taken over cannot answer yet, and has a clock all the same.
+			// A manager that has just taken over cannot answer yet, but its clock can be measured.
 			if manager := s.coordinator.lastManager(); manager != "" {
 				s.onManagerChange(manager)
 			}
@@ -63,7 +63,7 @@ func (s *session) doTalk(ctx context.Context) {
 	}
 }
 
-// awaitNews returns when a report other than the one that was sent is due.
+// awaitNews returns when the agent has to send a report that differs from the last one.
 func (s *session) awaitNews(ctx context.Context, urgent uint64, sent protocol.Report) {
 	timely, cancel := context.WithTimeout(ctx, progressSpacing)
 	defer cancel()
@@ -79,15 +79,16 @@ func (s *session) awaitNews(ctx context.Context, urgent uint64, sent protocol.Re
 	hurry := len(s.journal.Marks) > len(sent.Marks)
 	s.mu.Unlock()
 	if hurry {
-		return // faults count from a mark, on other machines, too
+		return // faults on other machines count from a mark, too
 	}
-	// Give the report that is on its way time to arrive: it may be the only one for a while that
-	// the coordinator sees. Should it be slower all the same, its sequence number tells that it is
-	// the older one.
+	// Give the report on its way time to arrive: it may be the only one for a while that the
+	// coordinator gets. If the next report overtakes it, the sequence numbers show which one is
+	// older.
 	pause(ctx, reportSpacing)
 }
 
-// onManagerChange notes which manager is talked to. The clock of another one is measured at once.
+// onManagerChange notes the manager that answers. The agent measures the clock of a new manager at
+// once.
 func (s *session) onManagerChange(manager string) {
 	s.mu.Lock()
 	known := s.volatile.manager == manager
@@ -97,7 +98,7 @@ func (s *session) onManagerChange(manager string) {
 	}
 }
 
-// applyDirective takes over a directive.
+// applyDirective makes a directive the current one.
 func (s *session) applyDirective(directive protocol.Directive) {
 	s.mu.Lock()
 	same := s.journal.Directive != nil && s.journal.Directive.Version == directive.Version
@@ -113,7 +114,7 @@ func (s *session) applyDirective(directive protocol.Directive) {
 	})
 }
 
-// hear notes the arrival of actions that count from marks. The caller holds the lock.
+// hear notes when actions that count from marks arrived. The caller holds the lock.
 func (s *session) hear(run *protocol.Run, at int64) {
 	if run == nil {
 		return

@@ -19,7 +19,7 @@ type linkShaper struct {
 	links     *links
 }
 
-// changeReport changes what is reported of the network, in the journal.
+// changeReport changes the report on the network, in the journal.
 func (p *linkShaper) changeReport(change func(*protocol.NetworkReport)) {
 	p.record(func(j *journal) {
 		var next protocol.NetworkReport
@@ -27,11 +27,11 @@ func (p *linkShaper) changeReport(change func(*protocol.NetworkReport)) {
 			next = *j.Network
 		}
 		change(&next)
-		j.Network = &next // never changed in place: a report may be on its way
+		j.Network = &next // the old report is not changed: it may be on its way
 	})
 }
 
-// reportLost reports that the links are not as they were verified. The first reason stays.
+// reportLost reports that the links no longer are as verified. Only the first reason is kept.
 func (p *linkShaper) reportLost(why string) {
 	p.changeReport(func(r *protocol.NetworkReport) {
 		if r.Lost == "" {
@@ -41,7 +41,7 @@ func (p *linkShaper) reportLost(why string) {
 	})
 }
 
-// networkReport is what the coordinator is told. The caller holds the lock.
+// networkReport is the report for the coordinator. The caller holds the lock.
 func (p *linkShaper) networkReport() *protocol.NetworkReport {
 	if p.journal.Network == nil {
 		return nil
@@ -52,7 +52,7 @@ func (p *linkShaper) networkReport() *protocol.NetworkReport {
 	return &report
 }
 
-// probing is what all probes of this pod have in common.
+// probing is the common configuration of all probes of this pod.
 func (p *linkShaper) probing(n protocol.Network) (probe.Config, error) {
 	config := probe.Config{Clock: func() probe.Clock {
 		s, known := p.clock.best()
@@ -65,7 +65,8 @@ func (p *linkShaper) probing(n protocol.Network) (probe.Config, error) {
 	return config, nil
 }
 
-// KeyOfProbes is what the packets of probes carry of a directive's key, which has any length.
+// KeyOfProbes shortens a directive's key, which has any length, to the key in the packets of
+// probes.
 func KeyOfProbes(key []byte) probe.Key {
 	sum := sha256.Sum256(key)
 	return probe.Key(sum[:len(probe.Key{})])

@@ -8,11 +8,12 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// restartPause is how often a container that came anew is looked at until its process may be
-// started.
+// restartPause is the wait between two checks whether the process of a restarted container may
+// start.
 const restartPause = 100 * time.Millisecond
 
-// starter starts the pod's processes, and starts them again where a fault restarts containers.
+// starter starts the pod's processes. It starts them again after a fault has restarted their
+// containers.
 type starter struct {
 	*state
 	clock     *runClock
@@ -21,16 +22,16 @@ type starter struct {
 	roles     *roleWatcher
 }
 
-// prepared reports whether files and names are as the directive wants them, and nothing that
-// disturbs a process is left to do. The caller holds the lock.
+// prepared reports whether files and names are as the directive says, and no step that could
+// disturb a process is left. The caller holds the lock.
 func (s *starter) prepared() bool {
 	d := s.directiveLocked()
 	tried := s.journal.Network != nil && s.journal.Network.Tried
 	return s.volatile.directiveSeen && tried && len(d.Containers) > 0 && d.FilesDigest == s.journal.FilesDigest && len(s.resolver.unresolved()) == 0
 }
 
-// startProcess tells a launcher to start its process, now or at an instant, as soon as no fault
-// wants the container to be without. Which launcher that is goes into the journal first.
+// startProcess tells a launcher to start its process, now or at an instant, once no fault keeps the
+// process down. First it writes the launcher's incarnation into the journal.
 func (s *starter) startProcess(ctx context.Context, c protocol.Container, at int64) error {
 	for !s.clock.mayStart() {
 		if !pause(ctx, restartPause) {

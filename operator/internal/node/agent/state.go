@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// state is the board that the parts of an agent share. Each part writes its progress there, and
-// waits there for the others.
+// state is shared by the parts of an agent. Each part writes its progress there, and waits there
+// for the others.
 type state struct {
 	podFiles
 
@@ -26,12 +26,12 @@ type state struct {
 	volatile volatile
 }
 
-// volatile is what the agent knows and can find out again.
+// volatile holds facts that the agent can find out again.
 type volatile struct {
-	manager       string // that is talked to
+	manager       string // the one that the agent talks to
 	incarnation   string
 	resolved      map[string]bool
-	processes     bool // all that start at once were started
+	processes     bool // all that start at once have started
 	gatesHold     bool
 	waitingFor    string
 	atBarrier     bool
@@ -40,16 +40,16 @@ type volatile struct {
 	finished      bool
 	handedOver    bool
 	failure       string
-	unreadable    bool // failure is about what the process left
+	unreadable    bool // failure is about the output or the report of a process
 	directiveSeen bool
-	heard         map[string]int64 // when actions that count from marks came, on CLOCK_MONOTONIC
-	acting        map[string]bool  // actions of which it is known that this replica carries them out
+	heard         map[string]int64 // when actions that count from marks arrived, on CLOCK_MONOTONIC
+	acting        map[string]bool  // actions that this replica is known to carry out
 	health        netem.Health
 	// healthUnreported is how often in a row the shaper did not report its health.
 	healthUnreported int
 }
 
-// newState reads what an agent before this one in the same pod left behind.
+// newState reads the journal of an earlier agent in the same pod.
 func newState(config Config) (*state, error) {
 	s := &state{
 		podFiles: podFiles{config},
@@ -82,7 +82,7 @@ func (s *state) await(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// note changes the state and has it reported at once.
+// note changes the state and causes a report at once.
 func (s *state) note(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *state) wake() {
 	s.changed = make(chan struct{})
 }
 
-// fail tells the coordinator why the agent cannot go on. The first reason stays.
+// fail reports to the coordinator why the agent cannot go on. Only the first reason is kept.
 func (s *state) fail(err error) {
 	s.note(func() { s.failLocked(err) })
 }
@@ -130,7 +130,7 @@ func (s *state) failLocked(err error) {
 	}
 }
 
-// directive returns the directive that holds now.
+// directive returns the current directive.
 func (s *state) directive() protocol.Directive {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *state) directiveLocked() protocol.Directive {
 	return *s.journal.Directive
 }
 
-// failUnlessDone reports an error that is not just the end of the stage.
+// failUnlessDone reports an error, unless the error only says that ctx is done.
 func (s *state) failUnlessDone(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		s.fail(err)
@@ -199,8 +199,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// unreadableError is about what a client reported, or a prepare step made, which is their system's
-// doing.
+// unreadableError is an error in a client's report or in the output of a prepare step. The fault is
+// that of the system.
 type unreadableError struct{ error }
 
 func unreadable(err error) error { return &unreadableError{err} }

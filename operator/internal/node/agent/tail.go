@@ -17,7 +17,7 @@ type logTailer struct {
 	chunk   []byte
 }
 
-// maxLine bounds a line without an end; of a longer one only the tail is searched.
+// maxLine bounds a line without an end: find searches only the tail of a longer one.
 const maxLine = 1 << 20
 
 // follow the kept output of a container: "Stdout", "Stderr", or both for "Any" or nothing.
@@ -31,7 +31,7 @@ func follow(container, stream string, file func(container, stream string) string
 	return tailers
 }
 
-// find counts the whole lines that are new and match, and stops when they are enough.
+// find counts the new whole lines that match, and stops when it has found enough.
 func (f *logTailer) find(pattern *regexp.Regexp, enough int) (found int, err error) {
 	err = f.lines(func(line []byte) bool {
 		if pattern.Match(bytes.TrimSuffix(line, []byte("\r"))) {
@@ -42,10 +42,10 @@ func (f *logTailer) find(pattern *regexp.Regexp, enough int) (found int, err err
 	return found, err
 }
 
-// lines calls take for each whole line that is new, until that returns true.
+// lines calls take for each new whole line, until take returns true.
 func (f *logTailer) lines(take func(line []byte) (enough bool)) error {
 	if f.file == nil {
-		// A link in place of the file is not followed, and a pipe is not waited for.
+		// It does not follow a link in place of the file, and does not wait for a pipe.
 		file, err := os.OpenFile(f.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if os.IsNotExist(err) {
 			return nil
@@ -75,7 +75,7 @@ func (f *logTailer) lines(take func(line []byte) (enough bool)) error {
 			f.partial = f.partial[extra:]
 		}
 		if err == io.EOF {
-			f.partial = bytes.Clone(f.partial) // let go of the lines before
+			f.partial = bytes.Clone(f.partial) // the earlier lines need no memory any more
 			return nil
 		}
 		if err != nil {

@@ -34,7 +34,7 @@ func TestLinesAreFoundAcrossChunksAndOnlyWhenWhole(t *testing.T) {
 		{strings.Repeat("x", 200<<10), 0},
 		{"\nready: 9\n", 1},
 		{"ready: 1\nbusy\nready: 2\nready: 3\n", 2},
-		{"", 1}, // the third from before
+		{"", 1}, // the third match of the earlier text
 	}
 	if found, err := f.find(pattern, 2); found != 0 || err != nil {
 		t.Errorf("before the file exists: %v, %v", found, err)

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// terminationLimit is how long an agent whose pod is deleted in the middle of a run still works:
-// the kubelet gives a sidecar two seconds at least.
+// terminationLimit is how long an agent still works when its pod is deleted in the middle of a run.
+// The kubelet gives a sidecar two seconds at least.
 const terminationLimit = 1500 * time.Millisecond
 
-// uploadOnTermination uploads the logs of a pod that is deleted in the middle of a run, whose
-// processes are dead already. No part waits for it. It gives up at the first answer that says that
-// the pod has no place in the trial any more. A pod that is deleted without grace is gone before
-// its processes are, and its token with it. The pod that takes its place hands over files of its
-// own; those of this one begin with a part of its UID, so that none is overwritten.
+// uploadOnTermination uploads the logs of a pod that is deleted in the middle of a run. Its
+// processes are dead already, and no part of the agent waits for the upload. The agent gives up at
+// the first answer which says that the trial does not know the pod any more. When a pod is deleted
+// without grace, its object and its token are gone before its processes. The pod that replaces it
+// hands over its own files. The names of this pod's files begin with a part of its UID, so that no
+// file is overwritten.
 func (up *uploader) uploadOnTermination(ctx context.Context) {
 	d := up.directive()
 	if !d.HandOver || d.Run == nil || d.Finish {

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// deleted lets a replica print something in the middle of a run and ends its pod as the kubelet
-// does: the containers first, then the agent. It returns how long that took.
+// deleted lets a replica print a line in the middle of a run, and ends its pod as the kubelet does:
+// the containers first, then the agent. It returns how long that took.
 func deleted(t *testing.T, a *archive, answer int) time.Duration {
 	t.Helper()
 	t.Setenv("POD_UID", "0a1b2c3d-4e5f")
@@ -44,11 +44,11 @@ func deleted(t *testing.T, a *archive, answer int) time.Duration {
 	return time.Since(began)
 }
 
-// A pod that is deleted in the middle of a run, with some grace, gives its logs away under names
-// that no other pod of its name uses.
+// A pod is deleted in the middle of a run, with some grace. It hands over its logs under names that
+// no other pod of the same name uses.
 func TestAPodThatIsDeletedInTheRunHandsOverItsLogs(t *testing.T) {
 	a := newArchive(t)
-	deleted(t, a, 0) // it gets a second and a half for that
+	deleted(t, a, 0) // the agent has a second and a half for that
 	stored, _ := a.names()
 	if got := strings.Join(stored, " "); got != "ended-0a1b2c3d.replica.stderr.gz ended-0a1b2c3d.replica.stdout.gz" {
 		t.Errorf("stored are %s", got)
@@ -58,12 +58,12 @@ func TestAPodThatIsDeletedInTheRunHandsOverItsLogs(t *testing.T) {
 	}
 }
 
-// A pod whose token is void already, as when it is deleted without grace, or that reaches no
-// manager, ends all the same, and soon.
+// A pod ends soon when its token is void, as after a deletion without grace. So does a pod that
+// reaches no manager.
 func TestAPodThatTheManagerForgotEndsAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer int
-		within time.Duration // and as long again, on a busy machine
+		within time.Duration // and a busy machine may add as much
 	}{
 		"the token is void":        {http.StatusUnauthorized, 5 * time.Second},
 		"no place in the trial":    {http.StatusForbidden, 5 * time.Second},

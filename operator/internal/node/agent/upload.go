@@ -25,31 +25,31 @@ import (
 )
 
 const (
-	// uploadLimit is how long handing over may take: the pod is deleted some seconds later.
+	// uploadLimit is how long the agent may hand over files: some seconds later the pod is deleted.
 	uploadLimit = 75 * time.Second
-	// directLimit is how much of that may go into the store directly: the rest is the manager's,
-	// which takes what the store does not.
+	// directLimit is the part of that time for the store itself. The rest is for the manager, which
+	// takes the files that the store does not.
 	directLimit = 50 * time.Second
-	// putLimit is how long the store may keep an upload waiting for a sign of life: an answer, or
-	// that it takes a bit more. With slowestPut it also bounds the whole of one: putLimit, and as
-	// long as the content takes at slowestPut bytes per second.
+	// putLimit is how long an upload waits for a sign of life from the store: an answer, or that it
+	// reads more. A whole upload may take putLimit and the time for its content at slowestPut bytes
+	// per second.
 	putLimit   = 10 * time.Second
 	slowestPut = 1 << 20
-	// tailSize is how much of the end of a long log is kept, before packing, when it must be kept
-	// in the cluster.
+	// tailSize is how many bytes at the end of a long log are kept, before packing, when the log
+	// must be kept in the cluster.
 	tailSize = 4 << 20
 )
 
-// uploader gives the pod's files away.
+// uploader hands over the pod's files.
 type uploader struct {
 	*state
 	coordinator *coordinator
 }
 
-// upload gives the pod's files away when no process of the system runs any more. They go into the
-// store, by requests that the coordinator presigns. When the store does not take them, they go to
-// the manager, which keeps them in the cluster. It returns when all are safe, or as safe as there
-// is time and room for.
+// upload hands over the pod's files when no process of the system runs any more. It sends them to
+// the store, with requests that the coordinator presigns. If the store does not take them, it sends
+// them to the manager, which keeps them in the cluster. It returns when all files are safe, or when
+// it has no time or room for the others.
 func (up *uploader) upload(ctx context.Context) {
 	d := up.directive()
 	if !d.HandOver && d.Collect == nil {
@@ -61,8 +61,8 @@ func (up *uploader) upload(ctx context.Context) {
 	defer cancelDirect()
 	t := &transfer{uploader: up, store: direct}
 	err := up.inOutDir(func(out *os.Root) error { return out.MkdirAll(uploadFolder, 0o700) })
-	// This line keeps the agent's own log from being empty: a pod without a file in the store has
-	// handed nothing over.
+	// This line keeps the agent's own log from being empty: a pod without any file in the store
+	// counts as one that handed nothing over.
 	up.config.Log.Info("Handing over the pod's files")
 	if err == nil && d.Collect != nil {
 		err = t.collect(limited, &d)
@@ -84,12 +84,12 @@ func (up *uploader) upload(ctx context.Context) {
 // uploadFile is one file to upload.
 type uploadFile struct {
 	name, path string
-	// packed already; a log may be cut to its end.
+	// packed already; of a log only the end may be kept.
 	packed, log bool
 }
 
 // uploadFiles lists the pod's files: the raw results first, then the logs. The agent's own log is
-// the last, since it reports how the others were handed over.
+// the last, since it says how the others were handed over.
 func (up *uploader) uploadFiles() []uploadFile {
 	d := up.directive()
 	if !d.HandOver {
@@ -110,10 +110,10 @@ func (up *uploader) uploadFiles() []uploadFile {
 	return append(files, uploadFile{name: "agent.log.gz", path: filepath.Join(up.config.OutDir, AgentLog), log: true})
 }
 
-// transfer is the way that files take now.
+// transfer hands over files, to the store or to the manager.
 type transfer struct {
 	*uploader
-	// store is for as long as files may go into the store directly; nil when it has failed.
+	// store is done when files may no longer go into the store; nil when the store has failed.
 	store context.Context
 }
 
@@ -144,7 +144,7 @@ func (t *transfer) collect(ctx context.Context, d *protocol.Directive) error {
 	return t.coordinator.sendUntilTaken(ctx, "/v1/collected", packed)
 }
 
-// send uploads one file, and nothing if the file is missing or empty.
+// send uploads one file. It skips a file that is missing or empty.
 func (t *transfer) send(ctx context.Context, f uploadFile) error {
 	size, err := t.size(f.path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && size == 0 {
@@ -203,7 +203,7 @@ func (t *transfer) size(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// pack compresses the last bytes of a file into one of the agent's own, which goes with the pod.
+// pack compresses the last bytes of a file into a file of the agent, which is deleted with the pod.
 func (t *transfer) pack(f uploadFile, last int64) (path string, err error) {
 	from, err := t.openShared(f.path)
 	if err != nil {
@@ -240,8 +240,8 @@ func (up *uploader) describe(name, path string) (protocol.Upload, error) {
 	return protocol.Upload{Name: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// put puts a file into the store, with one more attempt when the first one fails. There is no
-// second one if the store has kept us waiting: it would again, and there is no time for that.
+// put puts a file into the store. If the first attempt fails, it makes a second one. It makes no
+// second one if the store did not respond in time: there is no time for that.
 func (t *transfer) put(ctx context.Context, u protocol.Upload, path string) error {
 	err := t.putOnce(ctx, u, path)
 	var status *statusError
@@ -270,7 +270,7 @@ func (t *transfer) putOnce(ctx context.Context, u protocol.Upload, path string) 
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, ticket.Method, ticket.URL, file)
 	if err != nil {
-		return errors.New("the store's address is none") // not the error, which has the URL and with it the signature
+		return errors.New("the store's address is none") // the error is left out, since it has the URL and the signature in it
 	}
 	request.ContentLength = u.Size
 	for name, value := range ticket.Header {
@@ -298,7 +298,7 @@ func (t *transfer) putOnce(ctx context.Context, u protocol.Upload, path string) 
 	return err
 }
 
-// between gives what stands between two words, so that nothing else of an answer gets into a log.
+// between returns the text between two words, so that a log gets no other part of an answer.
 func between(text, before, after string) string {
 	_, text, _ = strings.Cut(text, before)
 	text, _, found := strings.Cut(text, after)
@@ -309,7 +309,7 @@ func between(text, before, after string) string {
 }
 
 // storeClient trusts the store's own CA, if it has one. It uses no proxy: pods reach the store as
-// the manager does, or hand over to that.
+// the manager does, or hand over to the manager.
 func storeClient(ca string) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -330,8 +330,8 @@ func storeClient(ca string) (*http.Client, error) {
 	}}, nil
 }
 
-// deadlineConn is a connection on which each write has a deadline. A store that hangs in the middle
-// of a large file would use up the time in which the manager takes the others.
+// deadlineConn is a connection on which each write has a deadline. Without it, a store that hangs
+// in the middle of a large file would use up the time for the manager to take the other files.
 type deadlineConn struct{ net.Conn }
 
 // Write implements io.Writer.

@@ -23,13 +23,13 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// archive plays the manager's desk and a store with a CA of its own, which can be down.
+// archive plays the manager's desk, and a store with its own CA that can be down.
 type archive struct {
 	t      *testing.T
 	store  *httptest.Server
 	mu     sync.Mutex
 	down   bool
-	full   bool // the cluster, too
+	full   bool // the cluster has no room either
 	stored map[string][]byte
 	kept   map[string][]byte
 }
@@ -167,7 +167,7 @@ func TestFilesAreKeptWhenTheStoreIsDown(t *testing.T) {
 	}
 }
 
-// A pod does not hang when there is no room anywhere.
+// A pod ends even if neither the store nor the cluster has room.
 func TestFilesThatFindNoRoomAreLeft(t *testing.T) {
 	a := newArchive(t)
 	a.is(true, true)
@@ -177,11 +177,11 @@ func TestFilesThatFindNoRoomAreLeft(t *testing.T) {
 	}
 }
 
-// A link that a system's process leaves in place of its log leads to no file of the agent's, and a
-// pipe delays no upload.
+// A system's process may leave a link or a pipe in place of its log. The link leads to no file of
+// the agent, and the pipe delays no upload.
 func TestOnlyFilesOfTheVolumesAreHandedOver(t *testing.T) {
 	a := newArchive(t)
-	// The log is there until the gate has read it, which a busy machine does late.
+	// The log exists until the gate has read it, which a busy machine does late.
 	finished(t, a, `cd "$OUT"; rm replica.stdout; ln -s ../token replica.stdout; trap 'rm replica.stderr; mkfifo replica.stderr; exit' TERM; echo done >&2; while :; do sleep 0.1; done`)
 	stored, kept := a.names()
 	if diff := cmp.Diff([]string{"agent.log.gz"}, stored); diff != "" || len(kept) > 0 {

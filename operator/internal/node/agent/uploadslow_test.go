@@ -23,8 +23,8 @@ func hanging(t *testing.T) *archive {
 	return a
 }
 
-// A pod whose store hangs still hands its files to the manager. One of 30 MB was tried twice for as
-// long as it takes at the slowest rate, until there was no time left for any.
+// A pod whose store hangs still hands its files to the manager. The agent tried a file of 30 MB
+// twice, for as long as it takes at the slowest rate. Then it had no time left for the other files.
 func TestFilesAreKeptWhenTheStoreHangs(t *testing.T) {
 	a := hanging(t)
 	began := time.Now()
@@ -38,7 +38,7 @@ func TestFilesAreKeptWhenTheStoreHangs(t *testing.T) {
 	}
 }
 
-// noTickets is a manager that cannot presign anything: its Secret has no keys, say.
+// noTickets is a manager that cannot presign: its Secret has no keys, for example.
 type noTickets struct{ *archive }
 
 func (a noTickets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func (a noTickets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.archive.ServeHTTP(w, r)
 }
 
-// A pod does not ask again and again, until its time is over, for what the manager cannot give.
+// A manager that cannot presign is not asked again and again until the pod's time is over.
 func TestFilesAreKeptWhenThereAreNoTickets(t *testing.T) {
 	a := newArchive(t)
 	c := newFakeCoordinator(t, "127.0.0.1:0")

@@ -15,9 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// In a pod the agent is root without any capability but NET_ADMIN, so not root at all where files
-// are concerned. The system is another user, whose image may have any umask. They meet in volumes
-// that belong to the group of the pod.
+// In a pod the agent is root with the single capability NET_ADMIN, so it has no rights of root on
+// files. The system is another user, whose image may have any umask. They share volumes that belong
+// to the group of the pod.
 const (
 	systemUser = 65532
 	plainUser  = 65533
@@ -26,16 +26,16 @@ const (
 
 func init() {
 	roles["humble"] = func() { becomeAgentWithout(func(capability uintptr) bool { return capability != unix.CAP_NET_ADMIN }) }
-	roles["plain"] = func() { becomeAgentWithout(func(uintptr) bool { return false }) } // another user than root has none
+	roles["plain"] = func() { becomeAgentWithout(func(uintptr) bool { return false }) } // a user other than root has no capabilities
 }
 
-// newPodOfTwoUsers is a pod as the kubelet makes it.
+// newPodOfTwoUsers is a pod like those that the kubelet makes.
 func newPodOfTwoUsers(t *testing.T) (*fakeCoordinator, *pod) {
 	t.Helper()
 	return newPodOf(t, "humble")
 }
 
-// newPodOf is such a pod with an agent of the given role.
+// newPodOf is a pod of two users with an agent of the given role.
 func newPodOf(t *testing.T, agent string) (*fakeCoordinator, *pod) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -115,8 +115,8 @@ func TestAPrepareStepOfAnotherUserIsPackedForAnAgentWithoutPrivileges(t *testing
 	}
 }
 
-// In a pod that the restricted profile admits the agent is no root and may do nothing to the
-// network. Files, kills without silence, and what follows work all the same.
+// In a pod that the restricted profile admits, the agent is not root and may not change the
+// network. Files, kills without silence, and the later steps work all the same.
 func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
 	if err := killsWithoutSilence(t); err != nil {
 		t.Error(err)

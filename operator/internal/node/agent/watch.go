@@ -18,18 +18,19 @@ import (
 const (
 	// watchInterval is how often the links are read back while a run goes on.
 	watchInterval = 2 * time.Second
-	// maxUnreported is how often in a row the shaper may not report its drops: one answer may be
-	// late on a busy machine. healthRetry is the wait before the next question at the end of the
+	// maxUnreported is how often in a row the shaper may not report its drops: on a busy machine
+	// one answer may be late. healthRetry is the wait between two questions at the end of the
 	// window.
 	maxUnreported = 3
 	healthRetry   = 500 * time.Millisecond
-	// watchClear is how long before a change of links none is read back: it would have to wait.
+	// watchClear is how long before a change of links the agent reads no links back: the change
+	// would have to wait.
 	watchClear = 500 * time.Millisecond
-	// canaryMargin is how much longer than the longest round trip that is asked a canary's probe
-	// may take before it is lost.
+	// canaryMargin is how much longer than the longest requested round trip a canary's probe may
+	// take before it counts as lost.
 	canaryMargin = time.Second
-	// disturbanceMargin around a fault is no steady time: what is on its way then may be hit, and
-	// the peers may act a little earlier or later.
+	// disturbanceMargin is the time before and after a fault that does not count as steady. The
+	// fault may hit packets on their way, and the peers may act a little earlier or later.
 	disturbanceMargin = 500 * time.Millisecond
 )
 
@@ -39,18 +40,18 @@ type watcher struct {
 	clock   *runClock
 	links   *links
 	shaping *linkShaper
-	canary  *probe.Canary // nil but during the window; guarded by the state's mutex
+	canary  *probe.Canary // nil except during the window; guarded by the state's mutex
 }
 
-// doWatch reads the links back from the time a run is agreed, before its warm-up, to its end. It
-// also keeps what the shaper says of its own health.
+// doWatch reads the links back from the agreement on a run, before its warm-up, to its end. It also
+// keeps the shaper's report on its own health.
 func (w *watcher) doWatch(ctx context.Context) {
 	run, n, err := w.awaitWatched(ctx)
 	if err != nil || n.Backend == "" {
 		return
 	}
 	for lost := false; ; {
-		run.Actions = w.directive().Run.Actions // marks date some meanwhile
+		run.Actions = w.directive().Run.Actions // meanwhile, marks may have dated some actions
 		if !lost && !w.changesSoon(run) {
 			if different := w.links.check(); different != "" {
 				w.shaping.reportLost(different)
@@ -79,7 +80,7 @@ func (w *watcher) awaitWatched(ctx context.Context) (run protocol.Run, n protoco
 	return run, n, err
 }
 
-// changesSoon reports whether links are about to be changed by a fault.
+// changesSoon reports whether a fault is about to change links.
 func (w *watcher) changesSoon(run protocol.Run) bool {
 	now := w.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
 	return slices.ContainsFunc(run.Actions, func(action timeline.Action) bool {
@@ -87,9 +88,9 @@ func (w *watcher) changesSoon(run protocol.Run) bool {
 	})
 }
 
-// noteHealth keeps the shaper's report of drops and delays that no link asks for, and says whether
-// there was one. Without a report the drops are unknown, and not 0. After several questions without
-// an answer, the links are not known to be as asked any more.
+// noteHealth keeps the shaper's report of drops and delays that no link requests. It returns
+// whether there was a report. Without a report the number of drops is unknown, and not 0. After
+// several questions without an answer, the links no longer count as verified.
 func (w *watcher) noteHealth() bool {
 	health, shaped, err := w.links.health()
 	mute := 0
@@ -112,7 +113,7 @@ func (w *watcher) noteHealth() bool {
 	return false
 }
 
-// noteLastHealth asks until the shaper has told, or until it has not reported for too long.
+// noteLastHealth asks until the shaper has reported, or until it has failed to report too often.
 func (w *watcher) noteLastHealth(ctx context.Context) {
 	for range maxUnreported {
 		if w.noteHealth() || !pause(ctx, healthRetry) {
@@ -121,9 +122,9 @@ func (w *watcher) noteLastHealth(ctx context.Context) {
 	}
 }
 
-// doCanary probes every peer once a second while the window is measured, and keeps apart what
-// faults of this pod may have disturbed. With 20 peers that takes about 1.5% of one processor,
-// their own probes answered, and some kilobytes.
+// doCanary probes every peer once a second during the window. It counts probes separately that
+// faults of this pod may have disturbed. With 20 peers, probing and answering the peers' probes
+// take about 1.5% of one processor and some kilobytes.
 func (w *watcher) doCanary(ctx context.Context) {
 	run, n, err := w.awaitWatched(ctx)
 	if err != nil || w.clock.until(ctx, run.ZeroUnixNanos) != nil {
@@ -131,7 +132,7 @@ func (w *watcher) doCanary(ctx context.Context) {
 	}
 	end := run.ZeroUnixNanos + int64(run.Measure)
 	config, err := w.shaping.probing(n)
-	if err == nil && w.clock.monotonic(end) <= launcher.Monotonic() { // an agent before this one was to watch
+	if err == nil && w.clock.monotonic(end) <= launcher.Monotonic() { // the window was that of an agent before this one
 		w.shaping.changeReport(func(r *protocol.NetworkReport) { r.Watched = true })
 	}
 	if err != nil || w.clock.monotonic(end) <= launcher.Monotonic() {
@@ -152,9 +153,9 @@ func (w *watcher) doCanary(ctx context.Context) {
 	running, stop := w.clock.whileRunning(ctx)
 	defer stop()
 	if w.clock.until(running, end) != nil {
-		err = ctx.Err() // else the run is over before its window is
+		err = ctx.Err() // nil if only the run has ended before its window
 	}
-	// The last probes are given their time; those that are still on their way then are not counted.
+	// Wait for the last probes. Later answers do not count.
 	if err == nil && longest < canaryMargin {
 		pause(ctx, longest)
 	}
@@ -181,8 +182,8 @@ func longestRoundTrip(peers []protocol.NetworkPeer) time.Duration {
 	return longest + 2*shaping.MaxBacklog
 }
 
-// disturbances are the times in which faults of this pod may change what a canary sees; those of
-// the peers only they know. zero is t = 0 on CLOCK_MONOTONIC.
+// disturbances are the times in which faults of this pod may change what a canary sees. Only the
+// peers know the times of their own faults. zero is t = 0 on CLOCK_MONOTONIC.
 func disturbances(actions []timeline.Action, peers []protocol.NetworkPeer, zero int64) []probe.Disturbance {
 	ends := map[string]timeline.Action{}
 	for _, action := range actions {
@@ -206,7 +207,7 @@ func disturbances(actions []timeline.Action, peers []protocol.NetworkPeer, zero 
 	return found
 }
 
-// settled is how long after its end a fault may be felt: until what was sent before has arrived.
+// settled is how long a fault has an effect after its end: until earlier packets have arrived.
 func settled(action timeline.Action, peers []protocol.NetworkPeer) time.Duration {
 	var added time.Duration
 	for _, change := range action.Links {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Drops of a shaper counted as none when it could not be asked.
+// The drops of a shaper counted as 0 when the shaper did not answer.
 func TestAShaperThatDoesNotTellItsHealth(t *testing.T) {
 	mute := errors.New("it does not answer")
 	cases := map[string]struct {

@@ -46,16 +46,16 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 	if struck != 0 {
 		result.KilledAt = struck
 		if !l.processes.allIn(alarms.group) {
-			struck = 0 // some get their signal only now
+			struck = 0 // some processes get their signal only now
 		}
 	}
 	if result.ConfirmedAt, result.ReapedAt, err = l.killAll(struck, killTimeout); err != nil {
 		return result, err
 	}
 	l.mu.Lock()
-	clear(l.pauses.inForce) // nothing is left that could go on
+	clear(l.pauses.inForce) // no process is left that a resume could continue
 	if l.state.Process != Held {
-		// Nothing ran when the kill came; it is down all the same and stays so.
+		// No process ran when the kill came. The container counts as held down all the same.
 		l.state.Process, l.state.Asked = Held, true
 		l.connections.tell()
 	}
@@ -63,8 +63,8 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 	return result, empty(request.Empty)
 }
 
-// awaitPermit looks often at first. As a rule the permit is long there; it is late when the agent
-// is, or was restarted.
+// awaitPermit polls often at first. Usually the permit has come long before. It is late when the
+// agent is late or was restarted.
 func (l *Launcher) awaitPermit(instant int64) error {
 	const often, seldom, hurry = 50 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond
 	began := Monotonic()
@@ -76,9 +76,9 @@ func (l *Launcher) awaitPermit(instant int64) error {
 		if time.Duration(Monotonic()-began) > hurry {
 			pause = seldom
 		}
-		// The kernel's sleep and not the runtime's, which would let the thread go.
+		// This uses the kernel's sleep. The runtime's sleep would release the thread.
 		ts := unix.NsecToTimespec(int64(pause))
-		_ = unix.Nanosleep(&ts, nil) // woken early, it looks early
+		_ = unix.Nanosleep(&ts, nil) // a sleep that ends early only makes this check early
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (l *Launcher) revive(request Revive) ReviveResult {
 	return result
 }
 
-// stop ends everything, politely at first.
+// stop ends all processes: first with the requested signal, then with SIGKILL.
 func (l *Launcher) stop(request Stop) error {
 	number, err := signalNumber(request.Signal)
 	if err != nil {
@@ -120,10 +120,10 @@ func (l *Launcher) stop(request Stop) error {
 	l.mu.Lock()
 	l.stopping = true
 	l.callOff()
-	l.endPauses() // a process that is stopped hears no signal but SIGKILL
+	l.endPauses() // a stopped process reacts to no signal but SIGKILL
 	process, exited, flushed := l.main, l.exited, l.flushed
 	if process != 0 && number != syscall.SIGKILL {
-		// Under the lock the process cannot have been reaped, so the number is its own.
+		// The lock keeps the process from being reaped, so the number still is its own.
 		_ = unix.Kill(process, number)
 	}
 	l.mu.Unlock()
@@ -150,10 +150,10 @@ func (l *Launcher) stop(request Stop) error {
 	return nil
 }
 
-// auxiliary is a Run.
+// auxiliary is the process of a Run.
 type auxiliary struct {
-	ended   chan struct{} // the process is reaped
-	printed chan struct{} // its output is at its end
+	ended   chan struct{} // closed when the process is reaped
+	printed chan struct{} // closed when its output has ended
 	done    chan struct{}
 	code    int
 	tail    tail
@@ -219,8 +219,8 @@ func (l *Launcher) launchAuxiliary(r *auxiliary, request Run) (int, error) {
 	return pid, nil
 }
 
-// watch ends a command that takes too long, with all of its session's first group, and gathers the
-// result.
+// watch waits for a command, and gathers the result. It ends a command that takes too long, with
+// its whole process group.
 func (r *auxiliary) watch(pid int, timeout time.Duration) {
 	defer close(r.done)
 	expired := make(<-chan time.Time)
@@ -251,7 +251,7 @@ func (l *Launcher) pack(request Archive) (string, error) {
 	return file, archive(request.Path, file, request.Limit)
 }
 
-// share lets everyone read a file.
+// share lets all users read a file.
 func share(request Share) error {
 	info, err := os.Stat(request.Path)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a signal that the kernel sends to a process group at an instant of CLOCK_MONOTONIC, with
-// no thread of ours having to be woken first. Waking a thread takes milliseconds on a busy node,
-// and more for the third of three replicas than for the first. Nothing in Linux does that by name.
-// A TCP connection to itself does:
+// alarm is a signal that the kernel sends to a process group at an instant of CLOCK_MONOTONIC. It
+// does not need a thread of the launcher to wake up first. Waking a thread takes milliseconds on a
+// busy node, and more for the third of three replicas than for the first. Linux has no call for
+// such a signal. A TCP connection of a process to itself can send it:
 //
 //   - one byte is received at t0, with the kernel's time stamp (SO_TIMESTAMPNS);
 //   - a block of n bytes is sent with a pacing rate (SO_MAX_PACING_RATE) of n / (instant - t0), so that the next byte may leave at the instant and not before:
@@ -23,25 +23,25 @@ import (
 //   - its time stamp, read later, says when.
 //
 // It takes no privilege. The connection never leaves the loopback interface, which a silent pod
-// keeps. Where it does not work (in a sandbox's own kernel, as gVisor's) the launcher's own timer
-// is all there is. It serves once and is not safe for concurrent use.
+// keeps. Where it does not work, as in the kernel of gVisor, only the launcher's own timer acts. An
+// alarm serves once and is not safe for concurrent use.
 type alarm struct {
 	sender, receiver int
 }
 
 const (
-	// alarmBlock is n: one segment on the loopback interface, large enough that a rate in whole
-	// bytes a second is within microseconds.
+	// alarmBlock is n: it is one segment on the loopback interface. It is so large that rounding
+	// the rate to whole bytes a second costs only microseconds.
 	alarmBlock = 16 << 10
-	// unpaced is how many segments of a connection go out before pacing begins.
+	// unpaced is how many segments a connection sends before pacing begins.
 	unpaced = 10
-	// alarmPatience bounds each read: what is read has been sent, on the same machine.
+	// alarmPatience bounds each read: the same machine has sent the bytes before.
 	alarmPatience = 100 * time.Millisecond
-	// alarmMargin is the least time from setting it to its instant.
+	// alarmMargin is the least time from the call of set to the instant.
 	alarmMargin = time.Millisecond
 )
 
-// errNoStamp says that the kernel gave no time stamp with what was received.
+// errNoStamp says that the kernel gave no time stamp with a received byte.
 var errNoStamp = errors.New("the kernel does not say when it received")
 
 // newAlarm opens the connection. The caller closes it.
@@ -118,8 +118,8 @@ func port(address unix.Sockaddr) int {
 	return -1
 }
 
-// warm sends what goes out unpaced, and waits for the first time stamp: the kernel begins to take
-// them some time after it is asked to.
+// warm sends the unpaced segments, and waits for the first time stamp: the kernel begins to take
+// time stamps some time after the request for them.
 func (a *alarm) warm() error {
 	patience := unix.NsecToTimeval(int64(alarmPatience))
 	if err := errors.Join(
@@ -146,7 +146,7 @@ func (a *alarm) warm() error {
 	}
 }
 
-// ping sends one byte, receives it, and returns when the kernel did.
+// ping sends one byte, receives it, and returns when the kernel received it.
 func (a *alarm) ping() (int64, error) {
 	began := Monotonic()
 	if _, err := unix.Write(a.sender, []byte{0}); err != nil {
@@ -156,14 +156,14 @@ func (a *alarm) ping() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A clock that was set between two readings of it is no measure.
+	// Two readings are useless if the clock was set between them.
 	if at < began-int64(alarmMargin) || at > Monotonic()+int64(alarmMargin) {
 		return 0, errNoStamp
 	}
 	return at, nil
 }
 
-// stamp receives one byte and returns when the kernel did, on CLOCK_MONOTONIC.
+// stamp receives one byte and returns when the kernel received it, on CLOCK_MONOTONIC.
 func (a *alarm) stamp(flags int) (int64, error) {
 	var one [1]byte
 	var control [128]byte
@@ -188,7 +188,7 @@ func (a *alarm) stamp(flags int) (int64, error) {
 }
 
 // set makes the kernel send a signal to a process group at an instant, by a timer of the processor
-// that this is called on. A group of 0 is no process: for a rehearsal.
+// that runs this call. Group 0 means no process: a rehearsal uses it.
 func (a *alarm) set(instant int64, group int, number unix.Signal) error {
 	zero, err := a.ping()
 	if err != nil {
@@ -227,7 +227,7 @@ func (a *alarm) set(instant int64, group int, number unix.Signal) error {
 	return nil
 }
 
-// own makes whatever arrives from now on a signal to the group.
+// own makes every later arrival send a signal to the group.
 func (a *alarm) own(group int, number unix.Signal) error {
 	fd := uintptr(a.receiver)
 	if _, err := unix.FcntlInt(fd, unix.F_SETOWN, -group); err != nil {
@@ -248,8 +248,8 @@ func (a *alarm) disarm() error {
 	return os.NewSyscallError("fcntl", err)
 }
 
-// struck returns when the kernel received what carries the signal, which it sends in the same
-// breath, or 0: it has not. It does not wait.
+// struck returns when the kernel received the byte that triggers the signal, or 0 if it has not
+// come. The kernel sends the signal at the same instant. struck does not wait.
 func (a *alarm) struck() int64 {
 	at, err := a.stamp(unix.MSG_DONTWAIT)
 	if err != nil {
@@ -258,17 +258,17 @@ func (a *alarm) struck() int64 {
 	return at
 }
 
-// close disarms it, too. The connection ends as connections should. One that is closed with
-// something unread, or before its last byte has come, is reset. Resets in a pod are counted, since
-// they say that replicas lost each other.
+// close also disarms the alarm. It ends the connection in the normal way. The kernel would reset a
+// connection that is closed with unread bytes, or before its last byte has come. The agent counts
+// resets in a pod as signs that replicas lost each other.
 func (a *alarm) close() {
-	_ = a.disarm() // a closed alarm signals no process
+	_ = a.disarm() // a closed alarm sends no signal
 	_ = unix.Shutdown(a.sender, unix.SHUT_WR)
 	if a.drain() {
 		a.release()
 		return
 	}
-	go func() { // the last byte leaves at its instant and not before
+	go func() { // the kernel sends the last byte at its instant and not before
 		for end := Monotonic() + int64(2*alarmLead); !a.drain() && Monotonic() < end; {
 			time.Sleep(alarmMargin)
 		}
@@ -276,7 +276,7 @@ func (a *alarm) close() {
 	}()
 }
 
-// drain reads what is there, and reports whether nothing will come any more.
+// drain reads the bytes that have come, and reports whether the connection has ended.
 func (a *alarm) drain() bool {
 	var rest [64]byte
 	for {
@@ -290,20 +290,20 @@ func (a *alarm) drain() bool {
 }
 
 func (a *alarm) release() {
-	_ = unix.Close(a.receiver) // nothing can be lost
+	_ = unix.Close(a.receiver) // no data can be lost
 	_ = unix.Close(a.sender)
 }
 
-// The rehearsal of an alarm: how far ahead it is set, how early it may be, how often it is tried.
-// It may be late: the launcher's own timer does not wait for it.
+// The rehearsal of an alarm: how far ahead it is set, how early it may be, and how often it is
+// tried. It may be late, since the launcher's own timer does not wait for it.
 const (
 	rehearsalLead  = 20 * time.Millisecond
 	rehearsalEarly = 50 * time.Microsecond
 	rehearsals     = 3
 )
 
-// rehearse finds out whether alarms work here: that they come, and not too early, when the pod may
-// not be silent yet.
+// rehearse finds out whether alarms work here: whether they come, and not too early. At an early
+// one the pod may not be silent yet.
 func rehearse() error {
 	var err error
 	for range rehearsals {

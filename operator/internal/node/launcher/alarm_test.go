@@ -24,7 +24,7 @@ func sleeper(t *testing.T) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // most have been killed
+		_ = cmd.Process.Kill() // most are dead already
 		_ = cmd.Wait()
 	})
 	for deadline := time.Now().Add(patience); !slices.Equal(states(cmd.Process.Pid), []string{"S"}); time.Sleep(time.Millisecond) {
@@ -42,7 +42,7 @@ func openAlarm(t *testing.T) *alarm {
 	return a
 }
 
-// anAlarm is closed by the test.
+// anAlarm is an alarm that the test closes.
 func anAlarm(t *testing.T) *alarm {
 	t.Helper()
 	var err error
@@ -76,7 +76,7 @@ func shootAll(t *testing.T) error {
 		err := a.set(instant, victim.Process.Pid, unix.SIGKILL)
 		at := a.struck()
 		if Monotonic() > instant-int64(alarmMargin) && tries < 10*shots {
-			continue // this thread did not run in time to set it, or to look before its instant
+			continue // this thread got no processor in time, to set it or to look before its instant
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -160,8 +160,8 @@ func TestAlarmsResetNoConnection(t *testing.T) {
 		t.Fatal("the kernel does not count resets")
 		return ""
 	}
-	// It is in a network of its own, where no other process resets anything. The thread is never
-	// unlocked, so it ends with the test.
+	// The test is in a network of its own, where no other process resets a connection. The thread
+	// is never unlocked, so it ends with the test.
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Skipf("a new network namespace needs root: %v", err)
@@ -176,7 +176,7 @@ func TestAlarmsResetNoConnection(t *testing.T) {
 			if Monotonic() < instant-int64(alarmMargin) {
 				t.Fatal(err)
 			}
-			a.close() // this thread did not run in time
+			a.close() // this thread got no processor in time
 			a = anAlarm(t)
 			instant = Monotonic() + int64(30*time.Millisecond)
 		}
@@ -195,7 +195,8 @@ func TestAlarmsResetNoConnection(t *testing.T) {
 	}
 }
 
-// A launcher that is not scheduled at the instant is what an alarm is for. Here it is stopped.
+// An alarm must work without a launcher that gets a processor at the instant. Here the launcher is
+// stopped.
 func TestAKillDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
 	for name, first := range map[string]bool{"as process 1 of a container": true, "as a reaper among other processes": false} {
 		t.Run(name, func(t *testing.T) {
@@ -277,9 +278,9 @@ func TestAPauseDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
 	})
 }
 
-// onceIn wants that a test of alarms is right once in so many attempts. A launcher that is not
-// given a processor for long enough to rehearse its alarm, or to set it, does without one. Alarms
-// that never strike are wrong in each.
+// onceIn fails unless a test of alarms passes in one of several attempts. A launcher that gets no
+// processor in time cannot rehearse or set its alarm, and does without it. Alarms that never strike
+// fail every attempt.
 func onceIn(t *testing.T, attempts int, test func() error) {
 	t.Helper()
 	var wrong []error
@@ -309,7 +310,7 @@ func TestAPauseThatIsCalledOffStopsNoProcess(t *testing.T) {
 	b.awaitFile("grown")
 	at := Monotonic() + int64(600*time.Millisecond)
 	done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
-	if err := SleepUntil(t.Context(), at-int64(alarmLead)/2); err != nil { // the alarm is set
+	if err := SleepUntil(t.Context(), at-int64(alarmLead)/2); err != nil { // the alarm is set by now
 		t.Fatal(err)
 	}
 	b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: patience}})
@@ -326,8 +327,8 @@ const (
 	stopped = 100 * time.Millisecond
 )
 
-// stopAround stops the launcher shortly before the instant, and lets it go on afterwards; look is
-// called in between, after the instant.
+// stopAround stops the launcher shortly before the instant, and continues it afterwards. In
+// between, after the instant, it calls look.
 func (b *box) stopAround(instant int64, look func()) {
 	b.t.Helper()
 	if err := SleepUntil(b.t.Context(), instant-int64(alarmLead)/2); err != nil {
@@ -365,7 +366,7 @@ func (b *box) send(r Request) <-chan Response {
 	return done
 }
 
-// child is the process ID, out here, of the launcher's only process.
+// child is the ID of the launcher's only process, as seen from outside its namespace.
 func (b *box) child() int {
 	b.t.Helper()
 	deadline := time.Now().Add(patience)

@@ -13,19 +13,19 @@ import (
 
 const (
 	// alarmLead is how long before its instant an alarm is set. It is much longer than a thread
-	// waits for a processor on a busy node. It is so short that the process of that moment is still
-	// there at the instant.
+	// waits for a processor on a busy node. It is so short that the process usually is still the
+	// same at the instant.
 	alarmLead = 500 * time.Millisecond
-	// alarmLast is when it is too late to set one.
+	// alarmLast is how long before its instant it is too late to set one.
 	alarmLast = 5 * time.Millisecond
 	// rehearsing is how long a rehearsal may take.
 	rehearsing = 2 * rehearsals * rehearsalLead
 	// permitPoll is how often to look for the permit.
 	permitPoll = time.Millisecond
-	// redundant is how many alarms are set for one signal, on different processors where there are
-	// some. Timers of this kind are carried out when an interrupt ends. But a processor whose
-	// interrupts have left much to do does it in a thread, which waits as others do. Whichever
-	// comes first is the one that counts.
+	// redundant is how many alarms are set for one signal, on different processors if there are
+	// several. The kernel runs such a timer at the end of an interrupt. But a processor with too
+	// much work from interrupts runs it in a thread, which waits like any other thread. The first
+	// alarm that strikes counts.
 	redundant = 2
 )
 
@@ -33,13 +33,13 @@ const (
 type rehearsal struct {
 	once  sync.Once
 	tried atomic.Bool
-	// failed is why there are none.
+	// failed is why alarms do not work.
 	failed error
-	// say tells the user.
+	// say prints a line for the user.
 	say func(line string)
 }
 
-// works reports whether alarms do. It finds out when there is time for that.
+// works reports whether alarms work. It rehearses them once, if there is time for that.
 func (r *rehearsal) works(instant int64) bool {
 	if left := time.Duration(instant - Monotonic()); left < alarmLast || !r.tried.Load() && left < rehearsing {
 		return false
@@ -59,9 +59,10 @@ type alarms struct {
 	each  []*alarm
 }
 
-// setAlarms waits until it is time to, and has the kernel signal the container's main process and
-// its group at the instant. There are none when they cannot be had, or come too late, or are not
-// permitted by then. The launcher's own timer does their work in any case. The caller closes them.
+// setAlarms waits until shortly before the instant, and has the kernel signal the container's main
+// process and its group at the instant. It sets none if alarms do not work, if it is too late, or
+// if the signal is not permitted by then. The launcher's own timer acts in any case. The caller
+// closes the alarms.
 func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func() bool) *alarms {
 	set := &alarms{}
 	if !l.rehearsal.works(instant) || SleepUntil(l.planned, instant-int64(alarmLead)) != nil {
@@ -84,7 +85,7 @@ func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func()
 		if err != nil {
 			return set
 		}
-		// Should it not work out, there are the other and the launcher's own timer.
+		// If this fails, there are the other alarm and the launcher's own timer.
 		if err := onProcessor(processor, func() error { return a.set(instant, set.group, number) }); err != nil {
 			a.close()
 			continue
@@ -94,7 +95,7 @@ func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func()
 	return set
 }
 
-// struck returns when the first of them did, or 0: none has yet.
+// struck returns when the first of them struck, or 0 if none has yet.
 func (s *alarms) struck() int64 {
 	first := int64(0)
 	for _, a := range s.each {
@@ -108,7 +109,7 @@ func (s *alarms) struck() int64 {
 // disarm makes sure that no process gets a signal any more.
 func (s *alarms) disarm() {
 	for _, a := range s.each {
-		_ = a.disarm() // no descriptor of ours is refused this
+		_ = a.disarm() // the kernel refuses this for no descriptor of ours
 	}
 }
 
@@ -118,8 +119,8 @@ func (s *alarms) close() {
 	}
 }
 
-// someProcessors are some of those that this process may use. Where to begin is up to the clock:
-// pods of one node should not all choose the same ones.
+// someProcessors returns some of the processors that this process may use. The clock decides where
+// to begin, so that pods of one node do not all choose the same ones.
 func someProcessors(n int) []int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -135,7 +136,7 @@ func someProcessors(n int) []int {
 	return slices.Concat(usable[first:], usable[:first])[:min(n, len(usable))]
 }
 
-// onProcessor runs something there, or, when that cannot be, where it is.
+// onProcessor runs a function on a processor, or on the current one if that is not possible.
 func onProcessor(processor int, do func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -143,7 +144,7 @@ func onProcessor(processor int, do func() error) error {
 	if err := unix.SchedGetaffinity(0, &before); err == nil && processor >= 0 {
 		there.Set(processor)
 		if unix.SchedSetaffinity(0, &there) == nil {
-			defer func() { _ = unix.SchedSetaffinity(0, &before) }() // it was allowed before
+			defer func() { _ = unix.SchedSetaffinity(0, &before) }() // the kernel allowed these processors before
 		}
 	}
 	return do()

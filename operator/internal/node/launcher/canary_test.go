@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The canary wakes up as often as it should, and no more once the agent does not ask.
+// The canary wakes up as often as it should, and ends once the agent does not ask any more.
 func TestCanary(t *testing.T) {
 	var c canary
 	c.count()

@@ -16,7 +16,7 @@ import (
 // ErrGone says that the launcher's end of the socket is closed.
 var ErrGone = errors.New("the launcher is gone")
 
-// Client is the agent's end of a launcher's socket, and of the word beside it.
+// Client is the agent's end of a launcher's socket, and of the permit beside it.
 type Client struct {
 	conn    net.Conn
 	permit  *permit
@@ -59,14 +59,14 @@ func Dial(ctx context.Context, path string, onState func(State)) (*Client, error
 // Gone is closed when the connection is.
 func (c *Client) Gone() <-chan struct{} { return c.gone }
 
-// Close ends the connection. The orders of the launcher go on.
+// Close ends the connection. The launcher still carries out its orders.
 func (c *Client) Close() error {
 	c.permit.close()
 	return c.conn.Close()
 }
 
-// Permit lets every kill up to that of the instant, on CLOCK_MONOTONIC, happen. It takes no time
-// and wakes no process. A closed client permits nothing.
+// Permit allows every kill whose instant, on CLOCK_MONOTONIC, is not after this one. It takes no
+// time and wakes no process. A closed client permits nothing.
 func (c *Client) Permit(instant int64) { c.permit.give(instant) }
 
 // Call sends a request and waits for its answer. An answer that reports an error is returned as
@@ -100,8 +100,8 @@ func (c *Client) Call(ctx context.Context, request Request) (Response, error) {
 	}
 }
 
-// messageLimit bounds one message. A launcher's hold some KiB; a process of the system that has
-// taken the socket's place may send anything, and the agent's memory is not the system's.
+// messageLimit bounds one message. A launcher's messages have some KiB. A process of the system
+// could take the socket's place and send any amount, and must not fill the agent's memory.
 const messageLimit = 1 << 20
 
 func (c *Client) read() {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A process of the system that listens at the launcher's socket sent one message without end, and
-// the agent kept all of it.
+// A process of the system listened at the launcher's socket and sent one endless message, and the
+// agent kept all of it.
 func TestAClientReadsNoMessageWithoutEnd(t *testing.T) {
 	ours, theirs := net.Pipe()
 	states := make(chan State, 3)

@@ -17,9 +17,8 @@ func Monotonic() int64 {
 }
 
 // WallAhead is how far a wall clock is ahead of CLOCK_MONOTONIC, in ns. Nil is this node's own,
-// CLOCK_REALTIME. The two cannot be read at once. A thread that loses the processor in between, as
-// on a busy node happens for milliseconds, is that much off, so the closest of a few readings
-// counts.
+// CLOCK_REALTIME. The two cannot be read at the same time. A thread on a busy node may lose the
+// processor between the readings, for milliseconds. So the closest of a few readings counts.
 func WallAhead(wall func() int64) int64 {
 	const closeEnough, readings = int64(10 * time.Microsecond), 10
 	if wall == nil {
@@ -46,22 +45,23 @@ func realtime() int64 {
 	return ts.Nano()
 }
 
-// threadTime is the processor time of the calling thread, in ns. It means something only between
-// calls on one thread.
+// threadTime is the processor time of the calling thread, in ns. Only differences between calls on
+// one thread are meaningful.
 func threadTime() int64 {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // as Monotonic
 	return ts.Nano()
 }
 
-// coarse is how long before the instant SleepUntil changes from a timer of the runtime, which can
-// be called off, to one of the kernel.
+// coarse is how long before the instant SleepUntil changes from a timer of the runtime, which ctx
+// can cancel, to a timer of the kernel.
 const coarse = 20 * time.Millisecond
 
 // SleepUntil waits for an instant of CLOCK_MONOTONIC. The last stretch is one absolute
 // clock_nanosleep on a thread of its own with the smallest timer slack. The kernel wakes such a
-// thread within some ten microseconds, where a timer of Go's runtime depends on its scheduler. It
-// returns at once for an instant in the past, and early only with ctx.Err().
+// thread within some ten microseconds. A timer of Go's runtime depends on Go's scheduler.
+// SleepUntil returns at once for an instant in the past. Otherwise it returns early only with
+// ctx.Err().
 func SleepUntil(ctx context.Context, at int64) error {
 	if d := time.Duration(at-Monotonic()) - coarse; d > 0 {
 		timer := time.NewTimer(d)

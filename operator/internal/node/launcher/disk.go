@@ -12,37 +12,38 @@ import (
 	"syscall"
 )
 
-// Where the numbers of a container's disks come from.
+// The sources of the numbers on a container's disks.
 const (
-	// DiskFromGroup: what the control group (version 2) had block devices read and write.
+	// DiskFromGroup: the bytes that the control group (version 2) has read from and written to
+	// block devices.
 	DiskFromGroup = "io.stat"
-	// DiskFromProcesses: what the processes had read from devices, and what they wrote for a
-	// device, counted when they wrote it to the page cache.
+	// DiskFromProcesses: the bytes that processes have read from devices, and that they wrote to
+	// the page cache for a device.
 	DiskFromProcesses = "processes"
 )
 
 // disks counts the bytes that a container's processes read from block devices and wrote to them.
 //
-// With control groups of version 2, io.stat has them. Version 1 does not count what the kernel
-// writes later from the page cache, and kernels from 6.10 on count nothing there unless a limit is
-// set. So the accounts of the processes are added up (/proc/PID/io). The kernel adds that of a
-// process to its parent's when the parent waits for it, and orphans are waited for by the launcher.
-// So the sum loses only processes whose parents ignore their ends. Until the parent waits, the file
-// belongs to root, and a launcher that is not may not read it.
+// With control groups of version 2, io.stat has them. Version 1 does not count writes that the
+// kernel makes later from the page cache. From 6.10 on, kernels with version 1 count nothing there
+// unless a limit is set. So disks adds up the accounts of the processes (/proc/PID/io). When a
+// parent waits for a process, the kernel adds the account of the process to that of the parent. The
+// launcher waits for orphans. So the sum loses only processes whose parents ignore their ends.
+// Until the parent waits, the file belongs to root, and only a launcher that is root may read it.
 //
-// Containers without a control group are those whose /proc shows their own processes alone.
+// Without a control group, the container's processes are all those that /proc shows.
 type disks struct {
 	mu            sync.Mutex
 	read, written int64
-	stacked       map[string]bool // of a device's number
+	stacked       map[string]bool // by a device's number
 }
 
-// ownDisks are those of this container.
+// ownDisks are the disks of this container.
 var ownDisks disks
 
 var errNoDisk = errors.New("the kernel keeps no account of disks: there is neither io.stat of the control group nor /proc/PID/io")
 
-// measure reads into u what is known by now. root is where /proc and /sys are.
+// measure reads the present numbers into u. root is the folder of /proc and /sys.
 func (d *disks) measure(root string, g group, u *Usage) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,12 +51,12 @@ func (d *disks) measure(root string, g group, u *Usage) error {
 	from := DiskFromGroup
 	if errors.Is(err, fs.ErrNotExist) {
 		from = DiskFromProcesses
-		read, written, err = ofProcesses(filepath.Join(root, "proc"), g.cpu) // of all, without a group
+		read, written, err = ofProcesses(filepath.Join(root, "proc"), g.cpu) // of all processes, if there is no group
 	}
 	if err != nil {
 		return err
 	}
-	// A process is in no account between its end and its parent's wait.
+	// Between its end and its parent's wait, a process is in no account.
 	d.read, d.written = max(d.read, read), max(d.written, written)
 	u.DiskReadBytes, u.DiskWrittenBytes, u.DiskFrom = d.read, d.written, from
 	return nil
@@ -65,8 +66,8 @@ func (d *disks) measure(root string, g group, u *Usage) error {
 //
 //	8:0 rbytes=180224 wbytes=4096 rios=3 wios=1 dbytes=0 dios=0
 //
-// Device mapper, RAID and loop devices pass their bytes on to others, which count them again. Only
-// the last devices count.
+// Device mapper, RAID and loop devices pass their bytes on to other devices, which count them
+// again. So only the last devices count.
 func (d *disks) ofGroup(root string, g group) (read, written int64, err error) {
 	if g.version != 2 {
 		return 0, 0, fs.ErrNotExist
@@ -96,13 +97,13 @@ func (d *disks) ofGroup(root string, g group) (read, written int64, err error) {
 	return read, written, nil
 }
 
-// awaited reports whether a process has ended and its parent has not waited for it.
+// awaited reports whether a process has ended and still waits for its parent to reap it.
 func awaited(proc, pid string) bool {
 	fields := statFields(filepath.Join(proc, pid, "stat"))
 	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// passesOn reports whether what a device (major:minor) does is done by other devices.
+// passesOn reports whether a device (major:minor) passes its bytes on to other devices.
 func (d *disks) passesOn(root, device string) bool {
 	if known, has := d.stacked[device]; has {
 		return known
@@ -127,9 +128,9 @@ func ofProcesses(proc, group string) (read, written int64, err error) {
 		account, err := keyed(filepath.Join(proc, pid), "io", "read_bytes:", "write_bytes:")
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
-			continue // it has ended meanwhile, or is of another PID namespace (0)
+			continue // it has ended meanwhile, or is in another PID namespace (0)
 		case err != nil && awaited(proc, pid):
-			continue // its account is its parent's soon
+			continue // its parent soon gets its account
 		case err != nil:
 			return 0, 0, fmt.Errorf("the disk account of process %s: %w", pid, err)
 		}

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A device mapper's device 253:0 on the disk 8:0, and a loop device whose file is there, too.
+// A device mapper's device 253:0 on the disk 8:0, and a loop device, whose backing file is there,
+// too.
 var stackedDevices = map[string]string{
 	"sys/dev/block/253:0/slaves/sda/": "", "sys/dev/block/8:0/queue/": "", "sys/dev/block/7:3/loop/backing_file": "/data/image\n",
 }
@@ -74,8 +75,9 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// Between the end of a process and its parent's wait, no file of the kernel holds what the process
-// read and wrote. The counters keep their values meanwhile, and add it once afterwards.
+// Between the end of a process and its parent's wait, no file of the kernel has the bytes that the
+// process read and wrote. The counters keep their values meanwhile, and add these bytes once
+// afterwards.
 func TestDisksOfAProcessThatEnds(t *testing.T) {
 	root := lay(t, map[string]string{
 		"group/cgroup.procs": "1\n7\n", "proc/1/io": "read_bytes: 1\nwrite_bytes: 2\n", "proc/7/io": "read_bytes: 10\nwrite_bytes: 20\n",
@@ -98,8 +100,8 @@ func TestDisksOfAProcessThatEnds(t *testing.T) {
 	}
 }
 
-// The kernel gives the account of a process that has ended, and that its parent has not waited for,
-// to root. A launcher that was not root told then that it knew nothing of its container's disks.
+// When a process has ended, and its parent has not waited for it, only root may read its account. A
+// launcher that was not root then reported that its container's disks were unknown.
 func TestDisksWhileAProcessIsNotWaitedFor(t *testing.T) {
 	const user = 65532
 	child := exec.Command("/bin/sh", "-c", "sleep 0.01 & exec sleep 1000")
@@ -137,7 +139,7 @@ func TestDisksWhileAProcessIsNotWaitedFor(t *testing.T) {
 	}
 	done := make(chan outcome)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		var o outcome
 		if root {
 			o.own = unix.Setfsgid(user)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// empty removes what is in the directories. It goes on after an error, and follows no symbolic
-// link: what a link points to stays, the link goes.
+// empty deletes the content of the directories. It goes on after an error. It deletes symbolic
+// links, and not their targets.
 func empty(folders []string) error {
 	if len(folders) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func emptyFolder(folder string, mounts map[string]bool) error {
 	return errors.Join(e.failures...)
 }
 
-// emptying is one directory that is being emptied.
+// emptying deletes the content of one directory.
 type emptying struct {
 	root     *os.Root
 	at       string // the root's path
@@ -54,7 +54,7 @@ type emptying struct {
 	failures []error
 }
 
-// maxFailures that are named of one directory.
+// maxFailures is how many failures an error names for one directory.
 const maxFailures = 5
 
 func (e *emptying) fail(err error) {
@@ -63,7 +63,7 @@ func (e *emptying) fail(err error) {
 	}
 }
 
-// folder removes what is in a directory, and reports whether it is empty now.
+// folder deletes the content of a directory, and reports whether it is empty now.
 func (e *emptying) folder(path string) bool {
 	entries, err := e.list(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func (e *emptying) folder(path string) bool {
 		below := filepath.Join(path, entry.Name())
 		switch {
 		case below == "lost+found" || e.mounts[filepath.Join(e.at, below)]:
-			emptied = false // not the system's; a volume that is mounted here has its own entry, if it is to be emptied
+			emptied = false // another volume is mounted here, which has its own entry if it is to be emptied
 		case entry.IsDir() && !e.folder(below):
 			emptied = false
 		default:
@@ -93,7 +93,8 @@ func (e *emptying) folder(path string) bool {
 func (e *emptying) list(path string) ([]fs.DirEntry, error) {
 	if path != "." {
 		if info, err := e.root.Lstat(path); err == nil && info.Mode().Perm()&0o700 != 0o700 {
-			// Another user's directory stays as it is; what then cannot be removed says why.
+			// The directory of another user stays as it is, and the error names the files that then
+			// cannot be deleted.
 			_ = e.root.Chmod(path, info.Mode().Perm()|0o700)
 		}
 	}

@@ -82,8 +82,8 @@ func TestOnlyTheVolumeItselfIsEmptied(t *testing.T) {
 			}
 			return syscall.Mount(outside, inner, "", syscall.MS_BIND, "")
 		}()
-		// As the launcher of another user sees it: /proc/self is the process, so its own table of
-		// mounts is this thread's only here.
+		// The launcher of another user sees the same: /proc/self is the process, so its table of
+		// mounts is that of this thread only here.
 		mounts := map[string]bool{inner: true}
 		done <- emptyFolder(volume, mounts)
 	}()

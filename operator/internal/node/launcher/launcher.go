@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	// killTimeout bounds how long the end of killed processes is waited for.
+	// killTimeout bounds the wait for the end of killed processes.
 	killTimeout = 10 * time.Second
-	// endTimeout bounds it when the launcher itself is to end; process 1 takes the rest with it.
+	// endTimeout bounds that wait when the launcher itself must end: the end of process 1 ends the
+	// rest.
 	endTimeout = 50 * time.Millisecond
-	// outputTimeout bounds the wait for output that is still in the pipes after all processes are
-	// gone.
+	// outputTimeout bounds the wait for output in the pipes after all processes have ended.
 	outputTimeout = time.Second
-	// lastWords is how long the news of an exit waits for the output that explains it.
+	// lastWords is how long the launcher delays the report of an exit, for the output that explains
+	// it.
 	lastWords = 50 * time.Millisecond
 )
 
@@ -38,7 +39,8 @@ type Options struct {
 	RunDir, OutDir string
 	// OutputLimit of each of the two files, in bytes.
 	OutputLimit int64
-	// NoControlGroup: the container has none of its own, and its use is added up over processes.
+	// NoControlGroup: the container has no control group of its own, and its use is added up over
+	// its processes.
 	NoControlGroup bool
 	// Stdout and Stderr get a copy of what the process prints.
 	Stdout, Stderr io.Writer
@@ -54,21 +56,21 @@ type Launcher struct {
 	permit      *permit
 	kills       plans[KillResult]
 	pauses      pauses
-	// holding: a kill has begun and no revive has followed. Not under mu: see killAll.
+	// holding: a kill has begun and no revive has followed. The mutex mu does not guard it: see
+	// killAll.
 	holding atomic.Bool
-	// struckAt is the instant at which the kernel kills the processes, while an alarm is set for
-	// that.
+	// struckAt is the instant at which the kernel kills the processes; 0: no alarm is set.
 	struckAt atomic.Int64
-	// planned is done when a Stop calls off what lies in the future.
+	// planned is done when a Stop cancels all future orders.
 	planned context.Context
 	callOff context.CancelFunc
 
 	mu       sync.Mutex
 	state    State
 	spec     *Start
-	main     int           // process ID while it runs
+	main     int           // process ID while the process runs
 	exited   chan struct{} // closed when main is reaped
-	streams  int           // of main that are open
+	streams  int           // open streams of main
 	flushed  chan struct{} // closed when streams is 0
 	stopping bool
 	revives  map[string]ReviveResult
@@ -76,9 +78,9 @@ type Launcher struct {
 	byPID    map[int]*auxiliary
 }
 
-// Serve is a launcher's life. It returns when ctx is done: the pod is being deleted, so the trial
-// is over. All that still runs is killed at once rather than asked. A process with something left
-// to print has been stopped by the agent before.
+// Serve is a launcher's life. It returns when ctx is done: then the pod is being deleted, so the
+// trial is over. It kills all processes at once, without asking them to end. The agent has stopped
+// before any process with output left to print.
 func Serve(ctx context.Context, options Options) error {
 	l, err := newLauncher(ctx, options)
 	if err != nil {
@@ -133,7 +135,7 @@ func newLauncher(ctx context.Context, options Options) (*Launcher, error) {
 
 func (l *Launcher) listen() (net.Listener, error) {
 	path := filepath.Join(l.options.RunDir, l.options.Name+".sock")
-	// A launcher before this one, in the same pod, may have left its socket.
+	// An earlier launcher in the same pod may have left its socket.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket: %w", err)
 	}
@@ -141,18 +143,18 @@ func (l *Launcher) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the agent: %w", err)
 	}
-	// The agent is another user without the right to override modes.
+	// The agent is another user, without the right to override modes.
 	if err := os.Chmod(path, 0o666); err != nil {
 		return nil, fmt.Errorf("open the socket to the agent: %w", err)
 	}
 	return listener, nil
 }
 
-// end kills everything and lets the copies of the output go out.
+// end kills all processes and writes out the copies of the output.
 func (l *Launcher) end() {
 	l.holding.Store(true)
 	l.callOff()
-	_, _, _ = l.killAll(0, endTimeout) // process 1 takes survivors with it
+	_, _, _ = l.killAll(0, endTimeout) // the end of process 1 ends the survivors
 	l.output.close(endTimeout)
 }
 
@@ -196,9 +198,9 @@ func (l *Launcher) start(spec Start) error {
 	return nil
 }
 
-// launch starts the process of l.spec, with some more variables. The caller holds l.mu, and before
-// it the mutex of pauses. A command that cannot be started has "exited" with 127, as in a shell,
-// and the kept stderr and the tail say why.
+// launch starts the process of l.spec, with some more variables. The caller first locks the mutex
+// of pauses, and then l.mu. A command that cannot be started has "exited" with 127, as in a shell.
+// The kept stderr and the tail have the reason.
 func (l *Launcher) launch(variables ...string) {
 	l.exited, l.flushed = make(chan struct{}), make(chan struct{})
 	l.state.Starts++
@@ -277,7 +279,7 @@ func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
 		return
 	}
 	if pid != l.main || l.main == 0 {
-		return // an orphan
+		return // an orphan has ended
 	}
 	l.main = 0
 	killed := l.holding.Load() || l.struck()
@@ -296,7 +298,7 @@ func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
 		l.connections.tell()
 		return
 	}
-	// Its last words are still in the pipes, most likely; copy tells when they have arrived. A
+	// Its last output probably still is in the pipes; copy sets the signal when it has arrived. A
 	// child that lives on may hold the pipes open.
 	time.AfterFunc(lastWords, func() {
 		l.mu.Lock()
@@ -305,8 +307,8 @@ func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
 	})
 }
 
-// respawn starts the process again that a signal has ended, unless it has been killed or stopped
-// since.
+// respawn restarts the process after a signal has ended it. It does not if the process has been
+// killed or stopped since.
 func (l *Launcher) respawn(exited chan struct{}) {
 	l.pauses.signalling.Lock()
 	defer l.pauses.signalling.Unlock()
@@ -317,14 +319,14 @@ func (l *Launcher) respawn(exited chan struct{}) {
 	}
 }
 
-// struck reports whether the kernel has killed the processes, before any thread of the launcher
-// could take note of it.
+// struck reports whether the kernel has killed the processes before a thread of the launcher
+// noticed it.
 func (l *Launcher) struck() bool {
 	at := l.struckAt.Load()
 	return at != 0 && Monotonic() >= at-int64(rehearsalEarly)
 }
 
-// snapshot is the state with what changes all the time.
+// snapshot is the state, with the values that change all the time.
 func (l *Launcher) snapshot() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The test binary is the launcher, too, in a process of its own: a launcher reaps every child of
+// The test binary is also the launcher, in a process of its own: a launcher reaps every child of
 // its process.
 const launchVariable = "ASSAY_TEST_LAUNCH"
 
@@ -59,8 +59,7 @@ type box struct {
 	client *Client
 }
 
-// patience is how long something may take that happens for sure, on a machine that is busy with
-// other tests.
+// patience is how long an expected event may take on a machine that is busy with other tests.
 const patience = time.Minute
 
 // options of a box.
@@ -96,7 +95,7 @@ func newBox(t *testing.T, o boxOptions) *box {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Its processes would outlive it: outside a PID namespace nothing ends them.
+		// Its processes would outlive it: outside a PID namespace, they do not end with it.
 		left := descendants(b.cmd.Process.Pid)
 		b.cmd.Process.Kill()
 		b.cmd.Wait()
@@ -271,7 +270,7 @@ func TestAPermitIsForOneKillAndThoseBeforeIt(t *testing.T) {
 	}
 	for _, step := range []struct {
 		give int64
-		want [3]bool // of kills at 10, 20 and 30
+		want [3]bool // results of kills at 10, 20 and 30
 	}{{0, [3]bool{}}, {20, [3]bool{true, true, false}}, {10, [3]bool{true, true, false}}, {30, [3]bool{true, true, true}}} {
 		theirs.give(step.give)
 		if got := [3]bool{ours.given(10), ours.given(20), ours.given(30)}; got != step.want {
@@ -323,7 +322,7 @@ func TestAHeldProcessStaysDown(t *testing.T) {
 	planned(t, func() int64 {
 		b = newBox(t, boxOptions{})
 		at := Monotonic() + int64(200*time.Millisecond)
-		// Planned for later: the kill comes first.
+		// The start is later, so the kill comes first.
 		b.call(Request{Start: &Start{Command: []string{"/bin/sh", "-c", "exec sleep 1000"}, AtMonotonicNanos: at}})
 		b.call(Request{Kill: &Kill{ID: "k", AtMonotonicNanos: Monotonic()}})
 		return at
@@ -342,7 +341,7 @@ func planned(t *testing.T, prepare func() int64) {
 	t.Helper()
 	for range 20 {
 		at := prepare()
-		if Monotonic() >= at { // the machine stood still: who came first is chance
+		if Monotonic() >= at { // the machine stood still, so the order is chance
 			continue
 		}
 		if err := SleepUntil(t.Context(), at+int64(60*time.Millisecond)); err != nil {
@@ -542,7 +541,7 @@ func deletePod(t *testing.T, first bool) error {
 	}
 	took := time.Since(began)
 	t.Logf("ended in %v", took)
-	// Those of a launcher that is not process 1 may still be on their way out.
+	// Processes of a launcher that is not process 1 may not have ended yet.
 	deadline := time.Now().Add(patience)
 	for _, pid := range tree {
 		for _, alive := parentOf(pid); alive; _, alive = parentOf(pid) {
@@ -627,7 +626,7 @@ func TestAMirrorWhoseReaderIsStuckLosesOutputAndReportsIt(t *testing.T) {
 	line := []byte(strings.Repeat("x", 99) + "\n")
 	written := 3 * mirrorLimit / len(line)
 	for range written {
-		m.write(line) // the reader has not begun yet, and this must not wait
+		m.write(line) // the reader has not begun yet, and write must not wait
 	}
 	m.close()
 	go func() {

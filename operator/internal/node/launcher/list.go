@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Processes asks for the processes of the container but the launcher (Response.Processes).
+// Processes asks for the processes of the container except the launcher (Response.Processes).
 type Processes struct{}
 
 // Process of the container. PID is its number in the container's PID namespace.
 type Process struct {
 	PID  int    `json:"pid"`
-	Name string `json:"name"` // of its program, 15 bytes at most
+	Name string `json:"name"` // of its program, at most 15 bytes
 }
 
-// named lists the processes that run, in the order of their numbers.
+// named lists the running processes, in the order of their numbers.
 func (p processes) named() []Process {
 	var found []Process
 	for _, pid := range p.list() {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is
-// full, or the disk, it ends with a whole line. Later output is counted only, also when the disk
-// has room again. Half a line in a report, or one joined with a later one, would be read as a wrong
-// number.
+// keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file or
+// the disk is full, the file ends with a whole line. The keeper only counts later output, even if
+// the disk has room again. A reader would take half a line, or one joined with a later one, as a
+// wrong number.
 type keeper struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -22,11 +22,11 @@ type keeper struct {
 	size    int64 // of the file
 	lineEnd int64 // size up to and including the last newline
 	leftOut int64
-	// arrivals says when each piece came; nil: the agent does not ask for it.
+	// arrivals has the instant of each piece; nil: the agent does not ask for it.
 	arrivals *os.File
 }
 
-// keepArrivals has the instants kept of all that comes from now on.
+// keepArrivals starts to keep the instants of all later output.
 func (k *keeper) keepArrivals() error {
 	f, err := os.OpenFile(k.file.Name()+ArrivalsSuffix, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -46,7 +46,7 @@ func openKeeper(path string, limit int64) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The umask is the image's; the agent, another user, must be able to read.
+	// The image sets the umask. The agent is another user, and must be able to read the file.
 	if err := f.Chmod(0o644); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func openKeeper(path string, limit int64) (*keeper, error) {
 	return &keeper{file: f, limit: limit, size: info.Size(), lineEnd: info.Size()}, nil
 }
 
-// write keeps p as far as it fits and returns the first error of the disk.
+// write keeps as much of p as fits and returns the first error of the disk.
 func (k *keeper) write(p []byte) error {
 	now := Monotonic()
 	k.mu.Lock()
@@ -98,9 +98,9 @@ func (k *keeper) lost() int64 {
 	return k.leftOut
 }
 
-// mirror copies output to the launcher's own stdout or stderr, for "kubectl logs". The reader of
-// those is the container runtime; when it is slow the process must not feel it, so the mirror
-// leaves out what it cannot hold.
+// mirror copies output to the launcher's own stdout or stderr, for "kubectl logs". The container
+// runtime reads these. A slow runtime must not slow down the process, so the mirror drops output
+// that it cannot hold.
 type mirror struct {
 	mu      sync.Mutex
 	filled  *sync.Cond
@@ -130,7 +130,7 @@ func (m *mirror) write(p []byte) {
 	m.filled.Signal()
 }
 
-// close ends the mirror after what it holds.
+// close writes out what the mirror holds, and ends it.
 func (m *mirror) close() {
 	m.mu.Lock()
 	m.closed = true
@@ -148,7 +148,8 @@ func (m *mirror) run(w io.Writer) {
 		chunk, lost, closed := m.pending, m.lost, m.closed
 		m.pending, m.lost = nil, 0
 		m.mu.Unlock()
-		// The log itself is broken, and cannot say so; the files are what counts.
+		// The log itself is broken, so no error can be written there. The files are complete
+		// without it.
 		_, _ = w.Write(chunk)
 		if lost > 0 {
 			fmt.Fprintf(w, "\nlauncher: %d bytes left out of this log, whose reader is slow; the kept files have them\n", lost)
@@ -180,8 +181,8 @@ func (t *tail) String() string {
 	return string(bytes.ToValidUTF8(t.held, []byte("?")))
 }
 
-// output is what the container's process prints: kept for the agent, copied for kubectl logs, and
-// the last of it at hand.
+// output handles the output of the container's process. It keeps it for the agent, copies it for
+// kubectl logs, and holds its last bytes.
 type output struct {
 	stdout, stderr *keeper
 	mirrors        [2]*mirror
@@ -209,10 +210,10 @@ func (o *output) keep(to *keeper, m *mirror, p []byte) {
 	o.tail.write(p)
 }
 
-// say shows a line of the launcher's own beside the output.
+// say prints a line of the launcher itself beside the output.
 func (o *output) say(line string) { o.mirrors[1].write([]byte("launcher: " + line + "\n")) }
 
-// close lets the copies go out, for a while.
+// close writes out the copies, for at most that long.
 func (o *output) close(most time.Duration) {
 	for _, m := range o.mirrors {
 		m.close()

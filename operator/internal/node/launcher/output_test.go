@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Output that a full disk did not take was not counted, and later output was joined with the half
+// The launcher did not count output that a full disk refused. It joined later output with the half
 // line before: a wrong number, reported as a right one.
 func TestADiskThatIsFullForAWhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.stdout")
@@ -22,8 +22,8 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 	if err := k.write([]byte("10\n")); err != nil {
 		t.Fatal(err)
 	}
-	// A limit of the kernel on the size of files stands for the disk: it, too, takes what fits and
-	// refuses the rest.
+	// The kernel's limit on the size of files stands for a full disk: it also accepts the bytes
+	// that fit and refuses the rest.
 	signal.Ignore(unix.SIGXFSZ)
 	defer signal.Reset(unix.SIGXFSZ)
 	var before unix.Rlimit
@@ -56,14 +56,14 @@ func TestWhenOutputArrivesIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.file.Close()
-	if err := k.write([]byte("1\n")); err != nil { // before anybody wants to know
+	if err := k.write([]byte("1\n")); err != nil { // before arrivals are kept
 		t.Fatal(err)
 	}
 	if err := k.keepArrivals(); err != nil {
 		t.Fatal(err)
 	}
 	before := Monotonic()
-	for _, text := range []string{"22\n", "4", "\n55555\n"} { // the last one is too much to keep
+	for _, text := range []string{"22\n", "4", "\n55555\n"} { // the last one does not fit
 		if err := k.write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}

@@ -10,24 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pauseTimeout bounds how long processes are given to stop, or to go on: a thread that waits for a
+// pauseTimeout bounds how long processes may take to stop, or to go on: a thread that waits for a
 // disk does neither.
 const pauseTimeout = 5 * time.Second
 
-// pauses of one launcher. The signals themselves are sent under signalling. So a pause that is
-// signalled again, for processes that were born meanwhile, cannot undo a resume. The launcher's own
-// children are born under it, too. A child that is stopped before it is a program would stop the
-// launcher, which waits for it (vfork). It is locked before the launcher's mutex.
+// pauses of one launcher. The mutex signalling is locked while signals are sent. So a pause that
+// signals again, for processes that were born meanwhile, cannot undo a resume. The launcher also
+// holds it while it makes a child. A child that is stopped before its exec would block the
+// launcher, which waits for it (vfork). A caller locks it before the launcher's mutex.
 type pauses struct {
 	plans[PauseResult] // pauses and resumes
 
 	signalling sync.Mutex
-	// inForce are pauses. Guarded by the launcher's mutex.
+	// inForce has the pauses in force. The launcher's mutex guards it.
 	inForce map[string]bool
 }
 
-// pauseArrival is how long after the instant of a Resume its Pause may come: an agent that was
-// restarted sends both at the same time.
+// pauseArrival is how long after the instant of a Resume its Pause may arrive: a restarted agent
+// sends both at the same time.
 const pauseArrival = time.Second
 
 // pause arms a pause, or joins the one of the same ID, and waits for its end.
@@ -54,7 +54,7 @@ func paused(carryOut func() (PauseResult, error)) func() PauseResult {
 	}
 }
 
-// takeBack makes alarms stop no process, and lets those go on that they have stopped.
+// takeBack disarms the alarms, and continues the processes that they have stopped.
 func (l *Launcher) takeBack(set *alarms) {
 	set.disarm()
 	l.pauses.signalling.Lock()
@@ -79,7 +79,7 @@ func (l *Launcher) resume(request Resume) PauseResult {
 			return PauseResult{}, errCalledOff
 		}
 		select {
-		case <-begun.done: // within pauseTimeout of its instant, which lies before this one
+		case <-begun.done: // done within pauseTimeout of the pause's instant, which is before this one
 		case <-l.planned.Done():
 			return PauseResult{}, errCalledOff
 		}
@@ -110,7 +110,8 @@ func (l *Launcher) carryOutPause(id string, set *alarms) (result PauseResult, er
 	return result, err
 }
 
-// signalAgain stops what was born after the first signal, as long as the pause is in force.
+// signalAgain stops processes that were born after the first signal, as long as the pause is in
+// force.
 func (l *Launcher) signalAgain(id string) {
 	l.pauses.signalling.Lock()
 	defer l.pauses.signalling.Unlock()
@@ -134,7 +135,7 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 	}
 	l.pauses.signalling.Unlock()
 	if others > 0 {
-		result.ConfirmedAt = result.SignalledAt // this pause is over; another one goes on
+		result.ConfirmedAt = result.SignalledAt // this pause is over, and another one continues
 		return result, nil
 	}
 	result.ConfirmedAt, err = l.awaitStates(false, func() {})
@@ -144,8 +145,8 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 	return result, err
 }
 
-// endPauses lets everything go on. The caller holds both mutexes and has called off what is
-// planned.
+// endPauses continues all processes. The caller holds both mutexes and has cancelled all planned
+// orders.
 func (l *Launcher) endPauses() {
 	if len(l.pauses.inForce) > 0 {
 		clear(l.pauses.inForce)
@@ -156,17 +157,17 @@ func (l *Launcher) endPauses() {
 // awaitStates returns when every thread of the container's other processes is stopped, or none is.
 // It looks often at first, and calls again now and then.
 //
-// A pause counts as confirmed when one thread of each process was seen stopped. The one that takes
-// the signal marks all others of its process, and none of these gets back to its program
-// (do_signal_stop, kernel/signal.c). That all stand still proves it, and is awaited. It comes
-// milliseconds later on a busy node, since each of them, the idle ones included, has to run once
-// for that.
+// A pause counts as confirmed when one thread of each process was seen stopped. The thread that
+// takes the signal marks all others of its process, and none of these returns to its program
+// (do_signal_stop, kernel/signal.c). To prove it, awaitStates also waits until all threads stand
+// still. That is milliseconds later on a busy node, since each thread, even an idle one, has to run
+// once for it.
 func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err error) {
 	const often, seldom, hurry = 100 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond
 	began := Monotonic()
-	// To look takes the processor from those that are to be seen.
+	// Looking takes the processor from the processes that are looked at.
 	time.Sleep(often)
-	seen := map[int]bool{} // processes that were found as they should be
+	seen := map[int]bool{} // processes that were found in the wanted state
 	for {
 		if !stopped || !l.processes.halted() {
 			confirmed = 0

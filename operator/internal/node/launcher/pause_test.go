@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// counters starts three processes that count in files: the main one, its child and a daemon in a
-// session of its own, and one that forks all the time.
+// counters starts processes that count in files: the main one, its child, a daemon in a session of
+// its own, and one that forks all the time.
 const counters = `
 count() { i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo $i > $DIR/$1; sleep 0.01; done; }
 count child &
@@ -84,8 +84,8 @@ func TestAPauseStopsTheWholeTreeAtItsInstantAndAResumeLetsItGoOn(t *testing.T) {
 				slices.Sort(figures)
 				t.Logf("%s after the instant: median %v, worst %v", what, figures[shots/2], figures[shots-1])
 			}
-			// How long the rest takes is up to the machine, which has as many processors as the
-			// tree has busy processes, or fewer.
+			// The time for the rest depends on the machine: it may have fewer processors than the
+			// tree has busy processes.
 			if late[shots/2] > 100*time.Millisecond {
 				t.Errorf("signalled %v after the instant in half of the cases", late[shots/2])
 			}
@@ -98,7 +98,7 @@ func TestAPauseAndItsEndMayBePlannedTogetherAndAreNotRepeated(t *testing.T) {
 	b.start(`exec sleep 1000`)
 	at := Monotonic() + int64(50*time.Millisecond)
 	answers := make(chan Response, 4)
-	for range 2 { // an agent, and the one that comes after it
+	for range 2 { // an agent, and then its successor
 		client := b.dial()
 		for _, request := range []Request{
 			{Resume: &Resume{ID: "r", Pause: "p", AtMonotonicNanos: at + int64(30*time.Millisecond)}},
@@ -211,8 +211,8 @@ func TestTheStatesOfAProcessAreThoseOfItsThreads(t *testing.T) {
 }
 
 func TestAPauseDoesNotHitAChildThatIsJustBorn(t *testing.T) {
-	// A launcher whose child was stopped before it had become a program waited for it for ever, and
-	// so did everybody else.
+	// A launcher waited for ever for a child that was stopped before its exec, and its callers
+	// waited, too.
 	b := newBox(t, boxOptions{first: true})
 	b.start(counters)
 	b.awaitProgress()
@@ -265,7 +265,7 @@ func TestAProcessIsHaltedWhenAThreadOfItHasStopped(t *testing.T) {
 	b := newBox(t, boxOptions{})
 	b.start("exec sleep 1000")
 	pid := b.child()
-	l := processes{} // one that looks at its descendants, which are the box and its process
+	l := processes{} // it looks at its descendants, which are the box and its process
 	if l.halted() {
 		t.Error("halted while the process runs")
 	}

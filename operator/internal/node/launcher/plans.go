@@ -2,8 +2,8 @@ package launcher
 
 import "sync"
 
-// plan is something that is carried out once for an ID, however often it is asked for: an agent
-// that was restarted asks again.
+// plan is an order that is carried out once for an ID, however often it is requested: a restarted
+// agent requests it again.
 type plan[T any] struct {
 	begun  bool
 	known  chan struct{} // closed when the request has come
@@ -17,7 +17,7 @@ type plans[T any] struct {
 	byID map[string]*plan[T]
 }
 
-// of finds or makes the plan of an ID.
+// of returns the plan of an ID. It makes one if there is none.
 func (p *plans[T]) of(id string) *plan[T] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +36,8 @@ func (p *plans[T]) find(id string) *plan[T] {
 	return found
 }
 
-// do carries out what the ID stands for, or joins who does already, and waits for the result.
+// do carries out the order with this ID, or joins the caller that does so already, and waits for
+// the result.
 func (p *plans[T]) do(id string, carryOut func() T) T {
 	p.mu.Lock()
 	of := p.find(id)

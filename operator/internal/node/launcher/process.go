@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errSurvivors says that SIGKILL did not end everything in time: a process of another user, or one
-// stuck in the kernel.
+// errSurvivors says that some processes did not end in time after SIGKILL: they belong to another
+// user, or are stuck in the kernel.
 var errSurvivors = errors.New("some processes survive SIGKILL; the container must run as the one user that its processes have")
 
 // spawn starts a program in a session of its own, so that a script's "kill 0" reaches the script's
 // processes and not the launcher. Stdin is /dev/null. The caller holds l.mu, so that the child
-// cannot be reaped before it is known.
+// cannot be reaped before its ID is stored.
 func spawn(command, env []string, dir string, stdout, stderr int) (int, error) {
 	if len(command) == 0 {
 		return 0, errors.New("the command is empty")
@@ -45,7 +45,7 @@ func spawn(command, env []string, dir string, stdout, stderr int) (int, error) {
 	return pid, nil
 }
 
-// lookPath finds a program as a shell would, in the PATH of its own environment.
+// lookPath finds a program as a shell would, in the PATH of the given environment.
 func lookPath(name string, env []string, dir string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -68,8 +68,8 @@ func lookPath(name string, env []string, dir string) (string, error) {
 	return "", fmt.Errorf("start %s: not found in PATH %s", name, path)
 }
 
-// environment is the launcher's own with additions, the last one of each name. Duplicates must not
-// stay: which one wins is up to the libc.
+// environment is the launcher's own with additions. The last value of each name counts. Duplicates
+// must be removed, since each libc chooses another one.
 func environment(additions ...[]string) []string {
 	all := slices.Concat(append([][]string{os.Environ()}, additions...)...)
 	last := map[string]int{}
@@ -86,9 +86,9 @@ func environment(additions ...[]string) []string {
 	return env
 }
 
-// reap collects every process that has ended. It reports whether no process is left at all: then
+// reap collects every process that has ended. It reports whether no process is left at all. Then
 // wait4 answers ECHILD, since orphans become the launcher's children before their parent can be
-// collected.
+// reaped.
 func (l *Launcher) reap() (none bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,17 +114,17 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// killAll ends every process but the launcher and returns when none is left. It holds no lock while
-// it signals: nothing may delay a kill. It looks often at first, and signals again now and then,
-// for those that were born meanwhile. The one system call that signals everybody (see
-// processes.signal) has done so then, and no thread of them gets back to its program. SIGKILL can
-// be neither caught nor blocked. The kernel looks for it before it leaves for user mode, and a fork
-// in progress fails. That is when they count as dead. The proof comes later: reaped, they have
-// given back their memory, too, which takes some 60 us for each MiB. The call has done so at its
-// beginning plus the processor time that it took, and not when it returns. It signals under the
-// kernel's lock of all processes, which nothing preempts. When it gives that back the dying threads
-// take the processor first, for milliseconds. The caller is locked to its thread. struck is when an
-// alarm had signalled everybody already, or 0.
+// killAll ends every process but the launcher, and returns when none is left. It holds no lock
+// while it signals, since a lock could delay the kill. At first it checks often, and signals again
+// now and then, for processes that were born meanwhile. As process 1, one system call signals all
+// processes (see processes.signal). SIGKILL can be neither caught nor blocked. The kernel checks
+// for it before a thread returns to user mode, and a fork in progress fails. So after the call no
+// thread returns to its program, and the processes count as dead. The proof comes later, when all
+// processes are reaped: they also have to give back their memory, at some 60 us for each MiB. The
+// time of death is the start of the call plus the processor time that it took, and not the time of
+// its return. The call holds the kernel's lock of all processes, and is not preempted there. When
+// it releases the lock, the dying threads take the processor first, for milliseconds. The caller is
+// locked to its thread. struck is when an alarm had already signalled all processes, or 0.
 func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped int64, err error) {
 	const often, seldom, hurry, again = 200 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond, 5 * time.Millisecond
 	began := Monotonic()
@@ -159,15 +159,15 @@ func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped in
 	}
 }
 
-// pipe makes a pipe whose read end is the runtime's and whose write end is for a child. It is made
-// as large as a user may, so that a launcher that is not scheduled for a while does not stop the
-// process's printing.
+// pipe makes a pipe. The runtime has the read end, and a child gets the write end. The pipe is as
+// large as a user may make it. So the process can go on printing while the launcher gets no
+// processor.
 func pipe() (read *os.File, write int, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		return nil, 0, fmt.Errorf("make a pipe: %w", err)
 	}
-	// Both are improvements only: a smaller pipe and a blocking reader work as well.
+	// Both calls only improve speed: a smaller pipe and a blocking reader work as well.
 	_, _ = unix.FcntlInt(uintptr(ends[1]), unix.F_SETPIPE_SZ, 1<<20)
 	_ = unix.SetNonblock(ends[0], true)
 	return os.NewFile(uintptr(ends[0]), "output"), ends[1], nil

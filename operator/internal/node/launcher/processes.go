@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processes are all of the container but the launcher. They are what /proc says at the moment:
-// nothing of it is remembered.
+// processes are all processes of the container but the launcher. Each call reads them from /proc,
+// and remembers nothing.
 type processes struct {
-	// all: the launcher is process 1 of its PID namespace, so that every other process there
-	// is one of them. Otherwise its descendants do (tests, a pod that shares its PID
+	// all: the launcher is process 1 of its PID namespace, so every other process there is one of
+	// them. Otherwise only its descendants are (in tests, and in a pod that shares its PID
 	// namespace).
 	all bool
 }
 
-// straggler returns a process that is not as it should be. Once a process has been seen so it is
-// not looked at again.
+// straggler returns a process that is not in the wanted state. It does not check a process again
+// that was seen in that state.
 func (p processes) straggler(stopped bool, seen map[int]bool) (pid int, found bool) {
 	for _, pid := range p.list() {
 		if seen[pid] {
@@ -32,14 +32,14 @@ func (p processes) straggler(stopped bool, seen map[int]bool) (pid int, found bo
 			continue
 		}
 		for _, state := range states(pid) {
-			// Dead threads and zombies do neither; "t" is stopped by a debugger.
+			// Dead threads and zombies neither stop nor run; "t" is stopped by a debugger.
 			if state == "Z" || state == "X" {
 				continue
 			}
 			isStopped := state == "T" || state == "t"
 			if stopped && state == "D" && hasStoppedChild(pid) {
-				// It waits for a child that was stopped before it became a program (vfork), and
-				// will stop itself when that goes on.
+				// It waits for a child that was stopped before its exec (vfork), and will stop
+				// itself when the child goes on.
 				isStopped = true
 			}
 			if isStopped != stopped {
@@ -51,8 +51,8 @@ func (p processes) straggler(stopped bool, seen map[int]bool) (pid int, found bo
 	return 0, false
 }
 
-// halted reports whether no thread gets back to its program: one of each process has stopped, or
-// the process has ended.
+// halted reports whether no thread returns to its program: in each process one thread has stopped,
+// or the process has ended.
 func (p processes) halted() bool {
 	for _, pid := range p.list() {
 		if childStopped(pid) {
@@ -67,7 +67,7 @@ func (p processes) halted() bool {
 	return true
 }
 
-// list returns their numbers.
+// list returns the processes' numbers.
 func (p processes) list() []int {
 	if !p.all {
 		return descendants(os.Getpid())
@@ -81,8 +81,8 @@ func (p processes) list() []int {
 	return found
 }
 
-// allIn reports whether every process of the container is in the group, as far as it lives: then
-// the alarm was for all.
+// allIn reports whether every living process of the container is in the group: then the alarm has
+// reached all.
 func (p processes) allIn(group int) bool {
 	for _, pid := range p.list() {
 		if of, err := unix.Getpgid(pid); err == nil && of != group {
@@ -92,12 +92,13 @@ func (p processes) allIn(group int) bool {
 	return true
 }
 
-// signal sends a signal to all other processes of the container. As process 1 that is one
-// system call, in which no process can fork away. Elsewhere (tests, a pod that shares its PID
-// namespace) it follows the tree down; who needs all repeats it until that is so.
+// signal sends a signal to all other processes of the container. For process 1 that is one system
+// call, during which no process can fork. Otherwise (in tests, and in a pod that shares its PID
+// namespace) it signals the tree from the top down. A caller that must reach all processes repeats
+// it until it has.
 func (p processes) signal(number unix.Signal) {
 	if p.all {
-		// ESRCH (no process is left) is no failure; the caller looks at what came of it.
+		// ESRCH (no process is left) is no failure: the caller checks the outcome.
 		_ = unix.Kill(-1, number)
 		return
 	}
@@ -107,7 +108,7 @@ func (p processes) signal(number unix.Signal) {
 }
 
 // childStopped reports whether a process is a child of this one and has stopped with all of its
-// threads. One system call says so; /proc takes two for each thread.
+// threads. It takes one system call; /proc takes two for each thread.
 func childStopped(pid int) bool {
 	const stopped = 5 // CLD_STOPPED, sigaction(2)
 	var info unix.Siginfo
@@ -150,8 +151,8 @@ func parentOf(pid int) (int, bool) {
 	return parent, err == nil
 }
 
-// statFields reads a stat file of /proc: what follows the name, which is in parentheses and may
-// contain anything. The first is the state.
+// statFields reads the fields of a stat file of /proc after the name. The name is in parentheses
+// and may contain any text. The first of these fields is the state.
 func statFields(path string) []string {
 	stat, err := os.ReadFile(path)
 	if err != nil {
@@ -160,8 +161,8 @@ func statFields(path string) []string {
 	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 }
 
-// states returns the state of each thread of a process, as /proc/<pid>/task/<tid>/stat has it; none
-// of one that is gone.
+// states returns the state of each thread of a process, from /proc/<pid>/task/<tid>/stat. It is
+// empty if the process is gone.
 func states(pid int) []string {
 	tasks := fmt.Sprintf("/proc/%d/task", pid)
 	var found []string

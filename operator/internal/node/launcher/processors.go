@@ -10,8 +10,8 @@ import (
 // mostProcessors is how many processors a kernel may number.
 const mostProcessors = len(unix.CPUSet{}) * 64
 
-// bound calls start on a thread that may run on those processors only: a process that it makes
-// inherits that. Nil: on all.
+// bound calls start on a thread that may run on these processors only. A process that start makes
+// inherits that. Nil: on all processors.
 func bound(to *Processors, start func() error) error {
 	if to == nil || to.Count == 0 {
 		return start()
@@ -33,11 +33,11 @@ func bound(to *Processors, start func() error) error {
 	err = start()
 	if unix.SchedSetaffinity(0, &before) == nil {
 		runtime.UnlockOSThread()
-	} // else the thread ends with this goroutine: none may run on it by mistake
+	} // the thread stays locked, and ends with this goroutine, so that no other goroutine runs on it
 	return err
 }
 
-// of chooses among those that a container has.
+// of chooses among the processors of a container.
 func (p Processors) of(has *unix.CPUSet) (*unix.CPUSet, error) {
 	var numbers []int
 	for n := range mostProcessors {

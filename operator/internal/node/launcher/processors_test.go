@@ -43,7 +43,7 @@ func TestProcessorsOf(t *testing.T) {
 	}
 }
 
-// A process sees the processors that it may run on; a step of the same container sees all.
+// A process sees only the processors that it may run on. A step of the same container sees all.
 func TestAProcessSeesItsProcessors(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("this machine has one processor")
@@ -61,7 +61,8 @@ func TestAProcessSeesItsProcessors(t *testing.T) {
 	}
 }
 
-// A command that is to have more processors than there are does not start, and says why.
+// A command that needs more processors than there are does not start, and the error gives the
+// reason.
 func TestTooFewProcessors(t *testing.T) {
 	b := newBox(t, boxOptions{})
 	b.call(Request{Start: &Start{Command: []string{"/bin/true"}, Processors: &Processors{Count: mostProcessors}}})

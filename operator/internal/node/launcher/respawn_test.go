@@ -28,7 +28,7 @@ func TestAProcessThatASignalEndsIsStartedAgain(t *testing.T) {
 	if s := b.state(); s.Process != Running || s.Starts != 2 || s.ExitedAt != 0 {
 		t.Errorf("the state is %+v, want the process Running after 2 starts", s)
 	}
-	// A process that a fault kills stays down, and one that a stop ends does, too.
+	// A process stays down after a fault has killed it, or a Stop has ended it.
 	b.call(Request{Kill: &Kill{ID: "crash"}})
 	time.Sleep(200 * time.Millisecond)
 	if s := b.state(); s.Process != Held || s.Starts != 2 {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// connection is one agent. Answers are written by anyone who has them; states by one goroutine, the
-// latest only, so that an agent that does not read cannot hold up the launcher.
+// connection is one agent. Any goroutine writes the answers that it has. One goroutine writes
+// states, and only the latest, so that an agent that does not read cannot block the launcher.
 type connection struct {
 	conn    net.Conn
 	mu      sync.Mutex // of writes
@@ -26,7 +26,7 @@ func (c *connection) write(response Response) {
 	_, _ = c.conn.Write(append(line, '\n'))
 }
 
-// connections are those of the agents.
+// connections are the connections of agents.
 type connections struct {
 	mu    sync.Mutex
 	conns map[*connection]struct{}
@@ -59,8 +59,8 @@ func (a *connections) leave(c *connection) {
 	delete(a.conns, c)
 }
 
-// accept agents, until the listener is closed. Each hears the state whenever it changes, and its
-// requests are handled beside each other.
+// accept agents, until the listener is closed. Each gets the state whenever it changes, and its
+// requests are handled concurrently.
 func (a *connections) accept(listener net.Listener, state func() State, handle func(Request) (Response, error)) {
 	for {
 		conn, err := listener.Accept()

@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// Size asks how much space the files of directories take. The launcher looks, not the agent, since
-// the directories are mounted in its container.
+// Size asks how much space the files of directories take. The launcher measures it instead of the
+// agent, since only its container mounts the directories.
 type Size struct {
 	Paths []string `json:"paths"`
 }
 
-// Sized is what one directory holds.
+// Sized is the size of one directory.
 type Sized struct {
-	// Bytes that its files and folders take on the disk, as du counts them: a file of several names
-	// once, and holes not at all. ContentBytes is the length of its files.
+	// Bytes that its files and folders take on the disk, as du counts them: a file with several
+	// names counts once, and holes do not count. ContentBytes is the sum of the files' lengths.
 	Bytes        int64 `json:"bytes"`
 	ContentBytes int64 `json:"contentBytes"`
 	Files        int64 `json:"files"`
-	// Error says why that is not known.
+	// Error says why the size is unknown.
 	Error string `json:"error,omitempty"`
 }
 
-// The most that one request looks at: what takes longer would disturb the machine.
+// The limits of one request: a longer search would disturb the machine.
 const (
 	mostSized  = 1_000_000
 	sizedLimit = 10 * time.Second

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A directory takes as much as du says: with folders, a file of two names, one with a hole, and a
-// link to elsewhere.
+// The size of a directory equals that of du. The directory has folders, a file with two names, one
+// with a hole, and a link to another place.
 func TestSizeIsThatOfDu(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, n int) string {

@@ -9,29 +9,29 @@ import (
 	"sync"
 )
 
-// tally adds up over all processes of the container's PID namespace what they use. It is for
-// containers without a control group.
+// tally adds up the use of all processes in the container's PID namespace. It is for containers
+// without a control group.
 //
 //	processor time = sum of utime + stime + cutime + cstime
 //
-// The last two are those of children that have ended and were waited for. Orphans are the
-// launcher's children. So only what a process used is missing whose parent ignores SIGCHLD. The
-// kernel gives times in ticks of 10 ms. Memory is the sum of resident pages, in which a shared page
-// counts for each process.
+// cutime and cstime are the times of children that have ended and were waited for. Orphans become
+// the launcher's children. So the sum only misses the use of processes whose parent ignores
+// SIGCHLD. The kernel gives times in ticks of 10 ms. Memory is the sum of resident pages. A shared
+// page counts once for each process.
 type tally struct {
 	mu sync.Mutex
-	// most processor time that was added up so far. A process that ends while the others are read
-	// may be in no sum or in two.
+	// most is the largest sum of processor time so far. A process that ends during a reading may be
+	// in no sum or in two.
 	most int64
 }
 
 // ownTally is that of this container.
 var ownTally tally
 
-// tick of the times in /proc, in nanoseconds. It is the same on all machines that Linux runs on.
+// tick of the times in /proc, in nanoseconds. It is the same on all architectures of Linux.
 const tick = 10_000_000
 
-// read adds up. It takes some 20 us for each process.
+// read adds up the use of the processes. It takes some 20 us for each process.
 func (t *tally) read(proc string) (Usage, error) {
 	u := Usage{AtMonotonicNanos: Monotonic()}
 	page := int64(os.Getpagesize())
@@ -70,10 +70,10 @@ func (t *tally) read(proc string) (Usage, error) {
 	return u, nil
 }
 
-// ticksOf a process and of its children that were waited for. The name in parentheses may hold
-// anything.
+// ticksOf a process and of its children that were waited for. The name in parentheses may hold any
+// text.
 func ticksOf(stat string) (sum int64, err error) {
-	const first, last = 11, 15 // utime, stime, cutime, cstime: fields 14 to 17, of which two stand before
+	const first, last = 11, 15 // utime, stime, cutime, cstime: fields 14 to 17; the caller has cut off the pid and the name
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
 	if len(fields) < last {
 		return 0, fmt.Errorf("it has %d fields", len(fields))

@@ -14,7 +14,7 @@ func stat(pid int, name string, utime, stime, cutime, cstime int) string {
 	return fmt.Sprintf("%d (%s) S 1 1 1 0 -1 4194560 99 98 97 96 %d %d %d %d 20 0 1 0 5 6 7\n", pid, name, utime, stime, cutime, cstime)
 }
 
-// Without a control group, the use of a container is added up over its processes. The part of a
+// Without a control group, the use of a container is added up over its processes. The use of a
 // process that has ended stays in the sum.
 func TestTally(t *testing.T) {
 	page := int64(os.Getpagesize())
@@ -48,7 +48,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// The kernel's own numbers are those of a process that is known to have worked.
+// The kernel's numbers are right for a process that is known to have used the processor.
 func TestTallyOfThisMachine(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("there is no /proc")
@@ -59,7 +59,7 @@ func TestTallyOfThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it ends by nothing else
+		_ = cmd.Process.Kill() // only this ends it
 		_ = cmd.Wait()
 	}()
 	if err := os.Symlink(fmt.Sprint("/proc/", cmd.Process.Pid), fmt.Sprint(proc, "/", cmd.Process.Pid)); err != nil {

@@ -11,14 +11,14 @@ import (
 	"sync"
 )
 
-// Measure asks for what the container has used so far (Response.Usage). The launcher reads that,
-// since a container sees its own control group and no other one's: the agent, in a container of its
-// own, cannot.
+// Measure asks for the container's use so far (Response.Usage). The launcher reads it, since a
+// container sees only its own control group. The agent is in a container of its own, and cannot
+// read it.
 type Measure struct{}
 
-// Usage is what a container has used since it started, as the kernel counts for its control group.
-// The launcher's own part, a few hundred microseconds a second at most, is in it. Counters begin
-// anew with the container.
+// Usage is what a container has used since it started, by the kernel's counters of its control
+// group. It includes the launcher's own part, at most a few hundred microseconds a second. The
+// counters start at 0 with the container.
 type Usage struct {
 	// AtMonotonicNanos is when it was read, on CLOCK_MONOTONIC.
 	AtMonotonicNanos int64 `json:"at"`
@@ -27,16 +27,16 @@ type Usage struct {
 	// QuotaNanos of processor time may be used in each period of PeriodNanos; 0: there is no limit.
 	QuotaNanos  int64 `json:"quota,omitempty"`
 	PeriodNanos int64 `json:"period,omitempty"`
-	// Periods with the limit in force, the periods of these in which it was reached, and the time
-	// of held-back processes, added up over processors.
+	// Periods with the limit in force, how many of them reached the limit, and how long processes
+	// were held back, added up over processors.
 	Periods          int64 `json:"periods,omitempty"`
 	ThrottledPeriods int64 `json:"throttled,omitempty"`
 	ThrottledNanos   int64 `json:"throttledNanos,omitempty"`
-	// MemoryBytes is the working set: all memory but file pages that have not been used of late. It
-	// is what the kubelet calls so, too.
+	// MemoryBytes is the working set: all memory except file pages that have not been used lately.
+	// The kubelet uses the same definition.
 	MemoryBytes int64 `json:"memory"`
-	// PeakBytes is the most that the kernel ever counted, all file pages included. 0: this kernel
-	// does not keep it (version 2 before Linux 5.19).
+	// PeakBytes is the most that the kernel ever counted, with all file pages. 0: this kernel has
+	// no such counter (version 2 before Linux 5.19).
 	PeakBytes int64 `json:"peak,omitempty"`
 	// LimitBytes is the most memory that the container may take; 0: there is no limit.
 	LimitBytes int64 `json:"limit,omitempty"`
@@ -45,24 +45,24 @@ type Usage struct {
 	Wakes     int64 `json:"wakes,omitempty"`
 	LateWakes int64 `json:"lateWakes,omitempty"`
 	// WaitedNanos is how long its threads were runnable and had no processor, added up over
-	// threads. WaitsUnknown says why that is not known; empty: it is.
+	// threads. WaitsUnknown says why that is unknown; empty: it is known.
 	WaitedNanos  int64  `json:"waited,omitempty"`
 	WaitsUnknown string `json:"waitsUnknown,omitempty"`
-	// CacheBytes are the file pages in memory. MemoryBytes has the part of them that was used of
-	// late.
+	// CacheBytes are the file pages in memory. MemoryBytes includes the ones that were used lately.
 	CacheBytes int64 `json:"cache,omitempty"`
-	// DiskReadBytes and DiskWrittenBytes from and to block devices, and where they are from:
-	// DiskFromGroup or DiskFromProcesses. DiskUnknown says why they are not known; empty: they are.
+	// DiskReadBytes and DiskWrittenBytes are read from and written to block devices. Their source
+	// is DiskFromGroup or DiskFromProcesses. DiskUnknown says why they are unknown; empty: they are
+	// known.
 	DiskReadBytes    int64  `json:"diskRead,omitempty"`
 	DiskWrittenBytes int64  `json:"diskWritten,omitempty"`
 	DiskFrom         string `json:"diskFrom,omitempty"`
 	DiskUnknown      string `json:"diskUnknown,omitempty"`
 }
 
-// ownGroup is looked for once: a container stays in its control group.
+// ownGroup is searched for once: a container stays in its control group.
 var ownGroup = sync.OnceValues(func() (group, error) { return findGroup("/") })
 
-// measure reads the container's control group, or adds up over its processes where there is none.
+// measure reads the container's control group. If there is none, it adds up over the processes.
 func (o Options) measure() (Usage, error) {
 	if !o.NoControlGroup {
 		return measure()
@@ -95,7 +95,8 @@ func measure() (Usage, error) {
 	return u, nil
 }
 
-// see how the processors were shared, by the processes of a control group; empty: by all.
+// see reads how the processes of a control group shared the processors. An empty group means all
+// processes.
 func (u *Usage) see(group string) {
 	var err error
 	u.Wakes, u.LateWakes = ownCanary.count()
@@ -104,21 +105,20 @@ func (u *Usage) see(group string) {
 	}
 }
 
-// group is where the kernel keeps account of a control group. There are three directories in
-// version 1, in which each controller may have a hierarchy of its own, and the same one thrice in
-// version 2.
+// group has the directories of a control group's counters. In version 1 each controller may have a
+// hierarchy of its own, so there are three directories. In version 2 all three are the same.
 type group struct {
 	version              int
 	cpu, cpuacct, memory string
 }
 
-// errNoGroup says what a sandbox of another kind, such as gVisor, may lack.
+// errNoGroup is for other sandboxes, such as gVisor, where the group's files may be missing.
 var errNoGroup = errors.New("the container does not see its control group under /sys/fs/cgroup")
 
 // findGroup finds the control group of this process. The path in /proc/self/cgroup is relative to
-// the root of the hierarchy, and a container may see a part of that only. The file mountinfo says
-// of each mount which part it shows. The argument root is where /proc and /sys are; a test has its
-// own.
+// the root of the hierarchy, and a container may see only a part of the hierarchy. The file
+// mountinfo says which part each mount shows. The argument root is the folder of /proc and /sys;
+// tests use one of their own.
 func findGroup(root string) (group, error) {
 	paths, err := groupPaths(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -162,8 +162,8 @@ func findGroup(root string) (group, error) {
 	return g, nil
 }
 
-// groupPaths reads the path of this process in each hierarchy, by controller; that of version 2 has
-// none.
+// groupPaths reads the path of this process in each hierarchy, by controller. The hierarchy of
+// version 2 has no controller's name.
 func groupPaths(file string) (map[string]string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -199,9 +199,8 @@ func parseMount(line string) (mount, bool) {
 	return mount{left[3], left[4], right[0], strings.Split(right[2], ",")}, true
 }
 
-// below is the directory of a path of the hierarchy under a mount that shows the part of it from
-// m.root on. A path that the mount does not show is of a process that sees its own group as the
-// root.
+// below is the directory under a mount for a path of the hierarchy. The mount shows the hierarchy
+// from m.root on. If the mount does not show the path, the process sees its own group as the root.
 func below(root string, m mount, path string) string {
 	top := filepath.Join(root, m.point)
 	if relative, ok := strings.CutPrefix(path, strings.TrimSuffix(m.root, "/")); ok && relative != "" {
@@ -217,7 +216,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// read reads all of it. It takes some 100 us.
+// read reads all counters. It takes some 100 us.
 func (g group) read() (Usage, error) {
 	u := Usage{AtMonotonicNanos: Monotonic()}
 	var err error
@@ -270,7 +269,7 @@ func (g group) readFirst(u *Usage) error {
 }
 
 // readSecond reads version 2, whose times are microseconds. The root group has no limits and no
-// account of memory.
+// memory counters.
 func (g group) readSecond(u *Usage) error {
 	cpu, err := keyed(g.cpu, "cpu.stat", "usage_usec", "nr_periods", "nr_throttled", "throttled_usec")
 	if err != nil {
@@ -305,11 +304,11 @@ func (g group) readSecond(u *Usage) error {
 	return nil
 }
 
-// unlimited is less than what version 1 gives as the limit of a group that has none: the largest
-// number of pages.
+// unlimited is less than the limit that version 1 gives for a group without one: the largest number
+// of pages.
 const unlimited = 1 << 60
 
-// number reads a file that holds one.
+// number reads a file that holds one number.
 func number(dir, file string) (int64, error) {
 	content, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -322,8 +321,8 @@ func number(dir, file string) (int64, error) {
 	return n, nil
 }
 
-// keyed reads some of a file of lines with a name and a number each. A name that this kernel does
-// not have reads as 0.
+// keyed reads some numbers from a file that has a name and a number in each line. A name that this
+// kernel does not have reads as 0.
 func keyed(dir, file string, names ...string) (map[string]int64, error) {
 	content, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {

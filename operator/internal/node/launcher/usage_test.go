@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// lay writes files under a directory; a name that ends in / is a directory.
+// lay writes files below a directory; a name that ends in / is a directory.
 func lay(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -38,8 +38,8 @@ func lay(t *testing.T, files map[string]string) string {
 
 const (
 	otherMounts = "22 29 0:21 / /proc rw,nosuid shared:12 - proc proc rw\n25 29 0:23 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
-	// A pod of cgroup v1, whose runtime mounts its own directories; one of each hierarchy, or cpu
-	// and cpuacct in one.
+	// A pod of cgroup v1, whose runtime mounts the pod's own directories: one for each hierarchy,
+	// or cpu and cpuacct in one.
 	firstOfPod = otherMounts +
 		"1050 1045 0:26 /kubelet/kubepods/burstable/pod1/c1 /sys/fs/cgroup/cpu ro,nosuid,relatime - cgroup cgroup rw,cpu\n" +
 		"1051 1045 0:27 /kubelet/kubepods/burstable/pod1/c1 /sys/fs/cgroup/cpuacct ro,nosuid,relatime - cgroup cgroup rw,cpuacct\n" +
@@ -101,7 +101,7 @@ func TestFindGroup(t *testing.T) {
 	}
 }
 
-// The two versions of control groups print this of the same container: 0.5 cores of limit,
+// The two versions of control groups print this for the same container: a limit of 0.5 cores,
 // throttled in 231 of 240 periods.
 var (
 	firstFiles = map[string]string{
@@ -134,7 +134,7 @@ func TestReadGroup(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version int
 		files   map[string]string
-		without string // file that is not there
+		without string // file that does not exist
 		with    map[string]string
 		want    func(*Usage)
 		wantErr string
@@ -191,7 +191,7 @@ func TestReadGroup(t *testing.T) {
 	}
 }
 
-// BenchmarkMeasure is what a reading of this process's own group costs the launcher.
+// BenchmarkMeasure measures what a reading of this process's own group costs the launcher.
 func BenchmarkMeasure(b *testing.B) {
 	before := processorTime(b)
 	for b.Loop() {
@@ -202,8 +202,8 @@ func BenchmarkMeasure(b *testing.B) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// processorTime that this process has used. A busy machine makes a benchmark's wall time long, and
-// not this.
+// processorTime that this process has used. A busy machine lengthens a benchmark's wall time, but
+// not this time.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

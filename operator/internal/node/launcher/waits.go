@@ -10,30 +10,30 @@ import (
 	"sync"
 )
 
-// waits adds up for how long the threads of a control group were runnable and had no processor. The
-// kernel keeps that for each thread, and forgets it when the thread ends; so waits remembers what
-// it read last. The wait of a thread between the last reading and its end is lost, and a thread
-// that lives between two readings is not seen at all.
+// waits adds up how long the threads of a control group were runnable and had no processor. The
+// kernel keeps that number for each thread, and forgets it when the thread ends. So waits remembers
+// the last readings. The wait of a thread between its last reading and its end is lost. A thread
+// that lives only between two readings is not counted.
 type waits struct {
 	mu      sync.Mutex
 	threads map[string]int64 // ID: nanoseconds waited since the thread began, as last read
 	total   int64
 }
 
-// ownWaits are those of this container.
+// ownWaits are the waits of this container.
 var ownWaits waits
 
-// errNoWaits is what a kernel without CONFIG_SCHED_INFO, and a sandbox such as gVisor, come to.
+// errNoWaits is the error on a kernel without CONFIG_SCHED_INFO, and in a sandbox such as gVisor.
 var errNoWaits = errors.New("the kernel does not tell how long threads wait for a processor (/proc/PID/schedstat)")
 
 // read adds what threads of the control group have waited since the last reading. proc is /proc,
-// and group the directory of the control group. An empty group has all processes in proc. It takes
-// some 5 us for each thread.
+// and group the directory of the control group. An empty group means all processes in proc. A
+// reading takes some 5 us for each thread.
 func (w *waits) read(proc, group string) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ran, _, err := schedstat(filepath.Join(proc, "self/schedstat")); err != nil || ran == 0 {
-		return 0, errNoWaits // this process runs: a kernel that counts does not say 0
+		return 0, errNoWaits // this process runs, so a kernel that counts does not return 0
 	}
 	pids, err := members(proc, group)
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *waits) read(proc, group string) (int64, error) {
 	for _, pid := range pids {
 		tasks, err := os.ReadDir(filepath.Join(proc, pid, "task"))
 		if err != nil {
-			continue // it has ended meanwhile, or is of another PID namespace (0)
+			continue // it has ended meanwhile, or is in another PID namespace (0)
 		}
 		for _, t := range tasks {
 			_, waited, err := schedstat(filepath.Join(proc, pid, "task", t.Name(), "schedstat"))
@@ -62,7 +62,7 @@ func (w *waits) read(proc, group string) (int64, error) {
 	return w.total, nil
 }
 
-// members of a control group; of none: all processes.
+// members of a control group. Without a group: all processes.
 func members(proc, group string) (pids []string, err error) {
 	if group != "" {
 		text, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))

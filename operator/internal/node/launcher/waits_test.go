@@ -10,9 +10,9 @@ import (
 func TestWaits(t *testing.T) {
 	const self = "proc/self/schedstat"
 	for name, tc := range map[string]struct {
-		readings []map[string]string // files at each reading, besides those of the reading before
-		gone     []string            // removed before the last reading
-		all      bool                // of /proc, without a control group
+		readings []map[string]string // files at each reading, in addition to the earlier ones
+		gone     []string            // files removed before the last reading
+		all      bool                // read all processes of /proc, without a control group
 		want     int64
 		err      error
 	}{

@@ -1,8 +1,10 @@
-// Package launcher is the first process of a container. It runs the container's command when it is
-// told to, kills it at an exact instant, keeps it down, starts it again, and keeps what it prints.
+// Package launcher is the first process of a container. On the agent's order it runs the
+// container's command, kills it at an exact instant, keeps it down, and starts it again. It keeps
+// the command's output.
 //
-// It decides nothing. The agent of the pod says what to do over a Unix socket in a directory that
-// both share. There is one JSON object for each line, requests in and responses and states out:
+// It makes no decisions. The agent of the pod sends orders over a Unix socket in a directory that
+// both share. Each line has one JSON object: a request to the launcher, or a response or state from
+// it:
 //
 //	agent -> {"id":7,"kill":{"id":"crash/kill/r-0","atMonotonicNanos":91000000000,"awaitGo":true}}
 //	agent -> {"id":8,"go":{"id":"crash/kill/r-0"}}
@@ -10,9 +12,9 @@
 //	agent <- {"state":{"process":"Held","exitCode":137,...}}
 //	agent <- {"id":7,"kill":{"killedAt":91000012345,"confirmedAt":91000890123}}
 //
-// Everything that must not happen twice has an ID and is remembered: an agent that was restarted
-// sends the same request again and gets the same answer. A start is remembered without one, since a
-// launcher has one process only.
+// Every order that must not be carried out twice has an ID, and the launcher remembers it. A
+// restarted agent sends the same request again and gets the same answer. A start needs no ID, since
+// a launcher has only one process.
 //
 // The launcher must be the first process of a PID namespace, or it makes itself the reaper of its
 // descendants ("child subreaper"). In both cases wait4 answers ECHILD exactly when no process of
@@ -24,7 +26,7 @@ package launcher
 
 import "time"
 
-// Request is one line from the agent. ID comes back in the Response; exactly one other member is
+// Request is one line from the agent. The Response has the same ID. Exactly one other member is
 // set.
 type Request struct {
 	ID      int64    `json:"id"`
@@ -52,43 +54,43 @@ type Start struct {
 	Command []string `json:"command"`
 	Env     []string `json:"env,omitempty"` // NAME=value, added to the launcher's own
 	Dir     string   `json:"dir,omitempty"`
-	// AtMonotonicNanos is when to start, on CLOCK_MONOTONIC; the past means now. The answer does
-	// not wait for it.
+	// AtMonotonicNanos is when to start, on CLOCK_MONOTONIC; an instant in the past means now. The
+	// answer comes before the start.
 	AtMonotonicNanos int64 `json:"atMonotonicNanos,omitempty"`
 	// Processors that the process may run on; nil: all that the container has.
 	Processors *Processors `json:"processors,omitempty"`
 	// Arrivals of the process's output are kept beside the output itself: see ArrivalsSuffix.
 	Arrivals bool `json:"arrivals,omitempty"`
-	// Respawn starts the process again at once when a signal ends it that neither Kill nor Stop has
-	// sent. The process stays Running meanwhile. Such a process is one that no user of a real
-	// machine could signal, such as sshd. It is told so by RespawnedVariable.
+	// Respawn restarts the process at once when a signal ends it that neither Kill nor Stop has
+	// sent. Its state stays Running meanwhile. It is for a process that users of a real machine
+	// could not signal, such as sshd. RespawnedVariable informs the new process.
 	Respawn bool `json:"respawn,omitempty"`
 }
 
-// RespawnedVariable is 1 in the environment of a process that Start.Respawn has started again. It
-// is not there after a Revive.
+// RespawnedVariable is 1 in the environment of a process that Start.Respawn has restarted. It is
+// not set after a Revive.
 const RespawnedVariable = "ASSAY_RESPAWNED"
 
-// Processors are some of those that a container has, in the order of their numbers: Count of them
-// after the first After ones. After the last one the first comes again.
+// Processors are some of a container's processors, in the order of their numbers. They are Count
+// processors after the first After ones. After the last processor the count goes on with the first.
 type Processors struct {
 	Count int `json:"count"`
 	After int `json:"after,omitempty"`
 }
 
-// ArrivalsSuffix is added to the name of a file of output, for the file that says when the output
-// came. That has a record of ArrivalBytes for each piece that was read: the file's size after it
-// and the CLOCK_MONOTONIC in ns, both little-endian.
+// ArrivalsSuffix is added to the name of an output file, for the file with the arrivals of its
+// pieces. That file has a record of ArrivalBytes for each piece: the size of the output file after
+// it, and CLOCK_MONOTONIC in ns, both little-endian.
 const (
 	ArrivalsSuffix = ".arrivals"
 	ArrivalBytes   = 16
 )
 
-// Stop ends all processes: Signal to the main process, SIGKILL to whatever is left when it has
-// exited or Grace is over. It also calls off every planned start and kill, and forbids later ones.
-// The answer comes when no process is left.
+// Stop ends all processes. It sends Signal to the main process, and SIGKILL to the rest when the
+// main process has exited or Grace is over. It also cancels every planned start and kill, and
+// forbids later ones. The answer comes when no process is left.
 type Stop struct {
-	Signal string        `json:"signal"` // SIGTERM, ...; SIGKILL ends all at once
+	Signal string        `json:"signal"` // such as SIGTERM; SIGKILL ends all at once
 	Grace  time.Duration `json:"grace"`
 }
 
@@ -97,12 +99,12 @@ type Stop struct {
 type Kill struct {
 	ID               string `json:"id"`
 	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
-	// AwaitPermit makes the kill wait for Client.Permit, should that not have come by the instant:
-	// the pod must be silent before anything dies.
+	// AwaitPermit makes the kill wait for Client.Permit if the permit has not come by the instant:
+	// the pod must be silent before a process dies.
 	AwaitPermit bool `json:"awaitPermit,omitempty"`
-	// Empty lists directories that are emptied when no process is left, as a machine loses its
-	// memory or its disk. The answer waits for it. The directories themselves, other volumes
-	// mounted below them and a file system's own lost+found stay.
+	// Empty lists directories to empty when no process is left, as when a machine loses its memory
+	// or its disk. The answer waits for that. The directories themselves stay, and so do other
+	// volumes mounted below them and a file system's own lost+found.
 	Empty []string `json:"empty,omitempty"`
 }
 
@@ -111,18 +113,18 @@ type Revive struct {
 	ID string `json:"id"`
 }
 
-// Pause stops all processes with SIGSTOP at an instant, those that they fork included. The answer
-// (Response.Pause) comes when every thread of them has stopped.
+// Pause stops all processes with SIGSTOP at an instant, and also those that they fork. The answer
+// (Response.Pause) comes when all of their threads have stopped.
 type Pause struct {
 	ID               string `json:"id"`
 	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
 }
 
-// Resume ends a Pause at an instant: the processes go on with SIGCONT, unless another Pause is in
-// force. The answer (Response.Resume) comes when none is stopped any more.
+// Resume ends a Pause at an instant: SIGCONT continues the processes, unless another Pause is in
+// force. The answer (Response.Resume) comes when no process is stopped any more.
 type Resume struct {
 	ID string `json:"id"`
-	// Pause is the ID of the one that it ends. It may be planned still.
+	// Pause is the ID of the pause that it ends. That pause may still be planned.
 	Pause            string `json:"pause"`
 	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
 }
@@ -138,19 +140,20 @@ type Run struct {
 }
 
 // Archive packs a directory into a gzipped tar file in the output directory (Response.File). The
-// launcher does it, not the agent, since the files may be readable by the container's user only.
+// launcher does it instead of the agent, since perhaps only the container's user may read the
+// files.
 type Archive struct {
 	Path  string `json:"path"`
 	Limit int64  `json:"limit"` // of the packed file, in bytes
 }
 
-// Share makes a file of the container's user readable by all, for the same reason.
+// Share makes a file of the container's user readable for all users, including the agent.
 type Share struct {
 	Path string `json:"path"`
 }
 
-// Response is one line to the agent: the answer to the request of that ID, or, without an ID, a
-// State that changed.
+// Response is one line to the agent: the answer to the request with the same ID, or, without an ID,
+// a State that has changed.
 type Response struct {
 	ID     int64         `json:"id,omitempty"`
 	Error  string        `json:"error,omitempty"`
@@ -167,8 +170,9 @@ type Response struct {
 	Processes []Process `json:"processes,omitempty"`
 }
 
-// The states of a process are in the words of package protocol, which is not imported here. It
-// knows the API types, and what is linked into this binary is copied into every pod of every trial.
+// The states of a process have the same names as in package protocol. That package is not imported
+// here, since it imports the API types. Every pod of every trial gets a copy of this binary, so it
+// must be small.
 const (
 	Waiting = "Waiting" // not started
 	Running = "Running"
@@ -176,18 +180,19 @@ const (
 	Held    = "Held" // killed by a fault and kept down
 )
 
-// tailLimit is the most of a process's output that a State carries, as in package protocol.
+// tailLimit is how many bytes of a process's output a State carries at most, as in package
+// protocol.
 const tailLimit = 4 << 10
 
 // State is all that the launcher knows about its process. Instants are on CLOCK_MONOTONIC, in
 // nanoseconds; 0: not yet.
 type State struct {
-	// Incarnation differs for each launcher process: a container that was restarted has lost its
-	// process.
+	// Incarnation differs for each launcher process. When it changes, the container was restarted
+	// and has lost its process.
 	Incarnation string `json:"incarnation"`
 	// Process is Waiting, Running, Exited or Held.
 	Process string `json:"process"`
-	// Command of the process. A restarted agent learns from it what runs.
+	// Command of the process. From it, a restarted agent knows which command runs.
 	Command   []string `json:"command,omitempty"`
 	Starts    int      `json:"starts"`
 	StartedAt int64    `json:"startedAt,omitempty"`
@@ -195,15 +200,15 @@ type State struct {
 	// ExitCode, or 128 + the signal's number. 127: the command could not be started; the tail says
 	// why.
 	ExitCode int `json:"exitCode,omitempty"`
-	// Asked: the process was made to exit by a Stop or a Kill.
+	// Asked: a Stop or a Kill made the process exit.
 	Asked bool `json:"asked,omitempty"`
-	// Stopped: a Stop is done; nothing runs and nothing will.
+	// Stopped: a Stop is done. No process runs, and none will.
 	Stopped bool `json:"stopped,omitempty"`
 	// Paused: a Pause is in force.
 	Paused bool `json:"paused,omitempty"`
-	// OutputComplete: no process holds the output open any more, and all of it is in the files.
+	// OutputComplete: no process holds the output open any more, and the files have all of it.
 	OutputComplete bool `json:"outputComplete,omitempty"`
-	// LeftOut is how many bytes of output were not kept, since the file was full, or the disk.
+	// LeftOut is how many bytes of output were not kept, because the file or the disk was full.
 	LeftOut int64 `json:"leftOut,omitempty"`
 	// Tail of both streams, in the order of arrival.
 	Tail string `json:"tail,omitempty"`
@@ -214,8 +219,8 @@ type State struct {
 type KillResult struct {
 	// KilledAt is when SIGKILL was sent.
 	KilledAt int64 `json:"killedAt,omitempty"`
-	// ConfirmedAt is when no thread could get back to its program any more (Launcher.killAll says
-	// why). It is set only when all of them were reaped.
+	// ConfirmedAt is when no thread could return to its program any more (see Launcher.killAll). It
+	// is set only when all processes were reaped.
 	ConfirmedAt int64 `json:"confirmedAt,omitempty"`
 	// ReapedAt is when no process was left.
 	ReapedAt int64  `json:"reapedAt,omitempty"`
@@ -229,21 +234,21 @@ type ReviveResult struct {
 }
 
 // PauseResult says when the processes were signalled, and when all of them had stopped, or ran
-// again. A pause is told only when every thread was seen stopped; its ConfirmedAt is when none
-// could get back to its program any more (Launcher.awaitStates says why).
+// again. A pause succeeds only when every thread was seen stopped. Its ConfirmedAt is when no
+// thread could return to its program any more (see Launcher.awaitStates).
 type PauseResult struct {
 	SignalledAt int64  `json:"signalledAt,omitempty"`
 	ConfirmedAt int64  `json:"confirmedAt,omitempty"`
 	Error       string `json:"error,omitempty"`
 }
 
-// RunResult is what came of a Run.
+// RunResult is the result of a Run.
 type RunResult struct {
 	ExitCode int    `json:"exitCode"`
 	Output   string `json:"output,omitempty"` // the tail
-	Error    string `json:"error,omitempty"`  // why it could not run or took too long
-	// StartedAt and EndedAt are when its process was there, and when it was reaped, on
-	// CLOCK_MONOTONIC; 0: it was not.
+	Error    string `json:"error,omitempty"`  // why it could not run, or that it took too long
+	// StartedAt and EndedAt are when its process existed, and when it was reaped, on
+	// CLOCK_MONOTONIC; 0: never.
 	StartedAt int64 `json:"startedAt,omitempty"`
 	EndedAt   int64 `json:"endedAt,omitempty"`
 }

@@ -6,19 +6,19 @@ import (
 )
 
 // pacerQuantum is the shortest sleep of the pacer. Requests that fall due within it are handed out
-// together, at most that much late; it bounds the pacer to 20 000 wake-ups a second however high
-// the rate is.
+// together, late by at most pacerQuantum. So the pacer wakes up at most 20 000 times a second,
+// however high the rate is.
 const pacerQuantum = 50 * time.Microsecond
 
 // agenda hands the requests of an open loop to clients. Its lock is held for some 50 ns.
 //
 // Requests are handed out in the order of their intended instants, each to the client that has been
-// idle for longest. A request that falls due while no client is idle waits for one, and goes out
-// late: its latency counts from its intended instant. One that has waited for as long as the
-// timeout is never sent.
+// idle for longest. A request that falls due while no client is idle waits for a client, and goes
+// out late: its latency counts from its intended instant. A request that has waited for as long as
+// the timeout is never sent.
 type agenda struct {
 	now     func() time.Duration
-	last    time.Duration // no request is intended at or after
+	last    time.Duration // every request is intended before this
 	timeout time.Duration
 
 	mu      sync.Mutex
@@ -74,14 +74,14 @@ func (a *agenda) advance() time.Duration {
 	return t
 }
 
-// giveBack counts a request that was taken and is never sent.
+// giveBack counts a request that a client has taken and never sends.
 func (a *agenda) giveBack(intended time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unsent(intended)
 }
 
-// expire drops the requests that have waited for too long.
+// expire drops the requests that have waited too long.
 func (a *agenda) expire(now time.Duration) {
 	for a.pending < a.last && a.pending+a.timeout <= now {
 		a.unsent(a.advance())
@@ -106,8 +106,8 @@ func (a *agenda) pace(alarm sleeper) error {
 	}
 }
 
-// handOut gives all requests that are due to idle clients. It returns how long it is until the
-// next, or that no client is idle.
+// handOut gives all due requests to idle clients. It returns the time until the next request, or
+// that no client is idle.
 func (a *agenda) handOut() (wait time.Duration, starved, over bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,7 +132,7 @@ func (a *agenda) handOut() (wait time.Duration, starved, over bool) {
 	}
 }
 
-// close ends the agenda: idle clients stop, and what is still on it is unsent.
+// close ends the agenda: idle clients stop, and the remaining requests are unsent.
 func (a *agenda) close() {
 	a.mu.Lock()
 	if !a.over {

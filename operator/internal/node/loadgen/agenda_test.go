@@ -9,8 +9,8 @@ import (
 
 const ms = time.Millisecond
 
-// newTestAgenda has a request each 10 ms from -20 ms on, the last at 40 ms; requests wait for 25 ms
-// at most. The returned clock can be set.
+// newTestAgenda has a request every 10 ms, from -20 ms to 40 ms. A request waits for at most 25 ms.
+// The test can set the returned clock.
 func newTestAgenda(clients int) (a *agenda, now *time.Duration, unsent *[]time.Duration) {
 	now, unsent = new(time.Duration), new([]time.Duration)
 	*now = -100 * ms
@@ -52,7 +52,7 @@ func TestAgendaExpiresAtTheTimeout(t *testing.T) {
 	}
 }
 
-// idle lets clients wait for requests and returns once they are in the agenda.
+// idle lets clients wait for requests, and returns once they wait in the agenda.
 func idle(t *testing.T, a *agenda, now time.Duration, clients ...*client) (taken chan *client) {
 	t.Helper()
 	taken = make(chan *client, len(clients))
@@ -88,14 +88,14 @@ func TestHandOutWakesTheLongestIdle(t *testing.T) {
 	if wait, starved, over := a.handOut(); wait != ms || starved || over {
 		t.Errorf("1 ms before the first request: wait %v, starved %v, over %v; want 1ms", wait, starved, over)
 	}
-	*now = -10 * ms // two are due
+	*now = -10 * ms // two requests are due
 	if wait, starved, over := a.handOut(); wait != 10*ms || starved || over {
 		t.Errorf("wait %v, starved %v, over %v; want 10ms", wait, starved, over)
 	}
 	if got := map[*client]bool{<-taken: true, <-taken: true}; !got[first] || !got[second] {
 		t.Error("the two clients that were idle for longest are not the ones that were woken")
 	}
-	*now = 10 * ms // two are due again, one is idle
+	*now = 10 * ms // two requests are due again, and one client is idle
 	if _, starved, over := a.handOut(); !starved || over {
 		t.Errorf("no client is idle: starved %v, over %v", starved, over)
 	}
@@ -142,7 +142,7 @@ func TestCloseEndsClientsAndCountsTheRest(t *testing.T) {
 	if _, ok := a.take(newTestClient(), 0); ok {
 		t.Error("a closed agenda gives requests")
 	}
-	a.close() // again, without harm
+	a.close() // a second close does no harm
 	if _, _, over := a.handOut(); !over {
 		t.Error("a closed agenda is not over")
 	}

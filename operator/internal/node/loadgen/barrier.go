@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// barrierPoll is how often the start file is looked for. It comes seconds before the start, so
-	// this need not be precise.
+	// barrierPoll is how often the generator looks for the start file. The file comes seconds
+	// before the start, so this need not be precise.
 	barrierPoll = 5 * time.Millisecond
-	// barrierTimeout is how long it is waited for. The coordinator has a shorter deadline; this one
-	// ends what it has forgotten.
+	// barrierTimeout is how long the generator waits for the file. The coordinator has a shorter
+	// deadline. This one ends a generator that the coordinator has forgotten.
 	barrierTimeout = time.Hour
-	// standaloneLead is the time between now and the first request of a run that has no barrier.
+	// standaloneLead is the time before the first request of a run without a barrier.
 	standaloneLead = 20 * time.Millisecond
 )
 
-// barrier says that this generator is ready and waits for the start. Without a start file the run
-// starts at once.
+// barrier writes that this generator is ready, and waits for the start. Without a start file the
+// run starts at once.
 func barrier(ctx context.Context, clock clock, cfg Config, drivers Drivers) (protocol.StartSignal, error) {
 	if cfg.Files.Ready != "" {
 		if err := writeFile(cfg.Files.Ready, nil); err != nil {

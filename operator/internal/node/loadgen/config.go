@@ -15,7 +15,7 @@ import (
 const (
 	// LoopClosed: every client sends its next request when the last one has ended.
 	LoopClosed = "Closed"
-	// LoopOpen: requests arrive at a rate, whatever the replies do.
+	// LoopOpen: requests arrive at a rate that does not depend on the replies.
 	LoopOpen = "Open"
 )
 
@@ -44,18 +44,18 @@ const (
 	MaxTimeout = 10 * time.Minute
 )
 
-// Config says all that one load generator does. It is the content of the file of `loadgen run
-// --config`, as JSON.
+// Config describes the whole work of one load generator. It is the content of the file of `loadgen
+// run --config`, as JSON.
 type Config struct {
 	// Index of this generator among those of the trial, from 0.
 	Index int32 `json:"index"`
 	// FirstClient is the global index of the first client of this generator.
 	FirstClient int32 `json:"firstClient"`
-	// Clients of this generator, 1 to 100000. Closed loop: each has one request outstanding. Open
-	// loop: the most that may be outstanding.
+	// Clients of this generator, 1 to 100000. In a closed loop each has one request outstanding. In
+	// an open loop it is the maximum of outstanding requests.
 	Clients int32 `json:"clients"`
-	// AllClients are those of all generators of the trial, who share phases of a closed loop and a
-	// trace. Default: those of this one.
+	// AllClients is the number of clients of all generators of the trial. These clients share the
+	// phases of a closed loop, and a trace. Default: the clients of this generator.
 	AllClients int32 `json:"allClients,omitempty"`
 	// Loop: Closed or Open.
 	Loop string `json:"loop"`
@@ -66,22 +66,24 @@ type Config struct {
 	// Phase shifts constant arrivals by this part of a gap, from 0 up to but not including 1, so
 	// that several generators take turns.
 	Phase float64 `json:"phase,omitempty"`
-	// Phases of the load, one after the other from t = 0 on. None: it does not change.
+	// Phases of the load, one after the other from t = 0 on. Without phases the load does not
+	// change.
 	Phases []Phase `json:"phases,omitempty"`
 	// Trace of arrivals, in place of rate and arrivals. Open loop only, and without phases.
 	Trace *Trace `json:"trace,omitempty"`
 	// Session makes an open loop semi-open. Nil: each arrival is one request.
 	Session *UserSession `json:"session,omitempty"`
 	// ThinkTime is how long a client of a closed loop, or a session, waits after a transaction
-	// before the next, 0s to 10m. In a closed loop the first wait is a random part of that.
+	// before the next, 0s to 10m. In a closed loop the first wait is a random part of the think
+	// time.
 	ThinkTime Duration `json:"thinkTime,omitempty"`
 	// Timeout of one attempt, 1ms to 10m.
 	Timeout Duration `json:"timeout"`
 	// Retry of aborted transactions.
 	Retry Retry `json:"retry"`
-	// Seed of arrivals and waits; drivers get it, too.
+	// Seed of arrivals and waits. Drivers get the same seed.
 	Seed int64 `json:"seed"`
-	// Windows of the run. With a start file, those in the file count.
+	// Windows of the run. The windows of a start file replace them.
 	Windows Windows `json:"windows"`
 	// Driver reaches the system.
 	Driver DriverConfig `json:"driver"`
@@ -93,10 +95,10 @@ type Config struct {
 
 // Retry says how aborted transactions are tried again.
 type Retry struct {
-	// Attempts at most, the first included. 0: no limit.
+	// Attempts is the maximum, with the first attempt. 0: no limit.
 	Attempts int32 `json:"attempts"`
-	// Backoff before the second attempt; each further wait is twice as long, and each is drawn
-	// uniformly between half of it and all of it.
+	// Backoff before the second attempt. Each further wait is twice as long. Each wait is drawn
+	// uniformly between half of its length and its whole length.
 	Backoff Duration `json:"backoff"`
 	// MaxBackoff is the longest wait.
 	MaxBackoff Duration `json:"maxBackoff"`
@@ -110,7 +112,7 @@ type Windows struct {
 	Drain    Duration `json:"drain"`
 }
 
-// Timeline returns the windows as package timeline has them.
+// Timeline returns the windows as a timeline.Windows.
 func (w Windows) Timeline() timeline.Windows {
 	return timeline.Windows{WarmUp: time.Duration(w.WarmUp), Measure: time.Duration(w.Measure),
 		CoolDown: time.Duration(w.CoolDown), Drain: time.Duration(w.Drain)}
@@ -126,12 +128,11 @@ type DriverConfig struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Misbehaving clients load the system by a driver of their own, which is given other parameters.
-// They take part in everything else like all clients, but what they do is in no counter, no
-// histogram and no timeline.
+// Misbehaving clients load the system through a driver of their own, which gets other parameters.
+// They behave like all other clients, but no counter, histogram or timeline has their requests.
 type Misbehaving struct {
-	// Clients by their global index, ascending. Each is one of this generator's: from firstClient
-	// to before firstClient + clients. At least one; all may be.
+	// Clients by their global index, ascending. Each belongs to this generator: from firstClient to
+	// before firstClient + clients. There is at least one, and all clients may be listed.
 	Clients []int32 `json:"clients"`
 	// Driver of these clients.
 	Driver DriverConfig `json:"driver"`
@@ -141,16 +142,16 @@ type Misbehaving struct {
 type Files struct {
 	// Ready is made when the driver is ready. Default: the environment's ASSAY_READY_FILE.
 	Ready string `json:"ready,omitempty"`
-	// Start is waited for before the run: a protocol.StartSignal. Without one the run starts at
-	// once. Default: the environment's ASSAY_START_FILE.
+	// Start is the file that the run waits for: a protocol.StartSignal. Without a file the run
+	// starts at once. Default: the environment's ASSAY_START_FILE.
 	Start string `json:"start,omitempty"`
 	// Result is where the results.Client is written.
 	Result string `json:"result,omitempty"`
-	// Progress is where the progress is written, once a second: a protocol.Progress.
+	// Progress is the file for the progress, written once a second: a protocol.Progress.
 	Progress string `json:"progress,omitempty"`
 }
 
-// Duration is a time.Duration that JSON has as text: "1.5s".
+// Duration is a time.Duration. In JSON it is text: "1.5s".
 type Duration time.Duration
 
 // MarshalText writes the duration as Go does.
@@ -184,8 +185,8 @@ func ReadConfig(path string) (Config, error) {
 	return c, nil
 }
 
-// Validate returns all that is wrong with the configuration; each message names the field and what
-// is right.
+// Validate returns all errors of the configuration. Each message names the field and its valid
+// values.
 func (c Config) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -238,7 +239,7 @@ func (c Config) validateLoop() []error {
 		}
 		return append(errs, c.Trace.validate()...)
 	}
-	if !(c.Rate > 0 && c.Rate <= MaxRate) { // also refuses NaN
+	if !(c.Rate > 0 && c.Rate <= MaxRate) { // also rejects NaN
 		errs = append(errs, fmt.Errorf("rate is %v; an open loop needs one above 0, %d requests per second at most", c.Rate, MaxRate))
 	}
 	if c.Arrivals != ArrivalsConstant && c.Arrivals != ArrivalsPoisson {
@@ -250,8 +251,8 @@ func (c Config) validateLoop() []error {
 	return errs
 }
 
-// validateWindows allows what an Experiment's schedule allows, and shorter windows for runs by
-// hand.
+// validateWindows accepts the windows that an Experiment's schedule may have, and shorter windows
+// for runs by hand.
 func validateWindows(w timeline.Windows) error {
 	for _, x := range []struct {
 		name     string
@@ -292,7 +293,7 @@ func (c Config) validateMisbehaving() []error {
 	return append(errs, m.Driver.validate("misbehaving.driver")...)
 }
 
-// validate names the driver's fields below the given one.
+// validate puts the given field before the names of the driver's fields.
 func (d DriverConfig) validate(field string) []error {
 	switch d.Protocol {
 	case ProtocolProcess:

@@ -8,14 +8,14 @@ import (
 
 // Drivers reach the system for the clients of one generator.
 type Drivers struct {
-	// Correct is the driver of the clients that are measured.
+	// Correct is the driver of the measured clients.
 	Correct Driver
-	// Misbehaving is the driver of those that misbehave on purpose. Nil: there are none.
+	// Misbehaving is the driver of the clients that misbehave on purpose. Nil: there are none.
 	//
-	// Its requests are excluded from all results, but it must run. If it fails in a measurement,
-	// the system is spared a burden, and the protocol looks robust. So its failure counts as one of
-	// the run until the window is over; after that it changes nothing any more. A driver whose
-	// clients crash on purpose must itself live on.
+	// Its requests are excluded from all results, but the driver must run. If it fails in a
+	// measurement, the system has less load, and the protocol looks robust. So its failure fails
+	// the run until the window is over. A later failure has no effect. If its clients crash on
+	// purpose, the driver itself must go on.
 	Misbehaving Driver
 }
 
@@ -47,7 +47,7 @@ func (d Drivers) absence() error {
 	return nil
 }
 
-// driverEnds is how the drivers ended: their counters and why they cannot be trusted.
+// driverEnds has the counters of the drivers, and the reasons why the results cannot be trusted.
 type driverEnds struct {
 	counters            map[string]int64
 	err                 error

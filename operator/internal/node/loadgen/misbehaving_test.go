@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// indexed is a driver that notes whose sessions are opened.
+// indexed is a driver that notes the clients of its sessions.
 type indexed struct {
 	*memory
 	mu      sync.Mutex
@@ -66,7 +66,7 @@ func TestMisbehavingClientsAreNotMeasured(t *testing.T) {
 		change func(*Config)
 		want   int64 // committed
 	}{
-		"closed": {func(*Config) {}, 180},                                                                // three clients at 5 ms each
+		"closed": {func(*Config) {}, 180},                                                                // of three clients at 5 ms each
 		"open":   {func(c *Config) { c.Loop, c.Rate, c.Arrivals = LoopOpen, 500, ArrivalsConstant }, 90}, // three fifths of 150
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,8 @@ func TestMisbehavingClientsAreNotMeasured(t *testing.T) {
 	}
 }
 
-// checkMeasured checks that three of five clients are measured, which commit all they send.
+// checkMeasured checks that three of five clients are measured, and that they commit all their
+// requests.
 func checkMeasured(t *testing.T, c results.Client, log string, clients [2][]int32, want int64) {
 	t.Helper()
 	if diff := cmp.Diff([2][]int32{{10, 12, 13}, {11, 14}}, clients); diff != "" {
@@ -119,8 +120,8 @@ func checkMeasured(t *testing.T, c results.Client, log string, clients [2][]int3
 	}
 }
 
-// Clients of an open loop that never end a request hold up none that falls to the others: of every
-// five arrivals three are offered.
+// Misbehaving clients of an open loop never end a request. They delay no request of the other
+// clients: of every five arrivals three are offered.
 func TestMisbehavingClientsTakeTheirShareOfArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := misbehavingConfig()
@@ -138,7 +139,8 @@ func TestMisbehavingClientsTakeTheirShareOfArrivals(t *testing.T) {
 	})
 }
 
-// The arrivals of both kinds of clients together are those of a generator whose clients all behave.
+// The arrivals of both kinds of clients together equal those of a generator whose clients all
+// behave.
 func TestSharesOfArrivals(t *testing.T) {
 	for _, arrivals := range []string{ArrivalsConstant, ArrivalsPoisson} {
 		t.Run(arrivals, func(t *testing.T) {
@@ -162,7 +164,7 @@ func TestSharesOfArrivals(t *testing.T) {
 			if diff := cmp.Diff(correct, part(false)); diff != "" {
 				t.Error("the same seed and index give other arrivals")
 			}
-			// At random, the number has a standard deviation of 49; the seed is fixed.
+			// With random shares the number has a standard deviation of 49; the seed is fixed.
 			if n, spread := len(others), map[string]int{ArrivalsConstant: 0, ArrivalsPoisson: 150}[arrivals]; n < 4000-spread || n > 4000+spread {
 				t.Errorf("%d of 10000 arrivals fall to two of five clients", n)
 			}
@@ -174,7 +176,7 @@ func TestSharesOfArrivals(t *testing.T) {
 	}
 }
 
-// A client that is measured draws the same waits whether or not others misbehave.
+// A measured client draws the same waits whether or not others misbehave.
 func TestMisbehavingClientsChangeNoRandomNumbers(t *testing.T) {
 	open := func(cfg Config, d Drivers) *run {
 		t.Helper()
@@ -199,14 +201,14 @@ func TestMisbehavingClientsChangeNoRandomNumbers(t *testing.T) {
 	}
 }
 
-// Without the clients that should have misbehaved, the system was measured under less than was
-// asked; after the window nothing is measured any more.
+// Without the misbehaving clients, the system was measured under less load than requested. After
+// the window nothing is measured any more.
 func TestDeathOfTheMisbehavingDriver(t *testing.T) {
 	died := errors.New("it died")
 	t.Run("before the window's end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newMemory(ms, func(Request) Outcome { return Error })
-			d.died.Store(&died) // without a barrier no client looks before the start
+			d.died.Store(&died) // without a barrier no client checks before the start
 			c, _, _ := runBoth(t, misbehavingConfig(), newMemory(ms, commit), d)
 			if want := "the clients that misbehave on purpose were missing: it died"; c.Failure != want {
 				t.Errorf("failure %q, want %q", c.Failure, want)
@@ -240,7 +242,7 @@ func TestDeathOfTheMisbehavingDriver(t *testing.T) {
 	})
 }
 
-// A pod may have none but clients that misbehave: it measures nothing and says when it started.
+// All clients of a pod may misbehave. Then the pod measures nothing and reports when it started.
 func TestAllClientsOfAPodMisbehave(t *testing.T) {
 	for name, loop := range map[string]string{"closed": LoopClosed, "open": LoopOpen} {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +256,7 @@ func TestAllClientsOfAPodMisbehave(t *testing.T) {
 				if c.Counters != (results.Counters{}) {
 					t.Errorf("counters %+v, want none", c.Counters)
 				}
-				// Exactly the warm-up later is what would be said if there were no first request.
+				// Without a first request, it would be exactly the warm-up later.
 				if started := time.Duration(c.StartedNanos); started < 0 || started > ms {
 					t.Errorf("started %v after the release, want 0s, or the first arrival", started)
 				}

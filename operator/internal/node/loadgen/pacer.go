@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pacer says when the requests of an open loop are to be sent: each call returns the instant of the
-// next one, after the start of the load. Instants never decrease. It is pure: no clock, and the
-// same seed gives the same instants.
+// pacer gives the instants of the requests of an open loop, after the start of the load. Each call
+// returns the next instant. Instants never decrease. It is pure: it reads no clock, and the same
+// seed gives the same instants.
 type pacer interface{ next() time.Duration }
 
 // constantPacer sends request n at (n + phase) / rate.
@@ -25,8 +25,8 @@ func (p *constantPacer) next() time.Duration {
 }
 
 // poissonPacer sends requests at the arrivals of a Poisson process: gaps are exponentially
-// distributed with mean 1 / rate. The sum of the processes of several generators is again one, with
-// the sum of their rates.
+// distributed with mean 1 / rate. The sum of the processes of several generators is again a Poisson
+// process, with the sum of their rates.
 type poissonPacer struct {
 	rate float64
 	rng  *rand.Rand
@@ -38,12 +38,12 @@ func (p *poissonPacer) next() time.Duration {
 	return time.Duration(p.at * float64(time.Second))
 }
 
-// share passes on the arrivals that fall to some of a generator's clients. Two shares of equal
-// pacers split the clients: one takes the arrivals that the other leaves. Together they have the
-// very arrivals of one pacer for all clients.
+// share passes on the arrivals for some of a generator's clients. Two shares of equal pacers split
+// the clients: one takes the arrivals that the other leaves. Together they have exactly the
+// arrivals of one pacer for all clients.
 type share struct {
 	of pacer
-	// falls says of each arrival in turn whether it is one of these.
+	// falls reports, for each arrival in turn, whether it is for these clients.
 	falls func() bool
 }
 
@@ -55,8 +55,8 @@ func (s *share) next() time.Duration {
 	}
 }
 
-// evenly says of each arrival in turn whether it falls to the part of whole clients: of every whole
-// arrivals in a row, part do.
+// evenly decides, for each arrival in turn, whether it is for part of whole clients. Among whole
+// arrivals in a row there are part such ones.
 func evenly(part, whole int64) func() bool {
 	k := int64(0)
 	return func() bool {
@@ -66,8 +66,8 @@ func evenly(part, whole int64) func() bool {
 	}
 }
 
-// atRandom says so by chance, for each arrival alone: what is taken of a Poisson process in this
-// way, and what is left, are two independent Poisson processes.
+// atRandom decides at random, for each arrival alone. The taken and the remaining arrivals of a
+// Poisson process are then two independent Poisson processes.
 func atRandom(part, whole int64, rng *rand.Rand) func() bool {
 	return func() bool { return rng.Int64N(whole) < part }
 }
@@ -79,8 +79,8 @@ const (
 	backoffStream = 0       // plus the client's global index, which is below 1 << 31
 )
 
-// newPacer returns the pacer of the clients that misbehave, or of the others. There is a client of
-// the kind. trace has the arrivals of the configuration's trace that fall to this generator.
+// newPacer returns the pacer of the clients that misbehave, or of the others. At least one client
+// is of the kind. trace has the arrivals of the configuration's trace for this generator.
 func newPacer(c Config, trace []time.Duration, warmUp time.Duration, misbehaving bool) pacer {
 	constant := c.Arrivals != ArrivalsPoisson
 	all := c.plainPacer()
@@ -100,7 +100,7 @@ func newPacer(c Config, trace []time.Duration, warmUp time.Duration, misbehaving
 	return &share{of: all, falls: func() bool { return theirs() == misbehaving }}
 }
 
-// plainPacer is that of a load that does not change.
+// plainPacer is the pacer of a load that does not change.
 func (c Config) plainPacer() pacer {
 	rate := c.Rate / float64(c.perArrival())
 	if c.Arrivals == ArrivalsConstant {

@@ -11,8 +11,8 @@ import (
 
 const progressInterval = time.Second
 
-// reportProgress writes the progress once a second until the returned function is called. A write
-// that fails is logged once: progress is not worth a run.
+// reportProgress writes the progress once a second until the returned function is called. It logs a
+// failed write once: a run must not fail for its progress.
 func (r *run) reportProgress() (stop func()) {
 	if r.cfg.Files.Progress == "" {
 		return func() {}

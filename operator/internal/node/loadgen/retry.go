@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// Waits after requests that failed (not aborted): without them a dead system would be flooded with
-// connections.
+// Waits after requests that failed without an abort. Without a wait, clients would flood a dead
+// system with connections.
 const (
 	errorBackoff    = time.Millisecond
 	maxErrorBackoff = 100 * time.Millisecond
 )
 
-// backoff draws the wait after the n-th failure in a row, from 1: uniformly from half of first *
-// 2^(n-1), or of longest if that is less, to all of it.
+// backoff draws the wait after the n-th failure in a row, from 1. The longest possible wait is
+// first * 2^(n-1), or longest if that is less. The wait is uniform between half of that and all of
+// it.
 func backoff(first, longest time.Duration, n int32, rng *rand.Rand) time.Duration {
 	d := first
 	for i := int32(1); i < n && d > 0 && d < longest; i++ {
-		if d > longest/2 { // twice as much could overflow
+		if d > longest/2 { // doubling could overflow
 			d = longest
 		} else {
 			d *= 2

@@ -22,14 +22,14 @@ type run struct {
 	clock   clock
 	now     func() time.Duration // instant relative to t = 0
 	timeout time.Duration
-	last    time.Duration // requests are sent before
+	last    time.Duration // every request is sent before this
 	measure time.Duration
 	warmUp  time.Duration
 	shape   shape           // of a closed loop; nil: all clients are active all the time
 	trace   []time.Duration // arrivals of this generator, relative to t = 0
-	stopped atomic.Bool     // given up: send nothing more
-	shards  []*shard        // of the clients that are measured
-	apart   *shard          // of those that misbehave; a report has its counters, and no more
+	stopped atomic.Bool     // given up: no more requests are sent
+	shards  []*shard        // of the measured clients
+	apart   *shard          // of the misbehaving clients; a report has only its counters
 	clients []*client
 	unsent  int64 // in the window; kept by the agenda, under its lock
 	absence error // why misbehaving clients were missing in the window; nil: they were there
@@ -37,22 +37,22 @@ type run struct {
 	failuresLogged atomic.Int32
 }
 
-// maxFailuresLogged is how many failed requests are logged with their details; the others are only
+// maxFailuresLogged is how many failed requests are logged with their details. The others are only
 // counted.
 const maxFailuresLogged = 10
 
-// Run offers the load that the configuration describes and returns what was measured. It first
-// waits at the barrier, if there is one. It closes the drivers in any case.
+// Run offers the load of the configuration and returns the measurements. It first waits at the
+// barrier, if there is one. It closes the drivers in any case.
 //
-// When a driver failed during the run, the results say so in Failure, and the error is nil: what
-// was measured until then may show why.
+// If a driver failed during the run, the results have its error in Failure, and the returned error
+// is nil: the measurements until then may show why.
 func Run(ctx context.Context, cfg Config, drivers Drivers, log *slog.Logger) (results.Client, error) {
 	return runBy(ctx, systemClock(), cfg, drivers, log)
 }
 
 func runBy(ctx context.Context, clock clock, cfg Config, drivers Drivers, log *slog.Logger) (results.Client, error) {
 	closeDrivers := sync.OnceValue(drivers.close)
-	defer closeDrivers() // for the early returns; what they say is seen below
+	defer closeDrivers() // for the early returns; the ends of the drivers are judged below
 
 	if err := cfg.Validate(); err != nil {
 		return results.Client{}, fmt.Errorf("validate the configuration: %w", err)
@@ -118,7 +118,7 @@ func (r *run) openSessions() error {
 				s, err := driver.Session(global)
 				if err != nil {
 					errs[i] = fmt.Errorf("open the session of client %d: %w", global, err)
-					next.Store(int64(n)) // one is enough
+					next.Store(int64(n)) // one failure is enough
 				}
 				r.clients[i] = &client{run: r, session: s, shard: shard, misbehaves: misbehaves, level: r.cfg.level(global),
 					rng:    rand.New(rand.NewPCG(uint64(r.cfg.Seed), backoffStream+uint64(global))),
@@ -135,8 +135,8 @@ func (r *run) openSessions() error {
 	return nil
 }
 
-// offer releases the clients at the start of the warm-up and waits until all have ended; what has
-// not ended at the end of the drain is given up.
+// offer releases the clients at the start of the warm-up and waits until all have ended. At the end
+// of the drain it gives up the requests in progress.
 func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDrivers func()) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -151,7 +151,7 @@ func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDrivers
 	drained := time.NewTimer(end - r.now())
 	defer drained.Stop()
 	windowOver := sync.OnceFunc(func() { r.absence = r.drivers.absence() })
-	early := false // no request is to come any more, and the window goes on
+	early := false // all requests are sent, and the window goes on
 	for {
 		select {
 		case <-measured.C:
@@ -201,9 +201,9 @@ func (r *run) offerClosed(warmUp time.Duration) error {
 	return err
 }
 
-// offerOpen lets the measured clients work off one agenda, and the misbehaving clients another.
-// With one agenda, the misbehaving clients would take requests from the measured ones: they give up
-// everything at once, and are always free.
+// offerOpen lets the measured clients take requests from one agenda, and the misbehaving clients
+// from another. With a common agenda, the misbehaving clients would take requests from the measured
+// ones, since they give up every request at once and are always free.
 func (r *run) offerOpen(warmUp time.Duration) error {
 	var measured, others []*client
 	for _, c := range r.clients {
@@ -221,8 +221,8 @@ func (r *run) offerOpen(warmUp time.Duration) error {
 	return errors.Join(<-paced, <-paced)
 }
 
-// neverSent counts a request, or all of a session, that was intended and is never sent. The agenda
-// holds its lock.
+// neverSent counts the request of an arrival, or all requests of its session, as never sent. The
+// agenda holds its lock.
 func (r *run) neverSent(intended time.Duration) {
 	n := r.cfg.perArrival()
 	if r.inWindow(intended) {
@@ -234,7 +234,7 @@ func (r *run) neverSent(intended time.Duration) {
 	s.mu.Unlock()
 }
 
-// workOff has some clients, which are all of their kind, carry out what arrives for them.
+// workOff lets all clients of one kind carry out the arrivals for their kind.
 func (r *run) workOff(clients []*client, warmUp time.Duration, unsent func(time.Duration)) error {
 	if len(clients) == 0 {
 		return nil
@@ -279,7 +279,7 @@ func (r *run) logFailure(res Result) {
 	}
 }
 
-// collect puts together the measurements of all clients, without the misbehaving ones.
+// collect sums up the measurements of all clients, without the misbehaving ones.
 func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, error) {
 	total, lag, own := r.shards[0].rec, r.shards[0].sendLag, r.shards[0].generatorLag
 	for _, s := range r.shards[1:] {
@@ -333,7 +333,7 @@ func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, er
 	return out, nil
 }
 
-// misbehaved counts what became of the requests of clients that misbehave.
+// misbehaved counts the outcomes of the misbehaving clients' requests.
 func (r *run) misbehaved() *results.Counters {
 	n := r.apart.rec.Counters
 	for _, c := range r.clients {
@@ -344,8 +344,8 @@ func (r *run) misbehaved() *results.Counters {
 	return &n
 }
 
-// firstSend is when the first request of a client that is measured was sent. Where all misbehave,
-// theirs tell when this generator started.
+// firstSend is when the first request of a measured client was sent. If all clients misbehave, it
+// is when their first request was sent.
 func (r *run) firstSend() time.Duration {
 	first, sent := time.Duration(0), false
 	all := r.cfg.Misbehaving != nil && len(r.cfg.Misbehaving.Clients) == len(r.clients)

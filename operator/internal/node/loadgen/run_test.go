@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// memory is a driver whose requests take a while and end as a function of the request says.
+// memory is a driver whose requests take a while. A function of the request gives the outcome.
 type memory struct {
 	takes   time.Duration
 	outcome func(Request) Outcome
@@ -77,8 +77,8 @@ func closedConfig() Config {
 		Driver:  DriverConfig{Protocol: ProtocolEcho, Address: "unused:1"}}
 }
 
-// virtual is the clock of a synctest bubble. Work that takes no time there takes none by the clock,
-// so that counts and instants are exact however busy the machine is.
+// virtual is the clock of a synctest bubble. In a bubble, work takes no time unless it sleeps. So
+// counts and instants are exact on a busy machine, too.
 func virtual() clock {
 	return clock{monotonic: func() int64 { return time.Now().UnixNano() }, newAlarm: func() (sleeper, error) { return virtualAlarm{}, nil }}
 }
@@ -121,8 +121,8 @@ func TestClosedLoop(t *testing.T) {
 		for _, n := range c.Timeline.Committed {
 			total += n
 		}
-		// 4 clients with 5 ms each do 240 in 300 ms. They do 320 in the 400 ms from the warm-up to
-		// the cool-down's end, of which the last four end when it is over.
+		// 4 clients with 5 ms each commit 240 in 300 ms. From the warm-up to the end of the
+		// cool-down, in 400 ms, they commit 320, of which the last four end too late.
 		if s.Committed != 240 || total != 316 || d.most != 4 {
 			t.Errorf("committed %d, in the timeline %d, at most %d outstanding; want 240, 316 and 4", s.Committed, total, d.most)
 		}
@@ -138,14 +138,14 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// A client that thinks sends at most one request in each think time, and its thinking is no
-// latency.
+// A client that thinks sends at most one request in each think time, and no latency includes its
+// thinking.
 func TestThinkTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := closedConfig()
 		cfg.ThinkTime = Duration(30 * ms)
 		c, _ := runTest(t, cfg, newMemory(5*ms, commit))
-		// 4 clients in 300 ms, 35 ms each time: 8 or 9 for each, by the phase that it drew.
+		// 4 clients in 300 ms at 35 ms each: 8 or 9 for each client, depending on its random phase.
 		if s := summary(t, c); s.Committed < 32 || s.Committed > 36 || s.P50Millis < 5 || s.P50Millis > 5.01 {
 			t.Errorf("committed %d, p50 %v ms; want 32 to 36, and 5 ms without the 30 ms of thinking", s.Committed, s.P50Millis)
 		}
@@ -156,7 +156,7 @@ func TestOpenLoopBoundsOutstandingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := closedConfig()
 		cfg.Loop, cfg.Rate, cfg.Arrivals, cfg.Timeout = LoopOpen, 1000, ArrivalsConstant, Duration(100*ms)
-		d := newMemory(40*ms, commit) // 4 clients do 100 per second: a tenth of the rate
+		d := newMemory(40*ms, commit) // 4 clients commit 100 per second: a tenth of the rate
 		c, _ := runTest(t, cfg, d)
 		n := c.Counters
 		if n.Offered != 300 || d.most != 4 {
@@ -172,16 +172,16 @@ func TestOpenLoopBoundsOutstandingRequests(t *testing.T) {
 		if lag.Count() != n.Offered-n.Unsent || n.LateSends != lag.Count() {
 			t.Errorf("%d send lags, %d late; want one for each of the %d sent, all late", lag.Count(), n.LateSends, n.Offered-n.Unsent)
 		}
-		// Requests wait for a client until they time out, after 100 ms, and that is a part of their
-		// latency.
+		// Requests wait for a client until they time out, after 100 ms. The latency includes that
+		// wait.
 		if s := summary(t, c); s.P50Millis < 100 || s.P50Millis > 141 {
 			t.Errorf("p50 is %v ms, want 100 ms of waiting and 40 ms of service at most", s.P50Millis)
 		}
 	})
 }
 
-// Where clients are free in time every lag is the generator's own; where they are busy all the time
-// none is, however late requests are.
+// If clients are free in time, every lag is the generator's own. If they are busy all the time, no
+// lag is, however late requests are.
 func TestOnlyAFreeClientsLagIsTheGenerators(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rate     float64
@@ -189,8 +189,9 @@ func TestOnlyAFreeClientsLagIsTheGenerators(t *testing.T) {
 		own, all int64
 	}{
 		"free": {rate: 100, service: 0, own: 30, all: 30},
-		// The first of each client is in the warm-up. The 50th arrival is the first of the window,
-		// and is sent after 12 others of the same client; at the drain's end 140 are.
+		// The first request of each client is in the warm-up. The 50th arrival is the first of the
+		// window, and 12 others of the same client come before it. By the end of the drain 140 are
+		// sent.
 		"busy": {rate: 1000, service: 40 * ms, own: 0, all: 90},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestOnlyAFreeClientsLagIsTheGenerators(t *testing.T) {
 				if own.Count() != tc.own || all.Count() < tc.all || all.Count() > tc.all+1 {
 					t.Errorf("of %d lags %d are the generator's own, want %d of %d", all.Count(), own.Count(), tc.own, tc.all)
 				}
-				if own.Max() > time.Microsecond { // the histogram's least
+				if own.Max() > time.Microsecond { // the least value of the histogram
 					t.Errorf("the generator is %v late, on a clock that does not pass while it works", own.Max())
 				}
 			})
@@ -224,7 +225,7 @@ func TestRetriesAndFailuresAreCounted(t *testing.T) {
 		c, log := runTest(t, cfg, newMemory(ms, func(r Request) Outcome {
 			switch {
 			case r.Sequence%3 == 1:
-				return Abort // three times, then given up
+				return Abort // three times, and then the client gives up
 			case r.Sequence%3 == 2:
 				return Error
 			}
@@ -234,7 +235,7 @@ func TestRetriesAndFailuresAreCounted(t *testing.T) {
 		if n.Timeouts != 0 {
 			t.Errorf("%d timeouts, want none", n.Timeouts)
 		}
-		// At both ends of the window, a transaction's attempts may lie on either side.
+		// At both ends of the window, the attempts of a transaction may be on either side.
 		if d := n.Aborted - 3*n.GivenUp; d < -12 || d > 12 {
 			t.Errorf("%d aborts for %d given up after three attempts", n.Aborted, n.GivenUp)
 		}
@@ -291,7 +292,7 @@ func TestRunStopsWithItsContext(t *testing.T) {
 			t.Errorf("it stopped after %v, want 100ms", took)
 		}
 		<-d.closed
-		time.Sleep(time.Second) // clients that waited before another attempt see then that it is over
+		time.Sleep(time.Second) // clients that waited before another attempt now see that the run is over
 	})
 }
 
@@ -306,8 +307,8 @@ func TestProgress(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(b, &p)
 		}
-		// Written once, a second after the run began, which is 980 ms after the first requests. At
-		// that instant four more end.
+		// The progress is written once, a second after the run began. That is 980 ms after the
+		// first requests, when four more requests end.
 		if err != nil || p.Committed < 388 || p.Committed > 392 || p.PerSecond != p.Committed {
 			t.Errorf("progress %s (%v), want the 388 to 392 that 4 clients commit until then", b, err)
 		}
@@ -402,7 +403,7 @@ func TestAlarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.close()
-	// How late it is at worst depends on the machine, see BenchmarkAlarm.
+	// The worst lateness depends on the machine, see BenchmarkAlarm.
 	for _, d := range []time.Duration{-time.Second, 0, 50 * time.Microsecond, 2 * ms, 30 * ms} {
 		began := time.Now()
 		if err := a.sleep(d); err != nil {

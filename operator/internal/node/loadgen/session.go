@@ -10,16 +10,16 @@ import (
 const (
 	// LengthFixed: all have the same number of requests.
 	LengthFixed = "Fixed"
-	// LengthGeometric: after each request a session goes on with the same probability.
+	// LengthGeometric: after each request a session continues with the same probability.
 	LengthGeometric = "Geometric"
 )
 
-// UserSession makes each arrival of an open loop that of a user, who sends several requests one
-// after the other and then leaves. It is the semi-open system of Schroeder, Wierman and
-// Harchol-Balter, "Open versus closed: a cautionary tale", NSDI 2006.
+// UserSession makes each arrival of an open loop the arrival of a user. The user sends several
+// requests one after the other and then leaves. This is the semi-open system of Schroeder, Wierman
+// and Harchol-Balter, "Open versus closed: a cautionary tale", NSDI 2006.
 type UserSession struct {
-	// Requests of a session, in the mean: 1 to 100000. Sessions arrive at the rate by it, so that
-	// the rate is that of requests in any case.
+	// Requests is the mean number of requests of a session, 1 to 100000. Sessions arrive at the
+	// rate divided by it, so that the rate always counts requests.
 	Requests int32 `json:"requests"`
 	// Length: Fixed or Geometric.
 	Length string `json:"length"`
@@ -46,7 +46,7 @@ func (c Config) perArrival() int64 {
 	return int64(c.Session.Requests)
 }
 
-// requests draws how many the next session has.
+// requests draws the number of requests of the next session.
 func (c *client) requests() int64 {
 	s := c.run.cfg.Session
 	switch {
@@ -55,11 +55,12 @@ func (c *client) requests() int64 {
 	case s.Length == LengthFixed || s.Requests == 1:
 		return int64(s.Requests)
 	}
-	// P(N > n) = (1 - 1/mean)^n, from n = 0 on: the least n with a uniform number above that.
+	// P(N > n) = (1 - 1/mean)^n, from n = 0 on. N is the least n for which 1 minus that is above a
+	// uniform number.
 	return 1 + int64(math.Log(1-c.rng.Float64())/math.Log1p(-1/float64(s.Requests)))
 }
 
-// furtherRequests sends what is left of a session whose first request has ended.
+// furtherRequests sends the remaining requests of a session whose first request has ended.
 func (c *client) furtherRequests(n int64, now time.Duration) {
 	think := time.Duration(c.run.cfg.ThinkTime)
 	for ; n > 0; n-- {

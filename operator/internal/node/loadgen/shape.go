@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// Phase is a part of a run in which the load goes evenly from one share of the whole to another. A
-// share is of the rate of an open loop, or of the clients of a closed one: 0.5 is half of it.
+// Phase is a part of a run in which the load changes linearly from one share of the whole to
+// another. A share is a fraction of the rate of an open loop, or of the clients of a closed loop:
+// 0.5 is half of it.
 type Phase struct {
 	// For is how long the phase lasts, above 0s and at most 24h.
 	For Duration `json:"for"`
-	// From and To are the shares at its beginning and at its end. Each is from 0 to 1000, in a
-	// closed loop to 1. They are equal in a step.
+	// From and To are the shares at its beginning and at its end. Each is from 0 to 1000, and at
+	// most 1 in a closed loop. For a constant load they are equal.
 	From float64 `json:"from"`
 	To   float64 `json:"to"`
 }
@@ -46,8 +47,8 @@ func (c Config) validatePhases() (errs []error) {
 // never is an instant that no run reaches.
 const never = time.Duration(1 << 62)
 
-// shape is the load over time, as a share of the whole, from the start of the load on. Its last
-// piece has no end.
+// shape is the load over time, as a share of the whole. It begins with the load, and its last piece
+// has no end.
 //
 //	share
 //	  ^         from __/ to            work = the area below the line, in seconds of the whole load
@@ -59,11 +60,11 @@ type shape []piece
 type piece struct {
 	start, length float64 // seconds after the start of the load
 	from, to      float64 // shares
-	before        float64 // the area below all pieces before
+	before        float64 // the area below all earlier pieces
 }
 
-// newShape begins the phases at t = 0. During the warm-up, the share is that with which the first
-// begins; after the last, it is that with which the last ends.
+// newShape begins the phases at t = 0. During the warm-up the share is the first share of the first
+// phase. After the last phase it stays at the last share.
 func newShape(phases []Phase, warmUp time.Duration) shape {
 	if len(phases) == 0 {
 		return nil
@@ -85,12 +86,12 @@ func newShape(phases []Phase, warmUp time.Duration) shape {
 	return s
 }
 
-// when is the instant at which the area below the shape reaches some work. It is never where the
-// load ends before.
+// when is the instant at which the area below the shape reaches some work. It returns never if the
+// load ends before that.
 //
-// A plain pacer's instants, taken as work, become those of the changing load. Equal gaps become
-// gaps by the load at hand, and a Poisson process becomes one whose rate follows the shape (time
-// rescaling: Cinlar, Introduction to Stochastic Processes, 1975, section 4.7).
+// It maps a plain pacer's instants, taken as work, to the instants of the changing load. Equal gaps
+// become gaps that follow the load, and a Poisson process becomes one whose rate follows the shape
+// (time rescaling: Cinlar, Introduction to Stochastic Processes, 1975, section 4.7).
 func (s shape) when(work time.Duration) time.Duration {
 	want := work.Seconds()
 	for i := range s {
@@ -99,7 +100,7 @@ func (s shape) when(work time.Duration) time.Duration {
 			continue
 		}
 		if i+1 == len(s) && p.from == 0 {
-			break // it ends in silence
+			break // the load is 0 from here on
 		}
 		return seconds(p.start + p.reaches(want-p.before))
 	}
@@ -110,8 +111,9 @@ func (s shape) when(work time.Duration) time.Duration {
 // very end of a phase belongs to the next one.
 const workRounding = 1.5e-9
 
-// reaches is how far into the piece the area below it is w. The positive root of from x + slope/2
-// x² = w is written without a difference of its terms, so that it is exact for a slope of 0, too.
+// reaches is the time in the piece at which the area below it is w. It is the positive root of from
+// x + slope/2 x² = w. The formula has no difference of terms, so that it is also exact for a slope
+// of 0.
 func (p *piece) reaches(w float64) float64 {
 	if w <= 0 {
 		return 0
@@ -126,12 +128,12 @@ func (p *piece) slope() float64 {
 	return (p.to - p.from) / p.length
 }
 
-// rounding of shares and seconds: a client is active at the very instant at which its share is
-// reached, and not at the end of a phase.
+// rounding of shares and seconds. A client is active at the very instant at which its share is
+// reached, and inactive at the very end of a phase.
 const rounding = 1e-9
 
-// from is the first instant, at or after another, at which the share is at least level. It is never
-// where there is none.
+// from is the first instant, at or after another, at which the share is at least level. It returns
+// never if there is no such instant.
 func (s shape) from(at time.Duration, level float64) time.Duration {
 	level -= rounding
 	for i := range s {
@@ -160,21 +162,21 @@ func seconds(s float64) time.Duration {
 
 // shapedPacer follows a shape.
 type shapedPacer struct {
-	of    pacer // at the whole rate
+	of    pacer // a pacer at the whole rate
 	shape shape
 }
 
 func (p *shapedPacer) next() time.Duration { return p.shape.when(p.of.next()) }
 
-// level is the least share of all clients at which one of them, by its global index, is active. The
-// order in which clients join takes them from all generators evenly.
+// level is the least share of all clients at which a client, given by its global index, is active.
+// The order in which clients join takes them evenly from all generators.
 func (c Config) level(global int32) float64 {
 	all := int64(max(c.AllClients, c.FirstClient+c.Clients))
 	return float64(spreadRank(int64(global), all)+1) / float64(all)
 }
 
-// spreadRank places one of n in an order in which neighbours lie far apart, so that the first few
-// of the order come from everywhere. Any n numbers in a row have n ranks.
+// spreadRank returns the rank of one of n in an order in which neighbours are far apart. So the
+// first few of the order come from everywhere. Any n numbers in a row have n ranks.
 func spreadRank(k, n int64) int64 {
 	step := max(1, int64(float64(n)*0.6180339887498949))
 	for gcd(step, n) != 1 {

@@ -11,13 +11,13 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// observed is a request as a driver saw it.
+// observed is a request as a driver got it.
 type observed struct {
 	client int32
 	at     time.Duration // relative to t = 0
 }
 
-// observer is a driver that writes down when requests come to it.
+// observer is a driver that records when requests come.
 type observer struct {
 	zero  time.Time
 	takes time.Duration
@@ -44,7 +44,7 @@ func (s observedSession) Do(Request) Result {
 	return Result{Outcome: Commit}
 }
 
-// watch runs the load in a bubble and returns what its driver saw.
+// watch runs the load in a bubble and returns the requests that its driver got.
 func watch(t *testing.T, cfg Config, takes time.Duration) (results.Client, []observed) {
 	t.Helper()
 	o := &observer{zero: time.Now().Add(standaloneLead + time.Duration(cfg.Windows.WarmUp)), takes: takes}
@@ -52,14 +52,14 @@ func watch(t *testing.T, cfg Config, takes time.Duration) (results.Client, []obs
 	return c, o.seen
 }
 
-// mountain goes up, is a plateau, is silent, and comes back at half.
+// mountain goes up, has a plateau and a silence, and returns at half of the load.
 func mountain() []Phase {
 	return []Phase{
 		{Duration(500 * ms), 0.1, 0.1}, {Duration(1000 * ms), 0.1, 1}, {Duration(300 * ms), 1, 1},
 		{Duration(400 * ms), 0, 0}, {Duration(200 * ms), 0.5, 0.5}}
 }
 
-// shareAt is the shape of the mountain once more, written as a case for each of its parts.
+// shareAt computes the shape of the mountain in another way, with a case for each part.
 func shareAt(at time.Duration) float64 {
 	switch {
 	case at < 500*ms:
@@ -81,8 +81,8 @@ func openConfig(rate float64) Config {
 	return cfg
 }
 
-// Requests arrive where the area below the asked shape reaches whole numbers. The area is added up
-// here in steps of a microsecond.
+// Requests arrive when the area below the requested shape reaches whole numbers. The test adds up
+// the area in steps of a microsecond.
 func TestArrivalsFollowThePhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := openConfig(1000)
@@ -101,7 +101,7 @@ func TestArrivalsFollowThePhases(t *testing.T) {
 		}
 		slices.SortFunc(seen, func(a, b observed) int { return int(a.at - b.at) })
 		for i := range want {
-			// The pacer sleeps for 50 us at least.
+			// The pacer sleeps for at least 50 us.
 			if d := seen[i].at - want[i]; d < -2*time.Microsecond || d > pacerQuantum+2*time.Microsecond {
 				t.Fatalf("request %d arrived at %v, want %v", i, seen[i].at, want[i])
 			}
@@ -109,7 +109,7 @@ func TestArrivalsFollowThePhases(t *testing.T) {
 		if c.GeneratorLag == "" {
 			t.Fatal("the report does not say how late requests were sent")
 		}
-		// The window has 50 + 550 + 300 + 0 + 100 of them.
+		// The window has 50 + 550 + 300 + 0 + 100 requests.
 		if c.Counters.Offered != 1000 || c.Counters.Committed < 990 {
 			t.Errorf("offered %d, committed %d; want 1000, and nearly as many", c.Counters.Offered, c.Counters.Committed)
 		}
@@ -128,7 +128,7 @@ func TestPoissonArrivalsFollowThePhases(t *testing.T) {
 	cfg := openConfig(40_000)
 	cfg.Arrivals, cfg.Phases = ArrivalsPoisson, mountain()
 	p := newPacer(cfg, nil, 200*ms, false)
-	area := func(at time.Duration) float64 { // of whole shape, in closed form
+	area := func(at time.Duration) float64 { // of the whole shape, in closed form
 		s := at.Seconds()
 		switch {
 		case s < 0.5:
@@ -156,8 +156,8 @@ func TestPoissonArrivalsFollowThePhases(t *testing.T) {
 		gaps, last = append(gaps, now-last), now
 	}
 	slices.Sort(gaps)
-	// Kolmogorov and Smirnov's distance from the exponential distribution; the seed is fixed, so
-	// this cannot flake. 1.63 / sqrt(n) is the 1% point.
+	// The Kolmogorov-Smirnov distance from the exponential distribution. The seed is fixed, so the
+	// test cannot be flaky. 1.63 / sqrt(n) is the 1% point.
 	most := 0.0
 	for i, g := range gaps {
 		most = max(most, math.Abs(1-math.Exp(-g)-(float64(i)+0.5)/float64(len(gaps))))
@@ -183,7 +183,7 @@ func TestClientsFollowThePhases(t *testing.T) {
 			active[bin][r.client] = true
 		}
 		for bin := range 24 {
-			// Clients that stop do so within a request, and the ramp has a new one each 111 ms.
+			// Clients that stop do so within a request. On the ramp a client joins every 111 ms.
 			at := time.Duration(bin) * 100 * ms
 			least, most := math.Floor(10*shareAt(at)+1e-9), math.Floor(10*shareAt(at+99*ms)+1e-9)
 			if n := float64(len(active[bin])); n < min(least, most) || n > max(least, most) {
@@ -194,15 +194,15 @@ func TestClientsFollowThePhases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Nine join in the ramp, and five after the silence.
+		// Nine clients join on the ramp, and five after the silence.
 		if lag.Count() != 14 || lag.Max() > 2*time.Microsecond {
 			t.Errorf("%d clients joined, the latest %v late; want 14, without a lag", lag.Count(), lag.Max())
 		}
 	})
 }
 
-// However clients are spread over generators, the share of all of them takes part, and each
-// generator's part of it.
+// However clients are distributed over generators, the share of all clients takes part. Each
+// generator has its part of that share.
 func TestGeneratorsShareThePhases(t *testing.T) {
 	generators := []Config{{FirstClient: 0, Clients: 7}, {FirstClient: 7, Clients: 7}, {FirstClient: 14, Clients: 6}}
 	for percent := range 101 {
@@ -226,7 +226,7 @@ func TestGeneratorsShareThePhases(t *testing.T) {
 	}
 }
 
-// A load that has ended ends no run: what the window shows is its silence.
+// A run does not end with its load: the rest of the window is silent.
 func TestARunLastsAsLongAsItsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := openConfig(100)

@@ -24,10 +24,10 @@ type Trace struct {
 	Speed float64 `json:"speed"`
 }
 
-// MaxTraceArrivals bounds the arrivals of a trace.
+// MaxTraceArrivals bounds the number of arrivals in a trace.
 const MaxTraceArrivals = 20_000_000
 
-// maxTraceSeconds bounds their instants: a trace may have them since 1970.
+// maxTraceSeconds bounds their instants: a trace may count seconds since 1970.
 const maxTraceSeconds = 1e10
 
 func (t *Trace) validate() (errs []error) {
@@ -40,14 +40,14 @@ func (t *Trace) validate() (errs []error) {
 	return errs
 }
 
-// arrivals reads those of the configuration's trace that fall to this generator, relative to t = 0.
-// It refuses a trace that does not cover the window.
+// arrivals reads the arrivals of the configuration's trace for this generator, relative to t = 0.
+// It rejects a trace that does not cover the window.
 func (c Config) arrivals() ([]time.Duration, error) {
 	f, err := os.Open(c.Trace.File)
 	if err != nil {
 		return nil, fmt.Errorf("read the trace: %w", err)
 	}
-	defer f.Close() // it was only read
+	defer f.Close() // the file was only read
 	measure := time.Duration(c.Windows.Measure)
 	all := int64(max(c.AllClients, c.Clients))
 	var own []time.Duration
@@ -107,7 +107,8 @@ func readTrace(r io.Reader, arrival func(k int64, at float64)) error {
 	return nil
 }
 
-// tracePacer replays arrivals, relative to t = 0, of which some lie before the load begins.
+// tracePacer replays arrivals, which are relative to t = 0. Some of them may be before the load
+// begins.
 type tracePacer struct {
 	arrivals []time.Duration
 	warmUp   time.Duration

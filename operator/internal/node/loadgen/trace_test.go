@@ -28,8 +28,8 @@ func traceConfig(path string) Config {
 	return cfg
 }
 
-// Three generators together replay a trace that has bursts and gaps, each arrival once, from its
-// instant 10 s on and at twice its speed.
+// Three generators together replay a trace with bursts and gaps, each arrival once. They begin at
+// its instant 10 s and replay at twice its speed.
 func TestATraceIsReplayed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	lines, want := []string{"# seconds,user"}, []time.Duration{}
@@ -95,7 +95,8 @@ func TestWrongTracesAreRefused(t *testing.T) {
 	}
 }
 
-// An arrival at the end of the window covers it, and lines may have more columns.
+// A trace covers the window if its last arrival is at the window's end. Lines may have more
+// columns.
 func TestATraceMayEndWithTheWindow(t *testing.T) {
 	got, err := traceConfig(writeTrace(t, "0.5;a b", "1 x", "2.4")).arrivals()
 	if want := []time.Duration{500 * ms, time.Second, 2400 * ms}; err != nil || !slices.Equal(got, want) {
@@ -109,7 +110,7 @@ func TestSessions(t *testing.T) {
 		cfg := openConfig(100)
 		cfg.Session, cfg.ThinkTime = &UserSession{Requests: 5, Length: LengthFixed}, Duration(10*ms)
 		c, seen := watch(t, cfg, 5*ms)
-		// A session begins each 50 ms, and sends each 15 ms.
+		// A session begins every 50 ms, and sends a request every 15 ms.
 		var want []time.Duration
 		for begin := -200 * ms; begin < 2600*ms; begin += 50 * ms {
 			for at := begin; at < min(begin+75*ms, 2600*ms); at += 15 * ms {
@@ -126,8 +127,8 @@ func TestSessions(t *testing.T) {
 				t.Fatalf("request %d is sent at %v, want %v", i, seen[i].at, want[i])
 			}
 		}
-		// 48 sessions begin in the window. The last of them has one request after it, and one that
-		// begins before has one in it.
+		// 48 sessions begin in the window. The last of them has one request after the window, and
+		// one earlier session has one request in it.
 		if n := c.Counters.Offered; n != 240 {
 			t.Errorf("offered %d, want 240", n)
 		}
@@ -143,13 +144,13 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// Sessions that no client is free for are never sent, with all of their requests.
+// A session for which no client is free counts all its requests as never sent.
 func TestUnsentSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := openConfig(100)
 		cfg.Clients, cfg.Timeout = 1, Duration(20*ms)
 		cfg.Session = &UserSession{Requests: 10, Length: LengthFixed}
-		c, _ := watch(t, cfg, 15*ms) // a session takes 150 ms, and one comes each 100 ms
+		c, _ := watch(t, cfg, 15*ms) // a session takes 150 ms, and one arrives every 100 ms
 		if n := c.Counters; n.Unsent == 0 || n.Unsent%10 != 0 || n.Offered-n.Unsent < n.Committed-10 {
 			t.Errorf("offered %d, unsent %d, committed %d; want whole sessions of 10 unsent", n.Offered, n.Unsent, n.Committed)
 		}
@@ -167,7 +168,8 @@ func TestGeometricSessions(t *testing.T) {
 			ones++
 		}
 	}
-	// The mean of so many is known to 0.8% (one sigma of 3.5 by the root), the share to 0.4%.
+	// With so many draws, one sigma of the mean is 0.8% (3.5 divided by the root), and one sigma of
+	// the share 0.4%.
 	if mean := sum / draws; mean < 3.97 || mean > 4.03 {
 		t.Errorf("a session has %v requests in the mean, want 4", mean)
 	}

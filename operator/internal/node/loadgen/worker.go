@@ -9,12 +9,12 @@ import (
 )
 
 // shard is a recorder that several clients share. A recorder for each client would take 200 KB for
-// each; one lock for all would be waited for. There is a shard for each processor.
+// each, and clients would wait for the lock of a common one. There is a shard for each processor.
 type shard struct {
 	mu      sync.Mutex
 	rec     *results.Recorder
 	sendLag *results.Histogram
-	// generatorLag is the lag of those requests for which the client was free in time.
+	// generatorLag has the lags of requests whose client was free in time.
 	generatorLag *results.Histogram
 }
 
@@ -22,18 +22,18 @@ func newShard() *shard {
 	return &shard{sendLag: results.NewHistogram(), generatorLag: results.NewHistogram()}
 }
 
-// client is one client of the workload. Its counters are its own: no other goroutine reads them
-// before the client has ended.
+// client is one client of the workload. No other goroutine reads its counters before the client has
+// ended.
 type client struct {
 	run     *run
 	session Session
 	shard   *shard
 	rng     *rand.Rand
-	alarm   sleeper            // made when the client first waits
+	alarm   sleeper            // made at the first wait
 	ticket  chan time.Duration // open loop: the intended instant of a request, for an idle client
 
-	misbehaves bool    // on purpose: it is not measured
-	level      float64 // closed loop: share of all clients that must be active for this one to be
+	misbehaves bool    // on purpose: the client is not measured
+	level      float64 // closed loop: this client is active from this share of all clients on
 
 	sequence int64
 	failures int32 // in a row
@@ -43,14 +43,14 @@ type client struct {
 	offered, retries, lateSends int64
 }
 
-// lateSend is how late a request of an open loop may be sent before it is counted as late.
+// lateSend is the lag from which on a request of an open loop counts as late.
 const lateSend = time.Millisecond
 
 // closedLoop sends one transaction after the other from the start to the last instant of sending.
-// The end of one is the issue of the next, so that each costs one reading of the clock.
+// The end of one is the issue of the next, so that each transaction costs one reading of the clock.
 func (c *client) closedLoop() {
 	think := time.Duration(c.run.cfg.ThinkTime)
-	pause := time.Duration(c.rng.Float64() * float64(think)) // so that clients do not march in step
+	pause := time.Duration(c.rng.Float64() * float64(think)) // so that clients do not send at the same instants
 	for now := c.active(c.run.now()); now < c.run.last && !c.run.stopped.Load(); now = c.active(now) {
 		c.issued(now)
 		now = c.transaction(now, now)
@@ -62,8 +62,7 @@ func (c *client) closedLoop() {
 	c.end()
 }
 
-// active waits until the phases of a closed loop have the client take part, and returns the instant
-// from which on it does.
+// active waits until the phases of a closed loop make the client active, and returns that instant.
 func (c *client) active(now time.Duration) time.Duration {
 	if c.run.shape == nil {
 		return now
@@ -79,7 +78,7 @@ func (c *client) active(now time.Duration) time.Duration {
 	return now
 }
 
-// issued counts a first attempt that no arrival asked for, in the window.
+// issued counts, in the window, a first attempt without an arrival of its own.
 func (c *client) issued(now time.Duration) {
 	if c.run.inWindow(now) {
 		c.offered++
@@ -114,7 +113,7 @@ func (c *client) openLoop(a *agenda) {
 	c.end()
 }
 
-// sent counts a request of an open loop, and notes how late it is sent in the window.
+// sent counts a request of an open loop. In the window it also notes how late the request is sent.
 func (c *client) sent(intended, lag time.Duration, idled bool) {
 	c.shard.mu.Lock()
 	c.shard.rec.Offer(intended, 1)
@@ -126,7 +125,7 @@ func (c *client) sent(intended, lag time.Duration, idled bool) {
 }
 
 // lagged notes how late a request of the window is sent. If the client had idled, the lag is the
-// generator's own: else the request waited for a client, and so for the system.
+// generator's own. Otherwise the request waited for a client, and so for the system.
 func (c *client) lagged(lag time.Duration, idled bool) {
 	if lag > lateSend {
 		c.lateSends++
@@ -139,7 +138,7 @@ func (c *client) lagged(lag time.Duration, idled bool) {
 	c.shard.mu.Unlock()
 }
 
-// transaction carries out one transaction that is sent now, with all its attempts. Its latency
+// transaction carries out one transaction that is sent now, with all its attempts. The latency
 // counts from start. It returns the instant at which the client is free again.
 func (c *client) transaction(start, now time.Duration) time.Duration {
 	if !c.started {
@@ -172,8 +171,8 @@ func (c *client) transaction(start, now time.Duration) time.Duration {
 	}
 }
 
-// aborted records an abort and waits before the next attempt. again is false when there is none;
-// now is the instant after the wait.
+// aborted records an abort and waits before the next attempt. again is false when there is no
+// further attempt; now is the instant after the wait.
 func (c *client) aborted(end time.Duration, attempt int32) (now time.Duration, again bool) {
 	c.failures = 0
 	retry := c.run.cfg.Retry
@@ -194,8 +193,8 @@ func (c *client) aborted(end time.Duration, attempt int32) (now time.Duration, a
 	return now, true
 }
 
-// failed records an error or a timeout. After an error the client waits, for longer and longer
-// while there are only errors.
+// failed records an error or a timeout. After an error the client waits, and waits longer after
+// each further error in a row.
 func (c *client) failed(end time.Duration, res Result) time.Duration {
 	c.shard.mu.Lock()
 	c.shard.rec.Fail(end, res.Outcome == Timeout)
@@ -211,14 +210,14 @@ func (c *client) failed(end time.Duration, res Result) time.Duration {
 	return c.wait(end, backoff(errorBackoff, maxErrorBackoff, c.failures, c.rng))
 }
 
-// wait returns after d, or when no request may be sent any more if that is earlier.
+// wait returns after d. It returns earlier if the time for sending requests is over.
 func (c *client) wait(now, d time.Duration) time.Duration {
 	if d = min(d, c.run.last-now); d <= 0 {
 		return now
 	}
 	if c.alarm == nil {
 		a, err := c.run.clock.newAlarm()
-		if err != nil { // out of file descriptors: wait less precisely
+		if err != nil { // no file descriptor is free: wait less precisely
 			time.Sleep(d)
 			return c.run.now()
 		}

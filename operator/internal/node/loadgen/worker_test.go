@@ -19,7 +19,7 @@ type step struct {
 	outcome Outcome
 }
 
-// script is a session that follows a script on a clock that only it moves.
+// script is a session that follows a script. Only the script moves the test's clock.
 type script struct {
 	now   time.Duration
 	steps []step // the last one repeats
@@ -50,8 +50,8 @@ func TestClosedLoopBoundaries(t *testing.T) {
 		want         results.Counters
 		wantRequests int // in the whole run
 	}{
-		// Sent at -20, -10, ... 110; ended at -10 ... 120. The one that ends at 100 ms is outside,
-		// the one that ends at 0 inside.
+		// Sent at -20, -10, ... 110; ended at -10 ... 120. The one that ends at 100 ms is outside
+		// of the window, and the one that ends at 0 inside.
 		"even":                  {[]step{{10 * ms, Commit}}, results.Counters{Offered: 10, Committed: 10}, 14},
 		"1 ns before the ends":  {[]step{{10*ms - 1, Commit}, {10 * ms, Commit}}, results.Counters{Offered: 10, Committed: 10}, 15},
 		"nothing ends in it":    {[]step{{20*ms - 1, Commit}, {110 * ms, Timeout}}, results.Counters{}, 3},
@@ -124,7 +124,7 @@ func TestRetries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &script{steps: tc.steps}
 			c := clientOn(s, tc.retry)
-			if tc.retry.Backoff > 0 { // waits take real time; let one take until the last instant on the test's clock, too
+			if tc.retry.Backoff > 0 { // waits take real time; one lasts until the last instant on the test's clock, too
 				c.run.now = func() time.Duration {
 					if len(s.asked) == len(tc.steps) {
 						defer func() { s.now = c.run.last }()
@@ -156,9 +156,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// In an open loop the latency counts from the intended instant, also when the request is sent late.
+// In an open loop the latency counts from the intended instant, even if the request is sent late.
 func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
-	// Requests at -20, 0, 20, ... 100 ms, of 30 ms each: each is sent 10 ms later than the one
+	// Requests at -20, 0, 20, ... 100 ms take 30 ms each. So each is sent 10 ms later than the one
 	// before.
 	s := &script{steps: []step{{30 * ms, Commit}}}
 	c := clientOn(s, Retry{})
@@ -189,7 +189,8 @@ func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
 	if out.Latency != want || out.Counters.Committed != int64(inWindow) {
 		t.Errorf("the latencies of %d committed are not those from the intended instants", out.Counters.Committed)
 	}
-	// Intended in the window are those at 0, 20, 40, 60, 80 ms, sent 10, 20, ... 50 ms late.
+	// The requests intended at 0, 20, 40, 60 and 80 ms are in the window. They are sent 10, 20, ...
+	// 50 ms late.
 	if c.offered != 5 || c.lateSends != 5 || unsent != 0 {
 		t.Errorf("offered %d, late %d, unsent %d; want 5, 5, 0", c.offered, c.lateSends, unsent)
 	}
@@ -201,8 +202,8 @@ func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
 	}
 }
 
-// A run is given up while a client takes a request: the request is not sent, and it must not be
-// forgotten.
+// A run is given up while a client takes a request. The client does not send the request, and the
+// run must count it as unsent.
 func TestARequestThatIsTakenWhenARunIsGivenUpIsUnsent(t *testing.T) {
 	c := clientOn(&script{steps: []step{{30 * ms, Commit}}}, Retry{})
 	var unsent []time.Duration

@@ -1,8 +1,8 @@
-// Package echo is a driver that sends messages to a TCP echo server and waits for them to come
-// back: the least that a request can be. It calibrates the generator and the network.
+// Package echo is a driver that sends messages to a TCP echo server and waits for their return: the
+// smallest possible request. It calibrates the generator and the network.
 //
 // A message is the length of its body in 4 bytes, big-endian, and the body; a request's body is 32
-// bytes. Every client has one connection, which is made again after an error.
+// bytes. Every client has one connection, and makes a new one after an error.
 package echo
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	headerSize = 4
 	bodySize   = 32
-	// MaxBody is the longest body that the server takes.
+	// MaxBody is the longest body that the server accepts.
 	MaxBody = 1 << 20
 )
 
@@ -39,7 +39,7 @@ type Driver struct {
 }
 
 // New returns a driver for the server at address, host:port. A request that takes longer than the
-// timeout has timed out.
+// timeout counts as timed out.
 func New(address string, timeout time.Duration) *Driver {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it ends with Close
 	return &Driver{address: address, timeout: timeout, ctx: ctx, cancel: cancel}
@@ -112,7 +112,7 @@ func (s *session) Do(loadgen.Request) loadgen.Result {
 }
 
 // extendDeadline keeps the connection's deadline between 1 and 17/16 timeouts away. Setting it for
-// each request would cost more than all other measuring; the caller counts a reply after the
+// each request would cost more than all other measuring. The caller counts a reply after the
 // timeout as timed out anyway.
 func (s *session) extendDeadline() error {
 	if time.Until(s.expires) >= s.driver.timeout {
@@ -122,7 +122,7 @@ func (s *session) extendDeadline() error {
 	return s.conn.SetDeadline(s.expires)
 }
 
-// failed drops the connection: a late reply on it would be taken for that of the next request.
+// failed drops the connection: otherwise the next request could get a late reply of this one.
 func (s *session) failed(err error) loadgen.Result {
 	if s.conn != nil {
 		_ = s.conn.Close()

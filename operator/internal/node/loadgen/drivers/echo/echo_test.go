@@ -120,7 +120,7 @@ func TestDriverConnectsAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			timeout := 200 * time.Millisecond
 			if tc.outcome != loadgen.Timeout {
-				timeout = time.Minute // the reply may be late on a busy machine, and would be another outcome
+				timeout = time.Minute // so long that a busy machine's late reply is no timeout
 			}
 			d := New(misbehaving(t, tc.behaviour, echoes), timeout)
 			defer d.Close()

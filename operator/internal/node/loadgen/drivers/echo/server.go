@@ -9,7 +9,7 @@ import (
 	"net"
 )
 
-// Serve answers every message on the listener's connections with itself until the context ends.
+// Serve sends every message on the listener's connections back, until the context ends.
 func Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
@@ -25,8 +25,8 @@ func Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// serveConn copies one connection's messages back; it ends at the first error, which is the
-// client's to see.
+// serveConn sends one connection's messages back. It ends at the first error, which the client
+// notices.
 func serveConn(ctx context.Context, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()

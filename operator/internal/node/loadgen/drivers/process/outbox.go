@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// outbox collects lines and writes them in one goroutine, all that there are with one call. A
-// program that does not read holds up no sender.
+// outbox collects lines. One goroutine writes all waiting lines with one call. So a program that
+// does not read blocks no sender.
 type outbox struct {
 	w io.WriteCloser
 
@@ -20,7 +20,7 @@ func newOutbox(w io.WriteCloser) *outbox {
 	return &outbox{w: w, wake: make(chan struct{}, 1)}
 }
 
-// send appends lines; add gets the buffer and returns it with them.
+// send appends lines; add gets the buffer and returns it with the lines.
 func (o *outbox) send(add func([]byte) []byte) {
 	o.mu.Lock()
 	if o.closed {
@@ -65,7 +65,7 @@ func (o *outbox) run() error {
 	return nil
 }
 
-// close lets run end when everything is written.
+// close lets run end when all lines are written.
 func (o *outbox) close() {
 	o.mu.Lock()
 	o.closed = true

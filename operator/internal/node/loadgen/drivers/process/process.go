@@ -2,8 +2,8 @@
 // of JSON on the program's standard input and output. The protocol is in
 // docs/reference/driver-protocol.md, for the authors of such programs.
 //
-// All clients share the two pipes. Requests are put in a buffer that one goroutine writes, as many
-// at once as there are; another goroutine reads the answers and wakes the clients. The id of a
+// All clients share the two pipes. They put requests into a buffer, and one goroutine writes all
+// waiting requests at once. Another goroutine reads the answers and wakes the clients. The id of a
 // request is a multiple of the number of clients plus the client's index, so that an answer finds
 // its client without a table.
 package process
@@ -29,7 +29,7 @@ import (
 type Options struct {
 	// Command and its arguments.
 	Command []string
-	// Stderr gets what the program prints there.
+	// Stderr gets the program's standard error.
 	Stderr io.Writer
 	// FirstClient and Clients, Seed and Timeout are passed on to the program.
 	FirstClient int32
@@ -56,9 +56,9 @@ type Driver struct {
 	once   sync.Once
 	err    error
 	stats  chan map[string]int64
-	exited chan error // what became of the process
+	exited chan error // how the process ended
 
-	outputEnded chan struct{} // closed when nothing more is read from the program; outputErr says why
+	outputEnded chan struct{} // closed when the program's output is not read any more; outputErr says why
 	outputErr   error
 }
 
@@ -84,7 +84,7 @@ func Start(opts Options) (*Driver, error) {
 	d.out = newOutbox(d.stdin)
 	go func() {
 		if err := d.out.run(); err != nil {
-			// The program closed its input or is dying. When it is dying, how it died says more.
+			// The program closed its input or is dying. If it is dying, its exit explains more.
 			time.Sleep(100 * time.Millisecond)
 			d.fail(fmt.Errorf("write to the driver: %w", err))
 		}
@@ -97,8 +97,8 @@ func Start(opts Options) (*Driver, error) {
 	return d, nil
 }
 
-// start starts the process in a process group of its own, so that it is ended with all that it
-// starts, and not by the terminal.
+// start starts the process in a process group of its own. So the driver can end it with all its
+// children, and a signal of the terminal does not end it.
 func (d *Driver) start() (io.ReadCloser, error) {
 	d.cmd = exec.Command(d.opts.Command[0], d.opts.Command[1:]...)
 	d.cmd.Stderr = d.opts.Stderr
@@ -109,7 +109,7 @@ func (d *Driver) start() (io.ReadCloser, error) {
 		return nil, fmt.Errorf("make a pipe to the driver: %w", err)
 	}
 	d.stdin = stdin
-	stdout, w, err := os.Pipe() // not StdoutPipe, which Wait closes before everything is read
+	stdout, w, err := os.Pipe() // not StdoutPipe: Wait would close it before all output is read
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe from the driver: %w", err)
 	}
@@ -142,7 +142,7 @@ func (d *Driver) hello() error {
 	}
 }
 
-// fail notes why the driver cannot be used any more; the first reason counts.
+// fail notes why the driver cannot be used any more. Only the first reason is kept.
 func (d *Driver) fail(err error) {
 	d.once.Do(func() {
 		d.err = err
@@ -150,7 +150,7 @@ func (d *Driver) fail(err error) {
 	})
 }
 
-// read takes the program's lines until its output ends.
+// read handles the program's lines until its output ends.
 func (d *Driver) read(stdout io.ReadCloser) {
 	d.outputErr = d.readLines(stdout)
 	_ = stdout.Close()
@@ -177,7 +177,7 @@ func (d *Driver) readLines(stdout io.Reader) error {
 	}
 }
 
-// death says how the program ended, whose output has ended.
+// death says how the program ended, after its output has ended.
 func (d *Driver) death() error {
 	select {
 	case err := <-d.exited:
@@ -220,8 +220,8 @@ func (d *Driver) handle(line []byte) error {
 	return nil
 }
 
-// ended wakes the client whose request has ended. An answer to a request that the client has given
-// up is dropped.
+// ended wakes the client whose request has ended. It drops an answer to a request that the client
+// has given up.
 func (d *Driver) ended(m message) error {
 	n := int64(len(d.sessions))
 	if m.ID < n {
@@ -253,8 +253,8 @@ func (d *Driver) Err() error {
 	}
 }
 
-// Close says bye, takes the program's counters and waits for it to exit; it kills it if it does
-// not. It fails when the program died before, or ends without its counters.
+// Close sends bye, reads the program's counters and waits for its exit. It kills a program that
+// does not exit. It fails if the program died before, or ends without its counters.
 func (d *Driver) Close() (map[string]int64, error) {
 	died := d.Err()
 	d.fail(errOver) // wakes the clients that still wait
@@ -284,9 +284,9 @@ func (d *Driver) Close() (map[string]int64, error) {
 	}
 }
 
-// kill ends the process and all that it started.
+// kill ends the process and all its children.
 func (d *Driver) kill() {
-	_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL) // fails when all are gone
+	_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL) // fails when all have ended
 	d.out.close()
 	err := <-d.exited
 	d.exited <- err

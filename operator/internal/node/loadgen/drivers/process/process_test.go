@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/node/loadgen"
 )
 
-// behaviourEnv makes this test program a driver that behaves as it says.
+// behaviourEnv makes this test program a driver. Its value names the behaviour.
 const behaviourEnv = "ASSAY_TEST_DRIVER"
 
 func TestMain(m *testing.M) {
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// drive is a driver: it commits everything, unless its behaviour or the request's sequence say
-// otherwise.
+// drive is a driver. It commits every request, unless its behaviour or the request's sequence
+// demands another outcome.
 func drive(behaviour string) {
 	in := bufio.NewScanner(os.Stdin)
 	ended, late := 0, int64(-1)
@@ -187,7 +187,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// A driver that cannot go on fails the run and all of its requests, the current and the later ones.
+// When a driver cannot go on, the run fails, and so do the current and all later requests.
 func TestDeathInTheRun(t *testing.T) {
 	tests := map[string]string{
 		"crash":           "exit status 3",
@@ -197,7 +197,8 @@ func TestDeathInTheRun(t *testing.T) {
 	}
 	for behaviour, want := range tests {
 		t.Run(behaviour, func(t *testing.T) {
-			// A program that is dead is to be known as such within a second of its output's end.
+			// The driver must report a dead program as dead within a second of the end of its
+			// output.
 			d, _ := start(t, behaviour, nil)
 			s := open(t, d, 10)
 			var r loadgen.Result
@@ -232,7 +233,7 @@ func TestSilenceTimesOut(t *testing.T) {
 	}
 }
 
-// An answer that comes after the timeout must not be taken for that of the client's next request.
+// An answer that comes after the timeout must not count as the answer to the client's next request.
 func TestLateAnswerIsDropped(t *testing.T) {
 	d, _ := start(t, "late", func(o *Options) { o.Timeout = 30 * time.Millisecond })
 	s := open(t, d, 12)
@@ -295,7 +296,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Close must free the clients at once, however long the program takes.
+// Close must free the clients at once, even if the program takes long.
 func TestCloseEndsRunningRequests(t *testing.T) {
 	d, _ := start(t, "silent", nil)
 	done := make(chan loadgen.Result)

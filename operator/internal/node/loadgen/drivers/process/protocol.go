@@ -49,8 +49,8 @@ type message struct {
 	Counters  map[string]int64 `json:"counters"`
 }
 
-// appendBegin writes the one line that is sent for every attempt, without the allocations of
-// encoding/json.
+// appendBegin writes the line for an attempt, without the allocations of encoding/json. It is the
+// only line that is sent for every attempt.
 func appendBegin(b []byte, id int64, client int32, r loadgen.Request) []byte {
 	b = append(b, `{"type":"begin","id":`...)
 	b = strconv.AppendInt(b, id, 10)
@@ -63,8 +63,8 @@ func appendBegin(b []byte, id int64, client int32, r loadgen.Request) []byte {
 	return append(b, "}\n"...)
 }
 
-// parseLine reads a line from the driver. The line that answers most attempts, when it is written
-// without spaces and in the order of the documentation, takes a short way.
+// parseLine reads a line from the driver. It has a fast path for the most frequent line, the answer
+// to an attempt. That line must have no spaces and the order of the documentation.
 func parseLine(line []byte) (message, error) {
 	if m, ok := parseCommit(line); ok {
 		return m, nil

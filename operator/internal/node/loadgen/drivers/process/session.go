@@ -7,14 +7,15 @@ import (
 	"assay.dev/assay/operator/internal/node/loadgen"
 )
 
-// session is one client.
+// session is the session of one client.
 type session struct {
 	driver  *Driver
 	client  int32
 	next    int64 // id of the next request
 	timeout time.Duration
 	timer   *time.Timer // made with the first request
-	// waiting is the id of the request in progress; anyone who sets it to 0 ends the request.
+	// waiting is the id of the request in progress. The goroutine that sets it to 0 ends the
+	// request.
 	waiting atomic.Int64
 	result  chan loadgen.Result
 }
@@ -44,5 +45,5 @@ func (s *session) Do(r loadgen.Request) loadgen.Result {
 	if s.waiting.CompareAndSwap(id, 0) {
 		return given
 	}
-	return <-s.result // it ended just now
+	return <-s.result // the request ended just now
 }

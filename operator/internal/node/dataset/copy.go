@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Request is what a pod wants.
+// Request is the request of a pod for its copy.
 type Request struct {
 	// Root is the folder of the namespace, Key the set's name in it.
 	Root, Key string
-	// To is the directory that the pod's containers see. Whatever is in it is deleted.
+	// To is the directory that the pod's containers see. Copy deletes its content first.
 	To string
-	// Done is a file that marks the copy as made, and names the method: then the pod keeps its
-	// copy. It is for containers that the kubelet runs again, after a reboot.
+	// Done is a file that marks the copy as made, and names the method. If it exists, the pod keeps
+	// its copy: the kubelet may run the container again, as after a reboot.
 	Done string
 	// Digest that the set must have.
 	Digest string
@@ -26,11 +26,11 @@ type Request struct {
 	Content bool
 }
 
-// Copied is what became of a copy.
+// Copied is the result of a copy.
 type Copied struct {
 	Summary
 	Method string `json:"method"`
-	// Content: the hash of every file was compared, and not only sizes.
+	// Content: the hashes of all files were compared, and not only their sizes.
 	Content bool `json:"content,omitempty"`
 	// Milliseconds that it took, which the caller measures.
 	Milliseconds int64 `json:"milliseconds"`
@@ -38,7 +38,7 @@ type Copied struct {
 	Again bool `json:"again,omitempty"`
 }
 
-// Refusal is why a pod cannot have its copy, where waiting does not help: the set on the node, or
+// Refusal is a reason for which a pod gets no copy, however long it waits: the set on the node, or
 // the copy, differs from the prepared set.
 type Refusal struct{ error }
 
@@ -60,7 +60,7 @@ func Copy(ctx context.Context, r Request) (*Copied, error) {
 		return nil, refuse("data set %s is not on this node", r.Key)
 	}
 	if unread := (*fs.PathError)(nil); errors.As(err, &unread) {
-		return nil, fmt.Errorf("data set %s: %w", r.Key, err) // the disk may answer the next time
+		return nil, fmt.Errorf("data set %s: %w", r.Key, err) // the disk may answer next time
 	}
 	if err != nil {
 		return nil, refuse("data set %s: %w; delete the Dataset, and it is prepared again", r.Key, err)
@@ -88,7 +88,7 @@ func Copy(ctx context.Context, r Request) (*Copied, error) {
 	return done, nil
 }
 
-// unfold copies a kept tree and gives everything the mode and the time that the recipe gave it.
+// unfold copies a kept tree, and gives every entry the mode and the time that the recipe gave it.
 func unfold(ctx context.Context, tree, to string, entries []entry) (method string, err error) {
 	for _, e := range entries {
 		at := filepath.Join(to, filepath.FromSlash(e.Path))
@@ -119,8 +119,8 @@ func unfold(ctx context.Context, tree, to string, entries []entry) (method strin
 	if err != nil {
 		return "", err
 	}
-	// Directories last, the deepest first: what is made in them changes their times, and their
-	// modes may forbid it.
+	// Directories come last, the deepest first: a new entry changes the time of its directory, and
+	// the mode of a directory may forbid new entries.
 	for _, e := range slices.Backward(entries) {
 		if e.Kind != kindDirectory {
 			continue
@@ -133,8 +133,8 @@ func unfold(ctx context.Context, tree, to string, entries []entry) (method strin
 	return done.method(), nil
 }
 
-// untouched fails when any program has changed a kept file: its size or its time are not those of
-// the manifest.
+// untouched fails when a program has changed a kept file: its size or its time differs from the
+// manifest.
 func untouched(name string, e *entry) error {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

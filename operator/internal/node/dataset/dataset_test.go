@@ -11,7 +11,7 @@ import (
 
 const limit = 1 << 20
 
-// made is a tree as a recipe makes it.
+// made is a tree like that of a recipe.
 func made(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,8 +45,8 @@ func request(t *testing.T, root, digest string) Request {
 	return Request{Root: root, Key: "rows-1", To: t.TempDir(), Done: filepath.Join(t.TempDir(), "done"), Digest: digest, Content: true}
 }
 
-// A pod gets what the recipe made, byte by byte, with its modes, times and links. Its changes to
-// the copy are in no other.
+// A pod gets the tree of the recipe, byte by byte, with its modes, times and links. Its changes to
+// the copy appear in no other copy.
 func TestEveryCopyIsWhatTheRecipeMade(t *testing.T) {
 	from, root := made(t), t.TempDir()
 	kept := keep(t, from, root)
@@ -74,7 +74,8 @@ func TestEveryCopyIsWhatTheRecipeMade(t *testing.T) {
 	}
 }
 
-// A container that runs again, as after a reboot, must not take away what the system has written.
+// A container that runs again, as after a reboot, must not delete the files that the system has
+// written.
 func TestACopyIsMadeOnce(t *testing.T) {
 	root := t.TempDir()
 	r := request(t, root, keep(t, made(t), root).Digest)
@@ -87,15 +88,15 @@ func TestACopyIsMadeOnce(t *testing.T) {
 	if err != nil || string(text) != "changed" || !copied.Again {
 		t.Errorf("the file is %q (%v), the second copy %+v", text, err, copied)
 	}
-	// The second run says how the first one made the copy, here on a disk that clones files.
+	// The second run reports the method of the first one, here that of a disk that clones files.
 	write(t, r.Done, MethodReflink)
 	if copied, err = Copy(t.Context(), r); err != nil || copied.Method != MethodReflink {
 		t.Errorf("the second copy is %+v (%v), want method %s", copied, err, MethodReflink)
 	}
 }
 
-// The same tree has the same digest wherever and whenever it was made, and a set that is there is
-// not written again.
+// Equal trees have the same digest, wherever and whenever they were made. A set that exists is not
+// written again.
 func TestTheDigestIsOfTheBytes(t *testing.T) {
 	root := t.TempDir()
 	first := keep(t, made(t), root)
@@ -123,7 +124,7 @@ func TestTheDigestIsOfTheBytes(t *testing.T) {
 	}
 }
 
-// A set that is not as prepared is given to no trial.
+// No trial gets a set that differs from the prepared one.
 func TestAWrongSetIsNotGiven(t *testing.T) {
 	for name, tc := range map[string]struct {
 		damage func(set string) error
@@ -160,7 +161,7 @@ func TestAWrongSetIsNotGiven(t *testing.T) {
 	root := t.TempDir()
 	keep(t, made(t), root)
 	refused(t, request(t, root, "sha256:other"), "was prepared")
-	// An error that may be otherwise the next time is no refusal.
+	// An error that may disappear by the next attempt is no refusal.
 	wanted := request(t, root, "sha256:other")
 	wanted.Key = "rows-2"
 	must(t, os.MkdirAll(manifestOf(filepath.Join(root, "rows-2")), 0o755))
@@ -210,7 +211,7 @@ func touch(dir, name string) string {
 	return name
 }
 
-// An attempt that was cut off leaves nothing that the next one, or a removal, does not clear.
+// An interrupted attempt leaves only files that the next attempt, or a removal, deletes.
 func TestWhatAttemptsLeaveIsRemoved(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, ".rows-1-123/tree/half"), "x")

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How files were given their content.
+// The methods by which files get their content.
 const (
 	MethodReflink = "Reflink"
 	MethodCopy    = "Copy"
@@ -23,13 +23,13 @@ const (
 // workers that copy and hash at the same time, at most.
 const workers = 4
 
-// open a file, and never what a link leads to.
+// open opens a file. It does not follow a link.
 func open(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 }
 
-// duplicate makes a new file of another one's content. It clones it where the file system can, and
-// says whether it did.
+// duplicate makes a new file with the content of another one. It clones the file where the file
+// system can, and returns whether it did.
 func duplicate(from, to string, mode os.FileMode) (cloned bool, err error) {
 	in, err := open(from)
 	if err != nil {
@@ -41,7 +41,8 @@ func duplicate(from, to string, mode os.FileMode) (cloned bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	// Any error means that it cannot be cloned: another file system, or one that cannot.
+	// Any error means that this file cannot be cloned: it is on another file system, or on one that
+	// cannot clone.
 	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
 		return true, out.Chmod(mode)
 	}

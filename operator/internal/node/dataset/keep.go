@@ -11,32 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Modes of what is kept: its group reads it in every pod of the namespace, whatever users they run
-// as, and removes it again. The modes that the recipe gave are in the manifest.
+// Modes of kept files. In every pod of the namespace, the group can read and delete them, whatever
+// user runs there. The manifest has the modes that the recipe gave.
 const (
 	keptDirectory os.FileMode = 0o770
 	keptFile      os.FileMode = 0o640
 )
 
-// spareShare is one in so many bytes of the disk that stay free: a full disk has the kubelet evict
-// pods.
+// spareShare is which fraction of the disk stays free, as 1 in spareShare bytes: on a full disk the
+// kubelet evicts pods.
 const spareShare = 20
 
-// Kept is what became of a set that was to be kept.
+// Kept is the result of Keep.
 type Kept struct {
 	Summary
-	// Found: it was there already, with the same digest.
+	// Found: the set existed already, with the same digest.
 	Found  bool   `json:"found,omitempty"`
 	Method string `json:"method"`
 	// Milliseconds that it took, which the caller measures.
 	Milliseconds int64 `json:"milliseconds"`
 }
 
-// ErrNotIdentical is that a set of the key is there, with other bytes.
+// ErrNotIdentical says that there is a set with the same key, but with other bytes.
 var ErrNotIdentical = errors.New("the recipe gave other bytes than when it ran before")
 
-// Keep puts a tree in its place below root, under a key. It is there as a whole or not at all,
-// whatever ends it half way.
+// Keep puts a tree in its place below root, under a key. The tree is there as a whole or not at
+// all, even if Keep is killed half way.
 func Keep(ctx context.Context, from, root, key string, limit int64) (*Kept, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Keep(ctx context.Context, from, root, key string, limit int64) (*Kept, erro
 	if err != nil {
 		return nil, fmt.Errorf("write below the folder for data sets: %w", err)
 	}
-	defer os.RemoveAll(staging) // nothing is there once it has been renamed
+	defer os.RemoveAll(staging) // after the rename there is nothing left to remove
 	kept := &Kept{}
 	if kept.Method, err = fill(ctx, from, staging, entries); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func Keep(ctx context.Context, from, root, key string, limit int64) (*Kept, erro
 	return kept, nil
 }
 
-// compare with the set that is there already.
+// compare with the set that exists already.
 func (k *Kept) compare(root, key string) error {
 	_, there, err := readManifest(manifestOf(filepath.Join(root, key)))
 	if err != nil {
@@ -94,7 +94,7 @@ func (k *Kept) compare(root, key string) error {
 	return nil
 }
 
-// fill copies a tree, and hashes what was copied.
+// fill copies a tree, and hashes the copy.
 func fill(ctx context.Context, from, staging string, entries []entry) (method string, err error) {
 	tree := treeOf(staging)
 	if err := errors.Join(os.Chmod(staging, keptDirectory), mkdir(tree)); err != nil {
@@ -115,7 +115,7 @@ func fill(ctx context.Context, from, staging string, entries []entry) (method st
 			return fmt.Errorf("keep %s: %w", e.Path, err)
 		}
 		done.add(cloned)
-		// It hashes the copy: the hash is of what is kept.
+		// It hashes the copy, since the copy is what is kept.
 		if e.Hash, err = hash(to); err != nil {
 			return fmt.Errorf("read %s: %w", e.Path, err)
 		}
@@ -125,12 +125,12 @@ func fill(ctx context.Context, from, staging string, entries []entry) (method st
 	return done.method(), err
 }
 
-// mkdir makes a directory of exactly that mode, whatever the process' mask is.
+// mkdir makes a directory of exactly this mode, whatever the umask of the process is.
 func mkdir(name string) error {
 	return errors.Join(os.Mkdir(name, keptDirectory), os.Chmod(name, keptDirectory))
 }
 
-// settle has the file system write all that it holds back.
+// settle makes the file system write all data that it holds back.
 func settle(dir string) (err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func settle(dir string) (err error) {
 	return unix.Syncfs(int(d.Fd()))
 }
 
-// room fails where the disk would be nearly full.
+// room fails if the disk would then be nearly full.
 func room(dir string, bytes int64) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -153,12 +153,13 @@ func room(dir string, bytes int64) error {
 	return nil
 }
 
-// Remove deletes a set, and what attempts at it left. It is no error if there is none.
+// Remove deletes a set and the remains of attempts to keep it. It returns no error if there is no
+// set.
 func Remove(root, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	// It goes out of its place first: no program must find half of it.
+	// It renames the set first, so that no program finds half of it.
 	leaving := filepath.Join(root, "."+key+"-leaving")
 	if err := os.RemoveAll(leaving); err != nil {
 		return err
@@ -186,7 +187,7 @@ func deleteAll(dir, prefix string) error {
 	return nil
 }
 
-// checkKey refuses what is no plain name.
+// checkKey rejects a key that is not a plain name.
 func checkKey(key string) error {
 	if key == "" || key[0] == '.' || filepath.Base(key) != key {
 		return fmt.Errorf("%q is no key of a data set", key)

@@ -43,9 +43,9 @@ type entry struct {
 	Modified int64 `json:"n,omitempty"` // Unix nanoseconds
 }
 
-// Summary is what a tree comes to.
+// Summary sums up a tree.
 type Summary struct {
-	// Digest of the tree, sha256:HEX.
+	// Digest of the tree, as sha256:HEX.
 	Digest string `json:"digest"`
 	// Bytes of all files together.
 	Bytes int64 `json:"bytes"`
@@ -59,7 +59,8 @@ type header struct {
 	Summary
 }
 
-// scan lists a tree without its content, sorted by path. The limit is of all files' bytes together.
+// scan lists a tree without its content, sorted by path. The limit is for the sum of the files'
+// bytes.
 func scan(root string, limit int64) (entries []entry, bytes int64, err error) {
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == root {
@@ -82,7 +83,7 @@ func scan(root string, limit int64) (entries []entry, bytes int64, err error) {
 	return entries, bytes, err
 }
 
-// describe one entry, all but the hash.
+// describe one entry, except for its hash.
 func describe(root, name string, d fs.DirEntry) (entry, error) {
 	below, err := filepath.Rel(root, name)
 	if err != nil {
@@ -115,7 +116,7 @@ func describe(root, name string, d fs.DirEntry) (entry, error) {
 	return e, nil
 }
 
-// checkLink refuses links that lead out of the tree: they would mean something else in each pod.
+// checkLink rejects a link that leads out of the tree: it would lead to another file in each pod.
 func checkLink(e entry) error {
 	to := path.Join(path.Dir(e.Path), e.Target)
 	if path.IsAbs(e.Target) || to == ".." || strings.HasPrefix(to, "../") {
@@ -161,7 +162,7 @@ func writeManifest(name string, entries []entry, s Summary) (err error) {
 	return f.Sync()
 }
 
-// readManifest reads a manifest and checks that it is what its digest says.
+// readManifest reads a manifest and compares it with its digest.
 func readManifest(name string) ([]entry, Summary, error) {
 	f, err := os.Open(name)
 	if err != nil {

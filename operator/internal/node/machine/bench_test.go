@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// operation is something that OpenSSH's client does with a server.
+// operation is an action of OpenSSH's client on a server.
 type operation struct {
-	// prepare does once what is not measured. do is measured.
+	// prepare runs once and is not measured. do is measured.
 	prepare, do func(testing.TB, *world)
 }
 
-// operations by what is compared. One of a few milliseconds is done several times in a row.
+// operations by their names. An operation of a few milliseconds is repeated several times.
 var operations = map[string]operation{
 	"a connection, with a command": {do: func(t testing.TB, w *world) { w.times(t, 10, "ssh", "node-1", "true") }},
 	"a command, connected already": {prepare: connect, do: func(t testing.TB, w *world) { w.times(t, 20, "ssh", "-S", w.control, "node-1", "true") }},
@@ -37,12 +37,12 @@ var operations = map[string]operation{
 }
 
 // BenchmarkClient has OpenSSH's client use a machine and OpenSSH's sshd, in turn, so that both see
-// the same machine at the same time. It reports the medians of both, and by how much longer a
-// machine takes.
+// the same machine at the same time. It reports the medians of both, and how much longer a machine
+// takes.
 //
 //	make bench-ssh
 func BenchmarkClient(b *testing.B) {
-	before := debug.SetGCPercent(GarbagePercent) // as command machine does
+	before := debug.SetGCPercent(GarbagePercent) // as the command machine does
 	b.Cleanup(func() { debug.SetGCPercent(before) })
 	for name, o := range operations {
 		b.Run(name, func(b *testing.B) {
@@ -52,7 +52,7 @@ func BenchmarkClient(b *testing.B) {
 				if o.prepare != nil {
 					o.prepare(b, w)
 				}
-				o.do(b, w) // files are in the cache, and programs, after that
+				o.do(b, w) // this brings files and programs into the cache
 			}
 			var took [2][]float64
 			for n := 0; b.Loop(); n++ {
@@ -73,7 +73,7 @@ func BenchmarkClient(b *testing.B) {
 	}
 }
 
-// times runs a program of the client so often, and wants it to succeed.
+// times runs a program of the client n times. It fails the test if a run fails.
 func (w *world) times(t testing.TB, n int, program string, args ...string) {
 	t.Helper()
 	for range n {
@@ -133,8 +133,8 @@ func bigFile(t testing.TB, w *world) {
 	}
 }
 
-// forwarded opens a port here that leads to a sink behind the server, which tells when it has read
-// all.
+// forwarded opens a local port that leads to a sink behind the server. The sink answers when it has
+// read all data.
 func forwarded(t testing.TB, w *world) {
 	t.Helper()
 	sink, err := net.Listen("tcp", "127.0.0.1:0")
@@ -207,7 +207,7 @@ func atOnce(t testing.TB, w *world) {
 	sessions.Wait()
 }
 
-// useSSHD has the world's client reach OpenSSH's server.
+// useSSHD makes the world's client use OpenSSH's server.
 func useSSHD(t testing.TB, w *world) {
 	t.Helper()
 	program := "/usr/sbin/sshd"
@@ -233,7 +233,7 @@ func useSSHD(t testing.TB, w *world) {
 	c := exec.CommandContext(t.Context(), program, "-D", "-e", "-f", "/dev/null", "-h", filepath.Join(w.dir, hostKeyFile), "-p", w.port,
 		"-o", "AuthorizedKeysFile="+filepath.Join(w.dir, "authorized"), "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UsePAM=no",
 		"-o", "Subsystem=sftp internal-sftp", "-o", "ListenAddress=127.0.0.1", "-o", "MaxStartups=200", "-o", "MaxSessions=200",
-		"-o", "SetEnv=HOME="+w.home) // bash reads what root has in ~/.bashrc else, and a machine has none
+		"-o", "SetEnv=HOME="+w.home) // otherwise bash reads root's ~/.bashrc, which a machine does not have
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

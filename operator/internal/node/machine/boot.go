@@ -14,16 +14,16 @@ import (
 )
 
 // bootLimit is how long a machine waits for its boot command before it answers SSH. The command
-// goes on after that. Tests wait less.
+// continues after that. Tests wait less.
 var bootLimit = time.Minute
 
-// respawnedVariable is launcher.RespawnedVariable: this process is not the first one since the
-// machine came up.
+// respawnedVariable is launcher.RespawnedVariable: this process has replaced an earlier one since
+// the machine came up.
 const respawnedVariable = "ASSAY_RESPAWNED"
 
 // boot runs the machine's boot command, as the machine's user in the home directory, and waits for
-// its end, or for bootLimit. Processes that the command leaves behind live on. That it failed is in
-// the machine's record, and the machine answers all the same.
+// its end, or for bootLimit. Processes that the command leaves behind live on. If the command
+// fails, the machine's record says so, and the machine still answers SSH.
 func (c *Config) boot(inherited, env []string, recorder *Recorder, stdout, stderr io.Writer) {
 	if len(c.Boot) == 0 || slices.Contains(inherited, respawnedVariable+"=1") {
 		return
@@ -31,12 +31,12 @@ func (c *Config) boot(inherited, env []string, recorder *Recorder, stdout, stder
 	command := exec.Command(c.Boot[0], c.Boot[1:]...)
 	command.Dir, command.Env, command.Stdout, command.Stderr = c.Home, env, stdout, stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	command.WaitDelay = time.Second // what it left behind may hold the output open for ever
+	command.WaitDelay = time.Second // its children may hold the output open for ever
 	event := recorder.started(Event{Kind: "boot", Command: strings.Join(c.Boot, " ")})
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = command.Run() // its state says the same
+		_ = command.Run() // the process state has the same information
 		code := 127
 		if state := command.ProcessState; state != nil {
 			code = exitOf(state)
@@ -49,10 +49,11 @@ func (c *Config) boot(inherited, env []string, recorder *Recorder, stdout, stder
 	}
 }
 
-// setUpFile is what hack/machines/image.sh leaves in an image: how its root came to be.
+// setUpFile is the file that hack/machines/image.sh leaves in an image. It says how the image was
+// made.
 const setUpFile = "usr/share/assay/setup.json"
 
-// setUpOf says how the image of the machine was set up, if it says so itself.
+// setUpOf says how the image of the machine was set up, if the image has that file.
 func setUpOf(root string) string {
 	text, err := os.ReadFile(filepath.Join(root, setUpFile))
 	if err != nil {
@@ -81,7 +82,7 @@ func exitOf(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// userEnv are the variables of what the machine's user runs without a session of SSH.
+// userEnv are the variables of processes of the machine's user outside of SSH sessions.
 func (c *Config) userEnv(env []string, shell string) []string {
 	return append(slices.Clone(env), "HOME="+c.Home, "USER="+c.User, "LOGNAME="+c.User, "SHELL="+shell)
 }

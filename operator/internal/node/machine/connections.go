@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's groups of netlink messages that say which sockets are gone, by enum sknetlink_groups
-// of linux/sock_diag.h.
+// The kernel's groups of netlink messages about closed sockets, from enum sknetlink_groups of
+// linux/sock_diag.h.
 const destroyedTCP, destroyedTCP6 = 1, 3
 
 // Offsets in such a message: a header of 16 bytes and struct inet_diag_msg of linux/inet_diag.h.
@@ -26,25 +26,24 @@ const (
 	diagLength  = 72
 )
 
-// lastConnections is how long ends of connections are waited for when the script is over: the
-// kernel tells them a little later.
+// lastConnections is how long the program waits for ends of connections after the script: the
+// kernel reports them a little later.
 const lastConnections = 20 * time.Millisecond
 
-// connections writes down when connections from this machine to the SSH of others end. A machine
-// that dies writes no end of its sessions, and a machine that does not answer writes nothing. Only
-// the script's machine shows how this looked to the script.
+// connections records when connections from this machine to the SSH of other machines end. A
+// machine that dies writes no end of its sessions, and a machine that does not answer writes
+// nothing. Only the script's machine has the script's view of that.
 //
-// The kernel tells it of sockets that are gone, to every user, within the pod's network namespace.
-// So nothing lies between the script and its ssh: no other program and no other process. Where the
-// kernel does not tell it, as in some sandboxes, ends are not known. When connect(2) itself fails,
-// the kernel has forgotten the port. So attempts of an ssh without a ConnectTimeout, which blocks
-// in that call, are not seen.
+// The kernel reports closed sockets to every user, within the pod's network namespace. So no other
+// program or process is between the script and its ssh. Some sandboxes report no closed sockets,
+// and there the ends are unknown. When connect(2) itself fails, the kernel has forgotten the port.
+// So attempts of an ssh without a ConnectTimeout, which blocks in that call, are not recorded.
 type connections struct {
-	file *os.File // nil: the kernel does not tell it
+	file *os.File // nil: the kernel does not report closed sockets
 	over sync.WaitGroup
 }
 
-// watchConnections watches those to a port of the machines that the recorder knows.
+// watchConnections watches the connections to a port of the machines that the recorder knows.
 func watchConnections(port int, recorder *Recorder) *connections {
 	w := &connections{}
 	file, err := destroyedSockets(uint16(port)) // #nosec G115 -- a port
@@ -57,7 +56,7 @@ func watchConnections(port int, recorder *Recorder) *connections {
 		for {
 			n, err := file.Read(buffer)
 			switch {
-			case errors.Is(err, unix.ENOBUFS): // more ended at once than were kept
+			case errors.Is(err, unix.ENOBUFS): // more ended at once than the buffer holds
 				continue
 			case err != nil:
 				return
@@ -80,15 +79,15 @@ func (w *connections) close() {
 	w.over.Wait()
 }
 
-// destroyedSockets are the kernel's messages of TCP sockets that are gone, whose other end had a
-// port.
+// destroyedSockets opens the kernel's messages about closed TCP sockets whose other end had the
+// given port.
 func destroyedSockets(port uint16) (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	// Servers and clients of the artifact may close thousands of sockets in a second: the kernel is
-	// to throw their messages away.
+	// Servers and clients of the artifact may close thousands of sockets in a second. The filter
+	// makes the kernel drop their messages.
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: diagPort},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(port)},
@@ -100,13 +99,14 @@ func destroyedSockets(port uint16) (*os.File, error) {
 		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1<<(destroyedTCP-1) | 1<<(destroyedTCP6-1)})
 	}
 	if err != nil {
-		_ = unix.Close(fd) // nothing was written
+		_ = unix.Close(fd) // the file has no data to lose
 		return nil, os.NewSyscallError("listen to the kernel", err)
 	}
 	return os.NewFile(uintptr(fd), "destroyed sockets"), nil
 }
 
-// closedConnection reads a message: where the connection went, and its port here.
+// closedConnection reads a message. It returns the other end of the connection, and its port on
+// this machine.
 func closedConnection(message []byte) (to netip.AddrPort, own uint16, ok bool) {
 	if len(message) < diagLength {
 		return to, 0, false
@@ -124,10 +124,10 @@ func closedConnection(message []byte) (to netip.AddrPort, own uint16, ok bool) {
 	return netip.AddrPortFrom(ip.Unmap(), binary.BigEndian.Uint16(message[diagPort:])), binary.BigEndian.Uint16(message[diagOwnPort:]), true
 }
 
-// withConnections puts the ends of connections into the sessions that came by them. Connections
-// that came to no session are counted: those to one machine that follow one another are one event.
-// Those that ended since the script was killed say nothing of the machines. Events are in the order
-// of their beginnings.
+// withConnections adds the end of each connection to the sessions on that connection. It counts
+// connections without a session: those to one machine in a row are one event. Connections that
+// ended after the script was killed say nothing of the machines. Events are in the order of their
+// beginnings.
 func withConnections(events []Event) []Event {
 	type end struct {
 		event   Event
@@ -153,7 +153,7 @@ func withConnections(events []Event) []Event {
 			continue
 		}
 		if e.Kind == "session" {
-			// Clocks of two machines may differ.
+			// The clocks of two machines may differ.
 			for _, c := range ends[key{e.From, e.Machine, e.Port}] {
 				if c.event.BeginUnixNanos >= e.BeginUnixNanos-int64(time.Second) {
 					c.matched, e.ClosedUnixNanos = true, c.event.BeginUnixNanos
@@ -163,7 +163,7 @@ func withConnections(events []Event) []Event {
 		}
 		out = append(out, e)
 	}
-	last := map[string]int{} // where the unanswered event of a machine is in out, unless a session came since
+	last := map[string]int{} // where a machine's unanswered event is in out, unless a session came after it
 	for _, c := range inOrder {
 		to, at := c.event.To, c.event.BeginUnixNanos
 		switch i, open := last[to]; {

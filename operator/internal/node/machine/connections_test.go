@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/node/launcher"
 )
 
-// A machine that dies writes no end of its sessions, and one that is down writes nothing. The
-// trial's results have what the script's ssh saw of both.
+// A machine that dies writes no end of its sessions, and a machine that is down writes nothing. The
+// trial's results have what the script's ssh saw in both cases.
 func TestTheScriptsSSHSeesAMachineDie(t *testing.T) {
 	script := &Script{Command: []string{"bash", "-c", `
 		ssh m1 'echo $$ > up; exec sleep 60'; echo "$? $EPOCHREALTIME" > saw
@@ -28,7 +28,7 @@ func TestTheScriptsSSHSeesAMachineDie(t *testing.T) {
 	script.ResultsTo = left
 	root := image(t)
 	for _, i := range []int{1, 0} {
-		l.machines[i].uid = 65532 // the kernel tells ordinary users, too
+		l.machines[i].uid = 65532 // the kernel reports closed sockets to ordinary users, too
 		l.machines[i].boot(root)
 	}
 	m0, m1 := l.machines[0], l.machines[1]
@@ -80,8 +80,8 @@ func TestTheScriptsSSHSeesAMachineDie(t *testing.T) {
 	}
 }
 
-// Ends of connections belong to the sessions that came by them. Several sessions may share a
-// connection, and a port may be used again.
+// Ends of connections belong to the sessions on them. Several sessions may share a connection, and
+// a port may be used again.
 func TestEndsOfConnectionsBelongToSessions(t *testing.T) {
 	const second = int64(time.Second)
 	session := func(at int64, to, from string, port int) Event {

@@ -56,12 +56,12 @@ func (c *connection) dial(offer ssh.NewChannel, network, address string) {
 	join(channel, conn)
 }
 
-// forwardBuffer is how much of a channel is passed on at once. For each part that is read, package
-// ssh may tell the client that it has room again.
+// forwardBuffer is how many bytes of a channel are copied at once. After each read, package ssh may
+// announce to the client that it has room again.
 const forwardBuffer = 256 << 10
 
-// join copies both ways until both have ended. An end of one way is passed on as such: the other
-// may go on.
+// join copies both ways until both have ended. When one way ends, join passes only this end on: the
+// other way may continue.
 func join(channel ssh.Channel, conn net.Conn) {
 	defer channel.Close()
 	defer conn.Close()
@@ -71,7 +71,7 @@ func join(channel ssh.Channel, conn net.Conn) {
 		_ = channel.CloseWrite()
 	})
 	ways.Go(func() {
-		// Hidden is what the connection would do by itself, with a buffer of its own.
+		// This hides a method of the connection that would copy with a buffer of its own.
 		_, _ = io.CopyBuffer(struct{ io.Writer }{conn}, channel, make([]byte, forwardBuffer))
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
@@ -86,8 +86,8 @@ type bound struct {
 	Port uint32
 }
 
-// listen opens a port for the client: ssh -R. Without an address, and for localhost, it is open to
-// the machine itself alone, as with sshd's GatewayPorts no.
+// listen opens a port for the client: ssh -R. Without an address, and for localhost, only the
+// machine itself can reach the port, as with sshd's GatewayPorts no.
 func (c *connection) listen(payload []byte) (ok bool, reply []byte) {
 	var at bound
 	if ssh.Unmarshal(payload, &at) != nil {
@@ -139,7 +139,7 @@ func (c *connection) closeForwards() {
 	}
 }
 
-// forward hands every connection to the port on to the client.
+// forward passes every connection to the port on to the client.
 func (c *connection) forward(listener net.Listener, at bound) {
 	for {
 		conn, err := listener.Accept()

@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// habitsVariable names a Python environment with the tools that authors take from PyPI. The lane's
-// preparation makes it: hack/test/prepare.sh.
+// habitsVariable names a Python environment with the tools that authors install from PyPI. The
+// lane's preparation makes it: hack/test/prepare.sh.
 const habitsVariable = "ASSAY_HABITS"
 
-// habit is how authors reach other machines from a script.
+// habit is a way in which authors reach other machines from a script.
 type habit struct {
 	// script for bash in the home directory of m0; it must print want.
 	script, want string
-	// pypi: it takes the Python environment, at /mnt.
+	// pypi: it needs the Python environment, at /mnt.
 	pypi bool
-	// programs that it calls on this machine.
+	// programs that it runs on this machine.
 	programs []string
 }
 
@@ -84,7 +84,7 @@ P`, want: "['hello', '4']\n5\n['m1', 'm2']\n"},
 		ssh m1 'pkill -f "^sleep 323" && echo ran'`, want: "2\n2\n2\n2\nran\n", programs: []string{"pkill"}},
 }
 
-// Whatever authors use to reach their machines works, as an ordinary user and as root.
+// Each way in which authors reach their machines works, for an ordinary user and for root.
 func TestHabitsOfArtifacts(t *testing.T) {
 	for user, uid := range map[string]int{"author": 65532, "root": 0} {
 		t.Run(user, func(t *testing.T) {

@@ -19,24 +19,24 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// The files of a machine's home that ssh reads. Files with our own names hold our settings. So the
-// files of an image stay.
+// The files of a machine's home that ssh reads. Our settings are in files with names of our own, so
+// that the files of an image stay.
 const (
 	clientKeyFile    = "assay_ed25519"
 	clientConfigFile = "assay_config"
 )
 
-// SetUp prepares what a machine's user is, from inside the machine's own image and before the
-// machine starts. It copies what the image has in the home directory to a volume that the user may
-// write to. It also writes the files of /etc that name the user.
+// SetUp prepares the files of a machine's user, from inside the machine's own image and before the
+// machine starts. It copies the image's home directory to a volume that the user may write to. It
+// also writes the files of /etc that name the user.
 type SetUp struct {
 	// User and Home of the machine; UID and GID of its processes.
 	User, Home string
 	UID, GID   int
-	// HomeVolume is where the volume is that will be the home directory. Etc is the directory for
-	// passwd, group and a hosts file that the machine fills.
+	// HomeVolume is the path of the volume that will be the home directory. Etc is the directory
+	// for passwd, group and a hosts file that the machine fills.
 	HomeVolume, Etc string
-	// Root of the image. Tests have another one than /.
+	// Root of the image: / except in tests.
 	Root string
 }
 
@@ -73,7 +73,7 @@ func (s SetUp) Run() error {
 	return nil
 }
 
-// EmptyDirectories removes all that is in directories.
+// EmptyDirectories removes the content of directories.
 func EmptyDirectories(dirs ...string) error {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -89,8 +89,8 @@ func EmptyDirectories(dirs ...string) error {
 	return nil
 }
 
-// known is a file of /etc with one more line at its beginning, where anyone who looks a number up
-// finds it first. The image's own line of the same name is left out.
+// known is a file of /etc with one more line at its beginning, so that look-ups of the number find
+// that line first. It leaves out the image's own line of the same name.
 func (s SetUp) known(file, line, name string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(s.Root, "etc", file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func (s SetUp) known(file, line, name string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// ShellIn is the shell of commands in an image: bash where there is one.
+// ShellIn is the shell of commands in an image: bash if the image has it.
 func ShellIn(root string) string {
 	for _, shell := range []string{"/bin/bash", "/usr/bin/bash"} {
 		if info, err := os.Stat(filepath.Join(root, shell)); err == nil && info.Mode()&0o111 != 0 {
@@ -116,9 +116,9 @@ func ShellIn(root string) string {
 }
 
 // copyTree copies directories, files, symbolic links, and modes. Files and directories keep their
-// times, so that make does not build again what set-up has built.
+// times, so that make does not rebuild the results of set-up.
 func copyTree(from, to string) error {
-	var dirs []func() error // inner ones last: what is made in a directory changes its time
+	var dirs []func() error // inner directories last: a new entry changes the time of its directory
 	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func copyTree(from, to string) error {
 			}
 			dirs = append(dirs, func() error { return os.Chtimes(target, time.Time{}, info.ModTime()) })
 			if below == "." {
-				dirs = nil // the volume may be of another user, and its own mode is right
+				dirs = nil // the volume may belong to another user, and its mode is right already
 				return nil
 			}
 			return os.Chmod(target, info.Mode().Perm()|0o700)
@@ -174,7 +174,7 @@ func copyFile(from, to string, mode fs.FileMode) error {
 	return errors.Join(err, target.Chmod(mode), target.Close())
 }
 
-// overwrite writes a file in place: it may be mounted, so that nothing can be renamed to it.
+// overwrite writes a file in place: a mounted file cannot be replaced by a rename.
 func overwrite(path string, content []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
 	if err != nil {
@@ -196,7 +196,7 @@ func hostsFile(hosts []protocol.MachineHost) []byte {
 	return out.Bytes()
 }
 
-// writeHome writes what OpenSSH's client, and libraries in its place, look for in ~/.ssh.
+// writeHome writes the files in ~/.ssh that OpenSSH's client, and libraries in its place, look for.
 func (c *Config) writeHome(keys Keys) error {
 	dir := filepath.Join(c.Home, ".ssh")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -235,7 +235,7 @@ func (c *Config) writeHome(keys Keys) error {
 	return nil
 }
 
-// ownConfig is what the image says about ssh, for all users and for the machine's.
+// ownConfig is the image's configuration of ssh, for all users and for the machine's user.
 func ownConfig(dir string) string {
 	var all strings.Builder
 	for _, path := range []string{filepath.Join(dir, "config"), "/etc/ssh/ssh_config"} {
@@ -249,11 +249,12 @@ func ownConfig(dir string) string {
 }
 
 // preferred are the ciphers of OpenSSH since version 6.5, the fastest first. Clients before version
-// 10 prefer ChaCha20, which takes most of a copy's time here: Go has no fast code for it on amd64.
+// 10 prefer ChaCha20, which takes most of a copy's time here, since Go has no fast code for it on
+// amd64.
 const preferred = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-ctr,aes256-ctr"
 
-// ciphersOf are the ciphers that a client is to prefer, as a line of its configuration. There is no
-// line where the image's own configuration names ciphers, and where the processor has no AES.
+// ciphersOf returns a line of a client's configuration with the preferred ciphers. It returns no
+// line if the image's own configuration names ciphers, or if the processor has no AES.
 func ciphersOf(own string) string {
 	named := slices.ContainsFunc(strings.Split(own, "\n"), func(line string) bool {
 		name, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(line), "=", " "), " ")
@@ -293,7 +294,7 @@ func (c *Config) knownHosts(key ssh.PublicKey) []string {
 	return lines
 }
 
-// addLines adds those lines to a file that it does not have.
+// addLines adds to a file those of the lines that it does not have.
 func addLines(path string, lines []string, front bool) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,7 @@ const (
 	hostKeyFile = "host_ed25519"
 )
 
-// Keys of a trial: one of the user, whom every machine lets in, and one that every machine shows.
+// Keys of a trial: the user's key, which every machine accepts, and the host key of every machine.
 type Keys struct {
 	User, Host ssh.Signer
 	// UserPEM is the user's private key, as OpenSSH reads it.
@@ -42,7 +42,7 @@ func MakeKeys(dir string) error {
 	return nil
 }
 
-// ReadKeys reads what MakeKeys wrote.
+// ReadKeys reads the files of MakeKeys.
 func ReadKeys(dir string) (Keys, error) {
 	var k Keys
 	for name, to := range map[string]*ssh.Signer{userKeyFile: &k.User, hostKeyFile: &k.Host} {
@@ -60,5 +60,5 @@ func ReadKeys(dir string) (Keys, error) {
 	return k, nil
 }
 
-// authorized is a public key as files of OpenSSH have it, without a comment.
+// authorized is a public key in OpenSSH's file format, without a comment.
 func authorized(key ssh.PublicKey) string { return string(ssh.MarshalAuthorizedKey(key)) }

@@ -11,12 +11,12 @@ import (
 	"syscall"
 )
 
-// fromPerson is where sessions come from in which a person looks at the machine.
+// fromPerson is the origin of sessions in which a person looks at the machine.
 const fromPerson = "kubectl assay ssh"
 
 // Login opens a shell on the machine, or runs a command in one, and returns its exit code. It is
-// for people, who come by the container and not by SSH. Directory, variables and record are those
-// of a session. Signals of the terminal are the shell's.
+// for people, who enter through the container and not by SSH. Directory, variables and record are
+// the same as in an SSH session. The shell gets the terminal's signals.
 func (c *Config) Login(inherited, words []string, in, out, errs *os.File) (code int, err error) {
 	record, err := openRecord(filepath.Join(c.OutDir, RecordFile))
 	if err != nil {

@@ -37,8 +37,8 @@ func ReadConfig(path string) (*Config, error) {
 	return c, nil
 }
 
-// Run is a machine's life. It returns when ctx is done, or with the script's exit code when that
-// has ended. inherited is the environment of the container.
+// Run is a machine's life. It returns when ctx is done. After a script has ended, it returns the
+// script's exit code. inherited is the environment of the container.
 func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.Writer) (code int, err error) {
 	keys, err := c.writeFiles()
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 	return c.runScript(ctx, keys, marks, recorder, c.userEnv(env, shell), stdout, stderr)
 }
 
-// runScript runs the script to its end and hands over what it left.
+// runScript runs the script to its end and hands over its results.
 func (c *Config) runScript(ctx context.Context, keys Keys, marks *marker, recorder *Recorder, env []string, stdout, stderr io.Writer) (code int, err error) {
 	script := (*Script)(c.Script)
 	out, drained, err := marks.ofScript(stdout, stderr)
@@ -98,15 +98,15 @@ func (c *Config) runScript(ctx context.Context, keys Keys, marks *marker, record
 	connections.close()
 	err = errors.Join(err, script.handOver(c, keys, recorder))
 	if err == nil && code == 0 {
-		if left := EmptyDirectories(c.Shared...); left != nil { // the trial is as good
+		if left := EmptyDirectories(c.Shared...); left != nil { // leftovers do not affect the trial
 			fmt.Fprintf(stderr, "assay: %v\n", left)
 		}
 	}
 	return code, err
 }
 
-// writeFiles writes what the machine's user has in the home directory, and the names of all
-// machines, and returns the trial's keys.
+// writeFiles writes the files in the home directory and the names of all machines. It returns the
+// trial's keys.
 func (c *Config) writeFiles() (Keys, error) {
 	keys, err := ReadKeys(c.Keys)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Config) writeFiles() (Keys, error) {
 	return keys, overwrite(c.HostsFile, hostsFile(c.Hosts), 0o644)
 }
 
-// podOf is the pod that the machine is.
+// podOf is the name of the machine's pod.
 func podOf(inherited []string) string {
 	for _, v := range inherited {
 		if name, is := strings.CutPrefix(v, "ASSAY_POD="); is {
@@ -128,7 +128,7 @@ func podOf(inherited []string) string {
 	return ""
 }
 
-// environment of sessions: that of the container, without what names the pod.
+// environment of sessions: that of the container, without the variables that name the pod.
 func (c *Config) environment(inherited []string) []string {
 	var env []string
 	for _, v := range inherited {

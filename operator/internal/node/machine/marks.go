@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// followPoll is how often a file is looked at for new lines.
+	// followPoll is how often a file is checked for new lines.
 	followPoll = 2 * time.Millisecond
-	// renamePoll is how often it is looked whether a file is another one now.
+	// renamePoll is how often it is checked whether a path leads to another file now.
 	renamePoll = 100 * time.Millisecond
-	// longestLine is how much of a line is searched, in bytes, and keptLine how much of it is kept.
+	// longestLine is how many bytes of a line are searched, and keptLine how many of them are kept.
 	longestLine, keptLine = 64 << 10, 200
 )
 
-// marker finds the lines that are marks, and writes them down for the agent.
+// marker finds the lines that are marks, and records them for the agent.
 type marker struct {
 	mu   sync.Mutex
 	to   *os.File
@@ -67,7 +67,7 @@ func (m *marker) close() {
 	}
 }
 
-// files that marks are written to; "" is what the script prints.
+// files that are searched for marks; "" is the script's output.
 func (m *marker) files() []string {
 	var files []string
 	for _, p := range m.all {
@@ -78,7 +78,7 @@ func (m *marker) files() []string {
 	return files
 }
 
-// line looks whether a line is a mark. at is when it was read.
+// line checks whether a line is a mark. at is when it was read.
 func (m *marker) line(file string, line []byte, at int64) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	for _, p := range m.all {
@@ -110,18 +110,18 @@ func (m *marker) write(found protocol.MarkLine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.left--; m.left >= 0 {
-		_, _ = m.to.Write(append(text, '\n')) // without it the trial is invalid, and says that the mark did not come
+		_, _ = m.to.Write(append(text, '\n')) // without the record the trial is invalid, and says that the mark is missing
 	}
 }
 
-// splitter looks for marks in a stream.
+// splitter searches a stream for marks.
 type splitter struct {
 	marker  *marker
 	file    string
 	partial []byte
 }
 
-// take looks at what has just been read.
+// take searches the text that has just been read.
 func (s *splitter) take(text []byte) {
 	at := monotonic()
 	s.partial = append(s.partial, text...)
@@ -136,11 +136,11 @@ func (s *splitter) take(text []byte) {
 	if len(s.partial) > longestLine {
 		s.partial = s.partial[:0]
 	}
-	s.partial = bytes.Clone(s.partial) // let go of the lines before
+	s.partial = bytes.Clone(s.partial) // the earlier lines need no memory any more
 }
 
-// pass copies what the script prints, and looks for marks in it. The copy ends when no process
-// holds the stream open any more: daemons of the script may print until the machine is down.
+// pass copies the script's output, and searches it for marks. The copy ends when no process holds
+// the stream open any more: daemons of the script may print until the machine is down.
 func (m *marker) pass(to io.Writer) (stream *os.File, drained <-chan struct{}, err error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -164,19 +164,20 @@ func (m *marker) pass(to io.Writer) (stream *os.File, drained <-chan struct{}, e
 	return write, over, nil
 }
 
-// streams are where a script prints.
+// streams are the outputs of a script.
 type streams struct {
 	stdout, stderr io.Writer
-	// errors is where messages of this program go.
+	// errors gets the messages of this program.
 	errors io.Writer
-	// started lets go of what the script's process has now.
+	// started closes the descriptors that the script's process has now.
 	started func()
 }
 
-// lastLines is how long what the script printed last may take to be read.
+// lastLines is how long reading the script's last output may take.
 const lastLines = 200 * time.Millisecond
 
-// ofScript are the streams of a script. drained waits until what it printed has been searched.
+// ofScript returns the outputs of a script. drained waits until all that it printed has been
+// searched.
 func (m *marker) ofScript(stdout, stderr io.Writer) (out streams, drained func(), err error) {
 	out = streams{stdout: stdout, stderr: stderr, errors: stderr, started: func() {}}
 	if !slices.Contains(m.files(), "") {
@@ -205,7 +206,7 @@ func (m *marker) ofScript(stdout, stderr io.Writer) (out streams, drained func()
 	}, nil
 }
 
-// followAll looks for marks in all files, until ctx is done.
+// followAll searches all files for marks, until ctx is done.
 func (m *marker) followAll(ctx context.Context) {
 	for _, file := range m.files() {
 		if file != "" {
@@ -214,7 +215,7 @@ func (m *marker) followAll(ctx context.Context) {
 	}
 }
 
-// follow looks for marks in what is written to a file from now on.
+// follow searches the lines that are added to a file from now on.
 func (m *marker) follow(ctx context.Context, path string) {
 	lines := &splitter{marker: m, file: path}
 	file, offset := openRegular(path), int64(0)
@@ -243,7 +244,7 @@ func (m *marker) follow(ctx context.Context, path string) {
 			return
 		}
 		info, err := file.Stat()
-		if err == nil && info.Size() < offset { // written anew
+		if err == nil && info.Size() < offset { // the file was emptied
 			offset, _ = file.Seek(0, io.SeekStart)
 			lines.partial = nil
 		}
@@ -258,8 +259,7 @@ func (m *marker) follow(ctx context.Context, path string) {
 	}
 }
 
-// openRegular opens a file that lines are written to; nil: it is not there. A pipe is not waited
-// for.
+// openRegular opens a file of lines; nil: it does not exist. It does not wait for a pipe.
 func openRegular(path string) *os.File {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

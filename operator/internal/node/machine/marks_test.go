@@ -42,7 +42,7 @@ func newTestMarker(t *testing.T, marks ...protocol.MachineMark) (*marker, string
 	return m, dir
 }
 
-// A script's lines are marks when they are printed, and reach its output as they are.
+// A script's lines are marks when they are printed, and reach its output unchanged.
 func TestMarksOfAScript(t *testing.T) {
 	m, dir := newTestMarker(t, protocol.MachineMark{Name: "row", Pattern: `^== (?P<scheme>\w+) (?P<threads>\d+)`}, protocol.MachineMark{Name: "trouble", Pattern: "^oops"})
 	var stdout, stderr syncBuffer
@@ -74,7 +74,7 @@ func TestMarksOfAScript(t *testing.T) {
 	}
 }
 
-// A server's log is a file. It may be there before, come later, or be written anew.
+// A server's log is a file. It may exist before, appear later, or be emptied.
 func TestMarksInFiles(t *testing.T) {
 	dir := t.TempDir()
 	old, late := filepath.Join(dir, "old.log"), filepath.Join(dir, "logs", "late.log")
@@ -105,7 +105,7 @@ func TestMarksInFiles(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	sh("sleep 0.2; echo ready 1 >>old.log") // what was there before does not count
+	sh("sleep 0.2; echo ready 1 >>old.log") // earlier lines do not count
 	has("old 1")
 	sh("mkdir logs && echo ready 2 >logs/late.log")
 	has("old 1", "late 2")

@@ -15,55 +15,57 @@ import (
 	"time"
 )
 
-// Event is one line of a machine's record: what SSH and the script did there, and when.
+// Event is one line of a machine's record: an action of SSH or of the script on the machine, with
+// its time.
 type Event struct {
 	// Kind is session, refused, script, deadline, start (the machine came up), boot (its boot
-	// command) or closed (a connection to another machine ended). A report has no closed ones, and
-	// unanswered in the place of those that came to no session.
+	// command) or closed (a connection to another machine ended). A report has no events of the
+	// kind closed. Instead it has the kind unanswered for connections without a session.
 	Kind string `json:"kind"`
 	// ID joins the line that reports a beginning with the one that reports the end.
 	ID int64 `json:"id,omitempty"`
 	// Machine that wrote the line.
 	Machine string `json:"machine"`
-	// Pod that the machine is; where it came up.
+	// Pod of the machine, in a line of the kind start.
 	Pod string `json:"pod,omitempty"`
 	// From is the machine that connected, or its address.
 	From string `json:"from,omitempty"`
-	// To is the machine that a connection that ended was made to.
+	// To is the machine at the other end of a connection that ended.
 	To string `json:"to,omitempty"`
 	// Port of the client's end of the connection.
 	Port int `json:"port,omitempty"`
-	// It is what ran in a session: exec, shell or sftp.
+	// The kind of a session: exec, shell or sftp.
 	What string `json:"what,omitempty"`
-	// Command that ran, as the client gave it; at most maxCommand bytes of it.
+	// Command that ran, as the client gave it, up to maxCommand bytes.
 	Command string `json:"command,omitempty"`
-	// BeginUnixNanos and EndUnixNanos by the machine's clock; 0 in the line of a beginning.
+	// BeginUnixNanos and EndUnixNanos are on the machine's clock; EndUnixNanos is 0 in the line of
+	// a beginning.
 	BeginUnixNanos int64 `json:"beginUnixNanos"`
 	EndUnixNanos   int64 `json:"endUnixNanos,omitempty"`
-	// ClosedUnixNanos is when the connection of a session ended for the machine of the script, by
-	// the clock of that; in a report alone. 0: that is not known.
+	// ClosedUnixNanos is when the connection of a session ended for the script's machine, on the
+	// clock of that machine. Only reports have it. 0: it is unknown.
 	ClosedUnixNanos int64 `json:"closedUnixNanos,omitempty"`
 	// ExitCode, or 128 and the number of the signal; in the line of an end.
 	ExitCode *int `json:"exitCode,omitempty"`
-	// Message of a deadline; of refused connections, what the last one tried; of a start, how the
-	// image was set up.
+	// Message of a deadline. For refused connections it is the last login attempt, and for a start
+	// the set-up of the image.
 	Message string `json:"message,omitempty"`
-	// Count of the connections from there that were refused, or that came to no session.
+	// Count of the connections from there that were refused, or of those to it without a session.
 	Count int `json:"count,omitempty"`
 }
 
 const (
-	// maxCommand is how much of a command is recorded, in bytes.
+	// maxCommand is how many bytes of a command are recorded.
 	maxCommand = 512
-	// maxStrangers is from how many addresses refused connections are told apart. Those from
-	// further ones are counted together.
+	// maxStrangers is for how many addresses refused connections are counted separately. Those from
+	// further addresses have a common count.
 	maxStrangers = 64
-	// otherStrangers stands for these.
+	// otherStrangers stands for all further addresses.
 	otherStrangers = "others"
 )
 
-// Recorder writes what happens on a machine to a file. A line is written when something begins, and
-// another one when it ends: what a fault interrupts has a beginning and no end.
+// Recorder writes the events of a machine to a file. It writes a line when an action begins, and
+// another one when it ends. An action that a fault interrupts has only the first line.
 type Recorder struct {
 	machine string
 	names   map[string]string // of machines, by address
@@ -72,8 +74,7 @@ type Recorder struct {
 	mu sync.Mutex
 	to io.Writer
 
-	// They count the connections that were refused, by where they came from; written says how many
-	// of them the file has.
+	// They count the refused connections by origin; written is how many of them the file has.
 	strangers sync.Mutex
 	refusals  map[string]*Event
 	written   map[string]int
@@ -82,7 +83,7 @@ type Recorder struct {
 // NewRecorder writes to a writer. names are the machines of the trial by address.
 func NewRecorder(machine string, names map[string]string, to io.Writer) *Recorder {
 	r := &Recorder{machine: machine, names: names, to: to, refusals: map[string]*Event{}, written: map[string]int{}}
-	// IDs differ from those from before the machine was started again.
+	// IDs differ from those before a restart of the machine.
 	r.next.Store(time.Now().UnixNano())
 	return r
 }
@@ -95,10 +96,10 @@ func (r *Recorder) write(e Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, _ = r.to.Write(append(line, '\n')) // a full disk loses records and stops no session
+	_, _ = r.to.Write(append(line, '\n')) // a full disk loses records but stops no session
 }
 
-// recorded is something that has begun.
+// recorded is an action that has begun.
 type recorded struct {
 	recorder *Recorder
 	event    Event
@@ -126,15 +127,15 @@ func (r *recorded) end(code int) {
 	r.recorder.write(r.event)
 }
 
-// closed writes down that a connection from a port of this machine to another machine has ended.
+// closed records the end of a connection from a port of this machine to another machine.
 func (r *Recorder) closed(to netip.Addr, port int) {
 	if name := r.names[to.String()]; name != "" {
 		r.started(Event{Kind: "closed", To: name, Port: port})
 	}
 }
 
-// refused counts a connection that was refused. The file gets a line at the first from an address,
-// and whenever their number has doubled: those who try forever do not fill the disk.
+// refused counts a refused connection. The file gets a line at the first one from an address, and
+// whenever their number has doubled. So clients that try for ever do not fill the disk.
 func (r *Recorder) refused(from net.Addr, offered string) {
 	name := r.name(from)
 	r.strangers.Lock()
@@ -156,7 +157,8 @@ func (r *Recorder) refused(from net.Addr, offered string) {
 	}
 }
 
-// count writes how many connections were refused so far. It is called before the record is read.
+// count writes how many connections were refused so far. The caller calls it before it reads the
+// record.
 func (r *Recorder) count() {
 	r.strangers.Lock()
 	defer r.strangers.Unlock()
@@ -176,9 +178,9 @@ func (r *Recorder) name(from net.Addr) string {
 	return cmp.Or(r.names[host], host)
 }
 
-// ReadRecord reads what Recorders wrote, in the order of beginnings. A record with a line of its
-// beginning and one of its end is one event. A last line that is cut off is left out: the machine
-// died while it wrote it.
+// ReadRecord reads the lines of Recorders, in the order of beginnings. The lines of a beginning and
+// of its end are one event. It leaves out a last line that is cut off: the machine died while it
+// wrote that line.
 func ReadRecord(from io.Reader) ([]Event, error) {
 	var events []Event
 	at := map[string]int{}
@@ -207,8 +209,7 @@ func ReadRecord(from io.Reader) ([]Event, error) {
 	return events, nil
 }
 
-// openRecord opens the file of a machine's record to be added to: the machine may have been there
-// before.
+// openRecord opens the file of a machine's record for appending: the machine may have run before.
 func openRecord(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 }

@@ -23,12 +23,12 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Report is what the machine of a script leaves when the script is over.
+// Report is the file that the script's machine writes when the script is over.
 type Report struct {
-	// Table is the file with the script's numbers. Missing says why there is none.
+	// Table is the file with the script's numbers. Missing says why there is no table.
 	Table   string `json:"table,omitempty"`
 	Missing string `json:"missing,omitempty"`
-	// Files instead of a table, where the script leaves several.
+	// Files replace the table if the script leaves several.
 	Files []ReportFile `json:"files,omitempty"`
 	// Events of all machines, in the order of their beginnings.
 	Events []Event `json:"events"`
@@ -42,19 +42,19 @@ type ReportFile struct {
 }
 
 const (
-	// maxFiles are read, and kept up to maxAllFiles bytes in all.
+	// maxFiles is how many files are read, and maxAllFiles how many bytes of them are kept in all.
 	maxFiles, maxAllFiles = 128, 1 << 20
-	// maxPoints is how many numbers or points a list in a file of JSON may have to be kept.
+	// maxPoints is up to how many numbers or points a list in a JSON file is kept.
 	maxPoints = 64
-	// maxEvents is how many events a report has at most. The last ones are left out: what a script
-	// repeats comes last.
+	// maxEvents is how many events a report has at most. The last ones are left out: a script's
+	// repetitions come last.
 	maxEvents = 5000
-	// askTimeout is how long another machine may take to say what ran there. One that a fault keeps
-	// down does not answer.
+	// askTimeout is how long another machine may take to send its record. A machine that a fault
+	// keeps down does not answer.
 	askTimeout = 3 * time.Second
 )
 
-// handOver writes the report where it is read.
+// handOver writes the report to the file that the agent reads.
 func (s *Script) handOver(c *Config, keys Keys, recorder *Recorder) error {
 	if s.ResultsTo == "" {
 		return nil
@@ -94,7 +94,7 @@ func (s *Script) table() (text, missing string) {
 	return string(content), ""
 }
 
-// filesAt reads the files that a pattern names: {axis} and * are any part of a name.
+// filesAt reads the files that match a pattern: {axis} and * stand for any part of a name.
 func filesAt(pattern string) (files []ReportFile, missing string) {
 	glob := anyPart.ReplaceAllString(strings.NewReplacer(`\`, `\\`, "[", `\[`, "?", `\?`).Replace(pattern), "*")
 	names, err := filepath.Glob(glob)
@@ -132,7 +132,7 @@ func filesAt(pattern string) (files []ReportFile, missing string) {
 		}
 		files = append(files, f)
 		if i >= maxFiles {
-			break // the others lack for the same reason
+			break // the other files are missing for the same reason
 		}
 	}
 	return files, ""
@@ -140,8 +140,8 @@ func filesAt(pattern string) (files []ReportFile, missing string) {
 
 var anyPart = regexp.MustCompile(`\{[^{}/]*\}`)
 
-// withoutLists empties long lists of numbers, or of points, in a document of JSON: distributions
-// are most of such a file, and no claim is about them. A line that is no JSON stays as it is.
+// withoutLists empties long lists of numbers or of points in a JSON document. Such files consist
+// mostly of distributions, which no claim uses. A line that is not JSON stays as it is.
 func withoutLists(text []byte) []byte {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()
@@ -187,7 +187,7 @@ func isPoint(value any) bool {
 	return false
 }
 
-// gather asks all machines what ran there.
+// gather asks all machines for their records.
 func gather(c *Config, keys Keys) []Event {
 	var mu sync.Mutex
 	var all bytes.Buffer
@@ -221,8 +221,8 @@ func gather(c *Config, keys Keys) []Event {
 	return events[:min(len(events), maxEvents)]
 }
 
-// recordChannel is the type of the channel in which a machine tells another one its record, so that
-// asking is no session of the script's.
+// recordChannel is the type of the channel in which a machine sends its record to another one. So a
+// request for a record is no session of the script.
 const recordChannel = "record@assay.dev"
 
 // ask reads another machine's record.

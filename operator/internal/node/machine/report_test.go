@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// A script may leave a file for each of its points. Lists of points of a distribution are most of
-// such a file, and are left out.
+// A script may leave a file for each of its points. Such a file consists mostly of lists of points
+// of a distribution, which are left out.
 func TestFilesOfSeveralPointsAreRead(t *testing.T) {
 	dir := t.TempDir()
 	points := strings.Repeat("[1, 2.5], ", 500) + "[3, 4]"
@@ -53,7 +53,7 @@ func TestFilesOfSeveralPointsAreRead(t *testing.T) {
 	}
 }
 
-// A machine says how its image was set up, where the image does.
+// A machine reports how its image was set up, if the image says it.
 func TestTheSetUpOfAnImageIsTold(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"by a recipe": {`{"recipe": "a1b2", "seconds": 301.5, "mebibytes": 260, "packages": "bash,procps", "install": "install.sh"}`,

@@ -22,18 +22,19 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Exit codes of a script that has not ended by itself.
+// Exit codes of a script that did not end by itself.
 const (
-	// ExitDeadline is that of timeout(1).
+	// ExitDeadline is the exit code of timeout(1).
 	ExitDeadline = 124
 	// exitLost: the machine went down while the script ran.
 	exitLost = 137
 )
 
-// Script is what runs on one machine of the trial.
+// Script runs on one machine of the trial.
 type Script protocol.MachineScript
 
-// begunFile says that the script has begun. It lives as long as the pod: a script runs once.
+// begunFile marks that the script has begun. The file exists as long as the pod, so a script runs
+// once.
 const begunFile = "script-begun"
 
 // run runs the script once and returns its exit code.
@@ -59,7 +60,7 @@ func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Rec
 	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Dir, command.Env, command.Stdout, command.Stderr = dir, env, out.stdout, out.stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	command.WaitDelay = time.Second // what it left behind may hold the output open for ever
+	command.WaitDelay = time.Second // its children may hold the output open for ever
 	event := recorder.started(Event{Kind: "script", Command: strings.Join(s.Command, " ")})
 	err := command.Start()
 	out.started()
@@ -69,7 +70,7 @@ func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Rec
 	}
 	over := make(chan struct{})
 	go func() {
-		_ = command.Wait() // its state says the same
+		_ = command.Wait() // the process state has the same information
 		close(over)
 	}()
 	timer := time.NewTimer(s.Deadline)
@@ -95,9 +96,9 @@ func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Rec
 	return code, nil
 }
 
-// waitingFor says what a script does: the commands of its session that have no child, and for how
-// long they have run. Daemons that it has started are among them, so the one that began last comes
-// first.
+// waitingFor says what a script waits for. It lists the commands of the script's session without
+// children, with their running times. Daemons of the script are among them, so the command that
+// began last comes first.
 func waitingFor(script int) string {
 	type running struct {
 		command string
@@ -150,8 +151,8 @@ func waitingFor(script int) string {
 // takeArgument are the options of OpenSSH's programs that a word follows.
 var takeArgument = map[string]string{"ssh": "BbcDEeFIiJLlmOopQRSWw", "scp": "cDFiJloPSX"}
 
-// withoutOptions is a command as a line. It leaves out the options with which scripts call ssh and
-// scp: they are long, and what the machine was to do comes after them.
+// withoutOptions is a command as a line. It leaves out the long options of ssh and scp, since the
+// command for the machine comes after them.
 func withoutOptions(words []string) string {
 	program := path.Base(words[0])
 	with, known := takeArgument[program]
@@ -165,7 +166,7 @@ func withoutOptions(words []string) string {
 		if word == "--" {
 			break
 		}
-		// -oName=Value has its argument in the same word, and so has -4qp22.
+		// -oName=Value has its argument in the same word, and so does -4qp22.
 		if i := strings.IndexAny(word[1:], with); i >= 0 && i == len(word)-2 && len(rest) > 0 {
 			rest = rest[1:]
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Commands of ssh and scp are shown without their options. Those of other programs keep theirs.
+// Commands of ssh and scp are shown without their options. Other commands keep their options.
 func TestCommandsAreShownWithoutOptionsOfSSH(t *testing.T) {
 	for line, want := range map[string]string{
 		"ssh -n -o BatchMode=yes -oUser=a -p 22 -4qi key a@m1 cd x && nohup y -p 1 &": "ssh a@m1 cd x && nohup y -p 1 &",

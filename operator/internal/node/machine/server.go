@@ -17,10 +17,11 @@ import (
 
 // ServerOptions of a machine's SSH server.
 type ServerOptions struct {
-	// HostKey that the machine shows, and AuthorizedKey, the only one that it accepts.
+	// HostKey of the machine, and AuthorizedKey, the only key that it accepts.
 	HostKey       ssh.Signer
 	AuthorizedKey ssh.PublicKey
-	// User is the only name that it accepts. All processes have the numeric user of the server.
+	// User is the only user name that it accepts. All processes have the numeric user of the
+	// server.
 	User string
 	// Home is the directory that commands start in.
 	Home string
@@ -29,8 +30,8 @@ type ServerOptions struct {
 	// Env of commands, NAME=value. HOME, USER, LOGNAME, SHELL and the variables of SSH itself are
 	// added.
 	Env []string
-	// Recorder is told about every session, and Record is the file that it writes to, which other
-	// machines may ask for. Empty: they may not.
+	// Recorder gets every session. Record is the file that it writes to, and other machines may ask
+	// for it. Empty: they may not.
 	Recorder *Recorder
 	Record   string
 }
@@ -47,13 +48,14 @@ type Server struct {
 }
 
 // GarbagePercent is for runtime/debug.SetGCPercent in the process of a server: how far its heap may
-// grow beyond what lives.
+// grow beyond the live data.
 const GarbagePercent = 400
 
 // loginGrace is how long a client may take to log in, as with sshd.
 const loginGrace = 2 * time.Minute
 
-// errRefused is why a connection is not accepted. The client is told no more, as by sshd.
+// errRefused is the error of a connection that is not accepted. The client gets no other reason, as
+// from sshd.
 var errRefused = errors.New("permission denied")
 
 // NewServer makes a server.
@@ -74,7 +76,7 @@ func NewServer(options ServerOptions) *Server {
 	return s
 }
 
-// Serve accepts connections until ctx is done. Then it closes them, and leaves what runs alone.
+// Serve accepts connections until ctx is done. Then it closes them, and does not stop processes.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	stop := context.AfterFunc(ctx, func() {
 		listener.Close()
@@ -89,7 +91,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("accept SSH: %w", err)
 		case err != nil:
-			continue // such as too many open files: the next one may do
+			continue // such as too many open files: the next attempt may succeed
 		}
 		if !s.track(conn) {
 			conn.Close()
@@ -118,7 +120,7 @@ func (s *Server) closeAll() {
 	}
 }
 
-// converse is one connection's life.
+// converse handles one connection from its beginning to its end.
 func (s *Server) converse(conn net.Conn) {
 	defer func() {
 		s.mu.Lock()
@@ -129,7 +131,8 @@ func (s *Server) converse(conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(loginGrace))
 	client, channels, requests, err := ssh.NewServerConn(ahead{Conn: conn, buffer: bufio.NewReaderSize(conn, readAhead)}, s.config)
 	if err != nil {
-		// A port scan, and a gate that only looks whether the port is open, do not try to log in.
+		// A port scan does not try to log in, and neither does a gate that only checks whether the
+		// port is open.
 		var refused *ssh.ServerAuthError
 		if errors.As(err, &refused) && len(refused.Errors) > 0 {
 			s.options.Recorder.refused(conn.RemoteAddr(), offered(refused))
@@ -147,10 +150,10 @@ func (s *Server) converse(conn net.Conn) {
 	}
 }
 
-// readAhead is how much of a connection is read at once: some packets of a copy.
+// readAhead is how many bytes of a connection are read at once: some packets of a copy.
 const readAhead = 128 << 10
 
-// ahead is a connection that is read in large parts. Package ssh asks for each packet twice.
+// ahead is a connection that is read in large parts. Package ssh makes two reads for each packet.
 type ahead struct {
 	net.Conn
 	buffer *bufio.Reader
@@ -158,7 +161,7 @@ type ahead struct {
 
 func (c ahead) Read(to []byte) (int, error) { return c.buffer.Read(to) }
 
-// offered says what a client tried to log in with last.
+// offered is the last login attempt of a client.
 func offered(err *ssh.ServerAuthError) string {
 	for _, e := range slices.Backward(err.Errors) {
 		if errors.Is(e, errRefused) {
@@ -174,7 +177,7 @@ type connection struct {
 	conn   *ssh.ServerConn
 
 	mu       sync.Mutex
-	forwards map[string]net.Listener // of ports that the client has asked for, by address
+	forwards map[string]net.Listener // for ports that the client has asked for, by address
 	closed   bool
 }
 
@@ -198,7 +201,7 @@ func (c *connection) open(offer ssh.NewChannel) {
 	}
 }
 
-// answer answers requests that are about the connection as a whole.
+// answer answers requests about the connection as a whole.
 func (c *connection) answer(requests <-chan *ssh.Request) {
 	for r := range requests {
 		var ok bool

@@ -18,16 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastOutput is how long the output of a terminal is waited for when its process has ended: other
-// processes may hold the terminal open for ever.
+// lastOutput is how long the server waits for the output of a terminal after its process has ended:
+// other processes may hold the terminal open for ever.
 const lastOutput = 100 * time.Millisecond
 
-// session is one channel that a command, a shell or sftp runs in.
+// session is one channel, in which a command, a shell or sftp runs.
 type session struct {
 	connection *connection
 	channel    ssh.Channel
 	env        []string
-	terminal   *terminal     // nil: none was asked for
+	terminal   *terminal     // nil: the client asked for none
 	left       chan struct{} // closed when the client has closed the channel, or is gone
 
 	mu      sync.Mutex
@@ -48,7 +48,7 @@ func newSession(c *connection, channel ssh.Channel) *session {
 	return &session{connection: c, channel: channel, left: make(chan struct{})}
 }
 
-// serve answers the requests of the channel. The first one that starts something counts.
+// serve answers the requests of the channel. Only the first request that starts a process counts.
 func (s *session) serve(requests <-chan *ssh.Request) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -85,7 +85,7 @@ func (s *session) serve(requests <-chan *ssh.Request) {
 	}
 }
 
-// run is the session itself.
+// run runs the session.
 func (s *session) run(kind, command string) {
 	defer s.channel.Close()
 	record := s.connection.server.options.Recorder.begin(kind, command, s.connection.conn.RemoteAddr())
@@ -120,7 +120,7 @@ func (s *session) sftp() (int, error) {
 	return 0, nil
 }
 
-// command is the shell with what it is to run. Without that it is a login shell, as of sshd.
+// command is the shell with its command. Without a command it is a login shell, as with sshd.
 func (s *session) command(text string) *exec.Cmd {
 	o := s.connection.server.options
 	c := &exec.Cmd{Path: o.Shell, Dir: o.Home, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
@@ -144,11 +144,11 @@ func (s *session) command(text string) *exec.Cmd {
 }
 
 // plain runs a command with three pipes. The channel stays open as long as some process holds the
-// output open, as with sshd: "ssh node-1 'sleep 9 &'" takes nine seconds, and with the output sent
-// elsewhere it does not.
+// output open, as with sshd: "ssh node-1 'sleep 9 &'" takes nine seconds, unless its output goes to
+// a file.
 func (s *session) plain(text string) (int, error) {
 	c := s.command(text)
-	var ends [6]*os.File // of the output, the errors and the input: to read and to write in turn
+	var ends [6]*os.File // read and write ends, in turn, of the output, the errors and the input
 	defer closeAll(ends[:])
 	for i := 0; i < len(ends); i += 2 {
 		read, write, err := os.Pipe()
@@ -171,7 +171,7 @@ func (s *session) plain(text string) (int, error) {
 	for i, to := range []io.Writer{s.channel, s.channel.Stderr()} {
 		copies.Go(func() {
 			_, _ = io.Copy(to, outputs[i])
-			// A client that is gone: who writes now gets SIGPIPE, as below sshd.
+			// The client is gone: a process that writes now gets SIGPIPE, as with sshd.
 			outputs[i].Close()
 		})
 	}
@@ -207,7 +207,7 @@ func (s *session) gone(copies *sync.WaitGroup, outputs []*os.File) {
 }
 
 // interactive runs a command with a terminal. Processes that still run when it ends lose the
-// terminal (SIGHUP), as below sshd.
+// terminal (SIGHUP), as with sshd.
 func (s *session) interactive(text string) (int, error) {
 	c := s.command(text)
 	c.Env = append(c.Env, "TERM="+s.terminal.Term)
@@ -230,7 +230,7 @@ func (s *session) interactive(text string) (int, error) {
 	}
 	go func() { _, _ = io.Copy(screen, s.channel) }()
 	go func() {
-		<-s.left // and the terminal with the client
+		<-s.left // when the client leaves, the terminal goes, too
 		screen.Close()
 	}()
 	shown := make(chan struct{})
@@ -250,7 +250,7 @@ func (s *session) interactive(text string) (int, error) {
 	return code, nil
 }
 
-// start starts a command. Signals that came before are sent to it then.
+// start starts a command. Then it sends the signals that came earlier.
 func (s *session) start(c *exec.Cmd) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,9 +264,9 @@ func (s *session) start(c *exec.Cmd) error {
 	return nil
 }
 
-// wait waits for the end of a command and tells the client.
+// wait waits for the end of a command and reports it to the client.
 func (s *session) wait(c *exec.Cmd) int {
-	// The error of a command says what its state says.
+	// The error of a command has the same information as its state.
 	state, err := c.Process.Wait()
 	s.mu.Lock()
 	s.process = nil
@@ -284,7 +284,7 @@ func (s *session) wait(c *exec.Cmd) int {
 	return state.ExitCode()
 }
 
-// exit tells the client how the command ended, as in RFC 4254, 6.10.
+// exit reports to the client how the command ended, as in RFC 4254, 6.10.
 func (s *session) exit(code int, number syscall.Signal) {
 	if number == 0 {
 		_, _ = s.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(code)}))
@@ -298,8 +298,8 @@ func (s *session) exit(code int, number syscall.Signal) {
 	}{strings.TrimPrefix(unix.SignalName(number), "SIG"), false, "", ""}))
 }
 
-// signal sends one to the processes of the session, those that it has put into groups of their own
-// excepted.
+// signal sends a signal to the processes of the session, except for those in process groups of
+// their own.
 func (s *session) signal(payload []byte) bool {
 	var which struct{ Name string }
 	if ssh.Unmarshal(payload, &which) != nil {
@@ -342,9 +342,9 @@ func (s *session) setSize(columns, rows, width, height uint32) {
 	})
 }
 
-// openTerminal opens a pair of terminals: the side of the program that shows it, and that of the
-// processes. Libraries for this leave the first in blocking mode, in which Close waits for a Read
-// that no process ends.
+// openTerminal opens a pair of terminals: one for the program that shows it, and one for the
+// processes. Libraries for this leave the first in blocking mode. In that mode Close waits for a
+// Read that no process ends.
 func openTerminal() (screen, tty *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 
 // world is one machine that answers SSH, and a home for OpenSSH's own client.
 type world struct {
-	dir    string // of the client: keys, configuration
-	home   string // of the machine
+	dir    string // the client's folder: keys, configuration
+	home   string // the machine's home
 	port   string
 	record string
 
 	recorder *Recorder
 
-	// control is the socket of a connection that sessions share, and forward the address of a port
-	// that leads beyond the server.
+	// control is the socket of a connection that sessions share. forward is the address of a port
+	// that leads to a program behind the server.
 	control, forward string
 }
 
-// need skips where a program cannot be had.
+// need skips the test if a program is missing.
 func need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -73,7 +73,7 @@ func newWorld(t testing.TB, env ...string) *world {
 	return w
 }
 
-// configure writes what a client needs to know.
+// configure writes a client's configuration.
 func (w *world) configure(t testing.TB, name, identity string, keys Keys) {
 	t.Helper()
 	host := strings.TrimSpace(authorized(keys.Host.PublicKey()))
@@ -112,7 +112,7 @@ func (w *world) client(t testing.TB, program string, args ...string) (out string
 	return output.String(), c.ProcessState.ExitCode()
 }
 
-// do runs a command on the machine and wants it to exit with 0.
+// do runs a command on the machine, and fails the test unless it exits with 0.
 func (w *world) do(t testing.TB, command string) string {
 	t.Helper()
 	out, code := w.client(t, "ssh", "node-1", command)
@@ -169,7 +169,7 @@ func TestInputReachesACommand(t *testing.T) {
 
 func TestASignalReachesACommand(t *testing.T) {
 	w := newWorld(t)
-	// Only the protocol knows signals; OpenSSH's client sends none. So a terminal's ^C does.
+	// The protocol has signals, but OpenSSH's client sends none. So the test uses a terminal's ^C.
 	c := exec.CommandContext(t.Context(), "ssh", "-tt", "-F", filepath.Join(w.dir, "config"), "node-1", "trap 'echo caught; exit 7' INT; echo ready; sleep 30")
 	c.Stdin = nil
 	in, err := c.StdinPipe()
@@ -191,8 +191,8 @@ func TestASignalReachesACommand(t *testing.T) {
 	}
 }
 
-// A client that is killed takes its terminal's processes along, and those without a terminal live
-// on, as with sshd.
+// When a client is killed, the processes of its terminal end. Processes without a terminal live on,
+// as with sshd.
 func TestAClientThatDies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		terminal string
@@ -370,7 +370,7 @@ func TestForwarding(t *testing.T) {
 			if err != nil {
 				return
 			}
-			go func() { // answers when the client has said all: an end of one way must arrive as such
+			go func() { // answers after the client has sent all data: the end of one way must arrive
 				defer conn.Close()
 				all := new(bytes.Buffer)
 				_, _ = all.ReadFrom(conn)
@@ -453,7 +453,7 @@ func TestOtherKeysAreRefusedAndCounted(t *testing.T) {
 			t.Errorf("exited with %d and printed %q, want 255 and that permission is denied", code, out)
 		}
 	}
-	conn, err := net.Dial("tcp", "127.0.0.1:"+w.port) // a gate that looks whether the port is open
+	conn, err := net.Dial("tcp", "127.0.0.1:"+w.port) // a gate that checks whether the port is open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,7 +470,7 @@ func TestOtherKeysAreRefusedAndCounted(t *testing.T) {
 	}
 }
 
-// Those who try forever fill no disk, and are counted all the same.
+// Many refused connections do not fill the disk, and all of them are counted.
 func TestManyRefusalsAreFewLines(t *testing.T) {
 	var lines bytes.Buffer
 	r := NewRecorder("m1", nil, &lines)
@@ -548,7 +548,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 
 func (w *world) events(t testing.TB) []Event {
 	t.Helper()
-	time.Sleep(100 * time.Millisecond) // the client is told first
+	time.Sleep(100 * time.Millisecond) // the client gets the answer first
 	file, err := os.Open(w.record)
 	if err != nil {
 		t.Fatal(err)
@@ -605,7 +605,7 @@ func end(pid string) {
 	}
 }
 
-// runs reports whether a process is there and not a zombie.
+// runs reports whether a process exists and is not a zombie.
 func runs(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")

@@ -31,7 +31,7 @@ import (
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 
-// The test binary is the launcher of a machine, and the machine, in processes of their own.
+// The test binary is also the launcher of a machine, and the machine, in processes of their own.
 const (
 	launchVariable = "ASSAY_TEST_LAUNCH"
 	serveVariable  = "SERVE_TEST_MACHINE"
@@ -63,11 +63,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// lab is some machines of a trial, each as in its pod: a launcher that is process 1 of a PID
-// namespace, a network namespace, its own /etc/hosts and /etc/passwd. A bridge joins them.
+// lab is a set of machines of a trial, each as in its pod. Each has a launcher as process 1 of a
+// PID namespace, a network namespace, and its own /etc/hosts and /etc/passwd. A bridge joins them.
 type lab struct {
 	machines []*box
-	// outside is a network namespace on the same bridge, of no machine of the trial.
+	// outside is a network namespace on the same bridge. No machine of the trial is in it.
 	outside string
 }
 
@@ -79,7 +79,7 @@ type box struct {
 	namespace, ip string
 	client        *launcher.Client
 
-	// uid of the machine's user; -1: that of the test. mount is a directory to be seen at /mnt.
+	// uid of the machine's user; -1: that of the test. mount is a directory to mount at /mnt.
 	uid   int
 	mount string
 }
@@ -123,7 +123,7 @@ func newLab(t *testing.T, n int, script *Script) *lab {
 func newBridge(t *testing.T, n int) (name string) {
 	t.Helper()
 	name = fmt.Sprintf("assay%d", os.Getpid()%100000)
-	hub := name + "-hub" // in the host's own, filters of a container runtime apply
+	hub := name + "-hub" // in the host's own namespace, filters of a container runtime would apply
 	ip := func(args string) error {
 		out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
 		if err != nil {
@@ -196,13 +196,13 @@ func (b *box) boot(image string) {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() {
-		// --kill-child is forgotten when a process changes its user.
+		// --kill-child has no effect after a process changes its user.
 		children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", c.Process.Pid))
 		if err != nil {
 			b.t.Error(err)
 		}
 		for _, child := range strings.Fields(string(children)) {
-			end(child) // and with the first process of a PID namespace all others
+			end(child) // the end of a PID namespace's first process ends all others
 		}
 		c.Process.Kill()
 		c.Wait()
@@ -217,8 +217,8 @@ func (b *box) boot(image string) {
 	b.awaitSSH()
 }
 
-// takeAlong puts what the machine's user must be able to read into its own directory: the keys, and
-// this program.
+// takeAlong copies the files that the machine's user must be able to read into the user's
+// directory: the keys, and this program.
 func (b *box) takeAlong(program string) string {
 	b.t.Helper()
 	keys, own := filepath.Join(b.run, "keys"), filepath.Join(b.run, "machine.test")
@@ -374,7 +374,7 @@ func TestAnArtifactRunsUnchanged(t *testing.T) {
 	}
 }
 
-// checkRows reads the script's table as the System of systems/sweep has it.
+// checkRows reads the script's table with the format in the System of systems/sweep.
 func checkRows(t *testing.T, table *results.ScriptTable) {
 	t.Helper()
 	var system v1alpha1.System
@@ -411,7 +411,7 @@ func exitText(e Event) string {
 func TestAMachineDiesWithAllThatRunsThereAndBootsWithout(t *testing.T) {
 	l := newLab(t, 2, nil)
 	root := image(t)
-	// A boot command that fails, and leaves a daemon behind.
+	// The boot command fails and leaves a daemon behind.
 	l.machines[1].config.Boot = []string{"bash", "-c", "nohup sleep 602 >/dev/null 2>&1 & echo $USER $PWD >> booted; exit 3"}
 	for _, m := range l.machines {
 		m.boot(root)
@@ -439,16 +439,16 @@ func TestAMachineDiesWithAllThatRunsThereAndBootsWithout(t *testing.T) {
 	if out, _ := m0.do("ssh m1 'pgrep -c sleep'"); out != "1\n" {
 		t.Errorf("%q daemons run on m1 after its boot, want that of the boot command alone", out)
 	}
-	// A script that kills all of its user loses its session, as on a machine, and no more.
+	// A script that kills all processes of its user loses only its session, as on a real machine.
 	if _, code := m0.do("ssh m1 'kill -9 -1'"); code != 255 {
 		t.Errorf("ssh that kills its own session exited with %d, want 255", code)
 	}
-	// The connections of a server that dies are accepted until the kernel has closed its port.
+	// Until the kernel has closed the port of a server that dies, it still accepts connections.
 	out, code := m0.do("for i in {1..50}; do ssh m1 'echo back' 2>/dev/null && exit; sleep 0.1; done; exit 1")
 	if code != 0 || out != "back\n" {
 		t.Errorf("after kill -9 -1, ssh exited with %d: %s", code, out)
 	}
-	// That was no boot.
+	// The restart of the program was no boot.
 	if text, err := os.ReadFile(filepath.Join(m1.config.Home, "booted")); err != nil || string(text) != strings.Repeat("author "+m1.config.Home+"\n", 2) {
 		t.Errorf("the boot command wrote %q (%v), want a line for each of two boots", text, err)
 	}
@@ -463,7 +463,7 @@ func TestAMachineDiesWithAllThatRunsThereAndBootsWithout(t *testing.T) {
 	}
 }
 
-// A boot command that never ends holds SSH up for its limit, and no longer.
+// A boot command that never ends delays SSH only until the limit.
 func TestABootCommandThatGoesOn(t *testing.T) {
 	bootLimit = 300 * time.Millisecond
 	defer func() { bootLimit = time.Minute }()
@@ -478,9 +478,10 @@ func TestABootCommandThatGoesOn(t *testing.T) {
 	}
 }
 
-// Machines of a trial let in what has the trial's key. Others are refused, on every machine, and
-// the trial's results count them. They come from another network namespace, with the key of another
-// trial or of the attempt before, with the right key and another user, and without any.
+// Machines of a trial accept only clients with the trial's key. Every machine refuses others, and
+// the trial's results count them. The refused clients come from another network namespace. They
+// have the key of another trial or of an earlier attempt, or the right key and another user, or no
+// key.
 func TestStrangersAreRefusedAndCounted(t *testing.T) {
 	left := filepath.Join(t.TempDir(), "results")
 	l := newLab(t, 2, &Script{Command: []string{"bash", "-c", "until test -e go; do sleep 0.1; done"}, Deadline: 2 * time.Minute, ResultsTo: left})
@@ -539,7 +540,7 @@ func TestStrangersAreRefusedAndCounted(t *testing.T) {
 	}
 }
 
-// sessionsLeft reads what the machine of a script left, as a trial does.
+// sessionsLeft reads the report of a script's machine as a trial does.
 func sessionsLeft(t *testing.T, path string) []results.Session {
 	t.Helper()
 	file, err := os.Open(path)
@@ -554,8 +555,8 @@ func sessionsLeft(t *testing.T, path string) []results.Session {
 	return report.Table.Sessions
 }
 
-// A script that never ends is killed at its deadline, as an ordinary user and as root, and what it
-// waited for is told.
+// A script that never ends is killed at its deadline, as an ordinary user and as root. The report
+// names the command that it waited for.
 func TestAScriptThatNeverEndsSaysWhatItWaitsFor(t *testing.T) {
 	for user, uid := range map[string]int{"author": 65532, "root": 0} {
 		t.Run(user, func(t *testing.T) {
@@ -608,8 +609,8 @@ func TestDirectoriesAreEmptied(t *testing.T) {
 	}
 }
 
-// The files of a home had the times of their copies, one after the other. So make built again what
-// set-up had built, or failed without a compiler.
+// The files of a home had the times of their copies, one after the other. So make rebuilt the
+// results of set-up, or failed without a compiler.
 func TestFilesOfAHomeKeepTheirTimes(t *testing.T) {
 	root, home := t.TempDir(), t.TempDir()
 	folder := filepath.Join(root, "home/author/artifact")
@@ -618,7 +619,7 @@ func TestFilesOfAHomeKeepTheirTimes(t *testing.T) {
 	}
 	made := time.Now().Add(-time.Hour).Truncate(time.Second)
 	times := map[string]time.Time{"source.c": made, "bin/program": made.Add(time.Minute), "bin": made.Add(time.Minute), ".": made.Add(2 * time.Minute)}
-	for _, name := range []string{"source.c", "bin/program", "bin", "."} { // inner ones first
+	for _, name := range []string{"source.c", "bin/program", "bin", "."} { // inner entries first
 		path := filepath.Join(folder, name)
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {

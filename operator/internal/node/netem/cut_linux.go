@@ -19,38 +19,38 @@ import (
 )
 
 const (
-	// cutTable holds the cut; no other objects are ever touched.
+	// cutTable holds the cut. Cut changes no other objects.
 	cutTable = "assay_cut"
-	// cutPriority of the chain for what arrives is right behind the delay of the NFQueue backend
-	// (raw). So a cut also drops what was in flight when it began: from that instant on the pod
-	// hears nothing.
+	// cutPriority puts the chain for arriving packets right behind the delay of the NFQueue backend
+	// (raw). So a cut also drops packets that were in flight when it began: from that instant on
+	// the pod receives nothing.
 	cutPriority = nftables.ChainPriority(-290)
 	// cutQueue is a packet queue that no program binds: see silently.
 	cutQueue = 42328
-	// cutChunk of addresses fits into one netlink attribute, which has 64 KB.
+	// cutChunk of addresses fit into one netlink attribute, which has 64 KB.
 	cutChunk = 1000
 	// cutBuffer of the netlink socket, in bytes, holds a transaction of shaping.MaxPeers addresses
 	// in each direction.
 	cutBuffer = 32 << 20
 )
 
-// Cut drops packets between this pod and a set of peers, in either direction by itself: a
-// partition, as this pod sees it.
+// Cut drops packets between this pod and a set of peers, in each direction separately: a partition,
+// as this pod sees it.
 //
 //	table inet assay_cut                     prepared ahead; the cut itself only changes what is in the sets
 //	  chain in   (hook prerouting, raw+10)   loopback | IPv6 neighbours -> accept; ip saddr @in4  | ip6 saddr @in6  -> drop
 //	  chain out  (hook output, raw)          loopback | IPv6 neighbours -> accept; ip daddr @out4 | ip6 daddr @out6 -> drop
 //
-// With the chains that Remove takes away, the kernel drops what any packet queue of the namespace
-// holds. So Remove is not for the time in which the NFQueue backend delays packets that count. Its
-// methods are not safe for concurrent use.
+// When Remove deletes chains, the kernel drops the packets in all packet queues of the namespace.
+// So do not call Remove while the NFQueue backend delays packets that count. The methods are not
+// safe for concurrent use.
 type Cut struct {
 	conn  *nftables.Conn
 	table *nftables.Table
 }
 
-// OpenCut opens the netlink connection in the network namespace of the calling thread. Nothing is
-// changed yet.
+// OpenCut opens the netlink connection in the network namespace of the calling thread. It changes
+// nothing yet.
 func OpenCut() (*Cut, error) {
 	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(func(c *netlink.Conn) error {
 		return errors.Join(c.SetReadBuffer(cutBuffer), c.SetWriteBuffer(cutBuffer))
@@ -61,7 +61,7 @@ func OpenCut() (*Cut, error) {
 	return &Cut{conn: conn, table: &nftables.Table{Name: cutTable, Family: nftables.TableFamilyINet}}, nil
 }
 
-// Close closes the connection. A table that exists stays, and so does a cut.
+// Close closes the connection. It leaves an existing table, and a cut, in place.
 func (c *Cut) Close() error { return c.conn.CloseLasting() }
 
 // cutSide is one direction and one address family.
@@ -69,7 +69,7 @@ type cutSide struct {
 	chain, set string
 	kind       nftables.SetDatatype
 	family     byte
-	offset     uint32 // of the peer's address in the IP header
+	offset     uint32 // offset of the peer's address in the IP header
 }
 
 var cutSides = []cutSide{
@@ -82,13 +82,13 @@ var cutSides = []cutSide{
 func (s cutSide) holds(a netip.Addr) bool { return a.Is4() == (s.family == unix.NFPROTO_IPV4) }
 
 func (c *Cut) set(s cutSide) *nftables.Set {
-	// With a size, the kernel's hash table is never resized: a list of its elements that is read
-	// meanwhile would lack some.
+	// With a size, the kernel never resizes its hash table. A list that is read during a resize
+	// would lack elements.
 	return &nftables.Set{Name: s.set, Table: c.table, KeyType: s.kind, Size: shaping.MaxPeers}
 }
 
-// Prepare installs the table, which cuts nothing. A table that is there already is left as it is,
-// with its cut.
+// Prepare installs the table, which cuts nothing. It leaves an existing table as it is, with its
+// cut.
 func (c *Cut) Prepare() error {
 	there, err := c.exists()
 	if err != nil || there {
@@ -105,10 +105,10 @@ func (c *Cut) Prepare() error {
 	return nil
 }
 
-// silently returns how a packet can be dropped at the hook output, best first. A plain drop is
-// reported to the sender (EPERM), and TCP then takes the segment as not sent: no machine behind a
-// cable that is cut sees that. A queue without a program that binds it loses packets without a
-// word. The last is for kernels that have no queue.
+// silently returns the ways to drop a packet at the hook output, best first. The kernel reports a
+// plain drop to the sender (EPERM), and TCP then treats the segment as not sent. A machine behind a
+// cable that is cut gets no such error. A queue that no program binds loses packets without an
+// error. The plain drop is the last way, for kernels without queues.
 func silently() []expr.Any {
 	info := binary.NativeEndian.AppendUint16(nil, cutQueue) // struct xt_NFQ_info_v3: number, how many, flags; aligned to 8 bytes
 	compat := xt.Unknown(append(binary.NativeEndian.AppendUint16(info, 1), 0, 0, 0, 0))
@@ -158,8 +158,8 @@ func (c *Cut) prepare(dropOut expr.Any) error {
 }
 
 // Set makes the cut exactly this: it drops packets from the addresses of in, and packets to the
-// addresses of out. It holds from one instant on, which is before Set returns. No address heals the
-// cut. The table must be prepared.
+// addresses of out. The whole cut begins at one instant, before Set returns. Without addresses the
+// cut is healed. The table must be prepared.
 func (c *Cut) Set(in, out []netip.Addr) error {
 	wanted := map[string][]netip.Addr{}
 	for chain, addresses := range map[string][]netip.Addr{"in": in, "out": out} {
@@ -197,8 +197,8 @@ func (c *Cut) Set(in, out []netip.Addr) error {
 	return nil
 }
 
-// Cut reads from the kernel which addresses are cut off, in order. It is an error if the table is
-// there and not as it was prepared.
+// Cut reads from the kernel which addresses are cut off, in order. It returns an error if the table
+// exists and differs from the prepared one.
 func (c *Cut) Cut() (in, out []netip.Addr, err error) {
 	there, err := c.exists()
 	if err != nil || !there {
@@ -229,8 +229,8 @@ func (c *Cut) Cut() (in, out []netip.Addr, err error) {
 	return in, out, nil
 }
 
-// Packets returns how many packets each direction has dropped since Prepare. It is an error if a
-// rule of the prepared table is missing.
+// Packets returns how many packets each direction has dropped since Prepare. It returns an error if
+// a rule of the prepared table is missing.
 func (c *Cut) Packets() (in, out uint64, err error) {
 	dropped, rules := map[string]uint64{}, map[string]int{}
 	for _, chain := range []string{"in", "out"} {

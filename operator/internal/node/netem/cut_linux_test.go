@@ -47,7 +47,7 @@ func tablesOf(t *testing.T, pod *nettest.Pod) (names []string) {
 	return names
 }
 
-// stream counts what arrives of numbered packets.
+// stream counts the numbered packets that arrive.
 type stream struct {
 	t        *testing.T
 	from, to *net.UDPConn
@@ -58,7 +58,8 @@ func newStream(t *testing.T, from, to *nettest.Pod, address netip.Addr) *stream 
 	return &stream{t: t, from: from.DialUDP(listener.LocalAddr()), to: listener}
 }
 
-// passes sends one packet, and tells whether it arrived. The sender must never see that it did not.
+// passes sends one packet, and returns whether it arrived. The sender must never get an error for a
+// lost packet.
 func (s *stream) passes(wait time.Duration) bool {
 	s.t.Helper()
 	s.send()
@@ -79,12 +80,12 @@ func (s *stream) arrives(wait time.Duration) bool {
 }
 
 const (
-	arrival = time.Minute           // how long a packet that must arrive may take on a busy machine
-	absence = 50 * time.Millisecond // how long one that must not is waited for
+	arrival = time.Minute           // how long an expected packet may take on a busy machine
+	absence = 50 * time.Millisecond // how long the test waits for a packet that must not arrive
 )
 
 func TestACutIsDirected(t *testing.T) {
-	a, b := nettest.Pair(t, 1) // one address each: the source is the one that is cut
+	a, b := nettest.Pair(t, 1) // one address each: the source address is the one that is cut
 	cut := openCut(t, b)
 	if err := cut.Prepare(); err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func TestACutIsDirected(t *testing.T) {
 	}
 }
 
-// droppedSince waits until packets were dropped where they must be: the kernel may be late.
+// droppedSince waits until packets were dropped in the given directions: the kernel may be late.
 func droppedSince(cut *netem.Cut, inBefore, outBefore uint64, wantIn, wantOut bool) (in, out uint64, err error) {
 	for end := time.Now().Add(arrival); ; time.Sleep(time.Millisecond) {
 		in, out, err = cut.Packets()
@@ -191,7 +192,7 @@ func TestACutIsReadBackRepeatedAndRemoved(t *testing.T) {
 	if in, out, err := cut.Cut(); len(in) != len(many) || len(out) != len(many) || err != nil {
 		t.Errorf("%d and %d addresses, %v", len(in), len(out), err)
 	}
-	b.Do(func() error { // by hand
+	b.Do(func() error { // a user changes the table by hand
 		conn, err := nftables.New()
 		if err != nil {
 			return err
@@ -231,7 +232,7 @@ func TestACutFlaps(t *testing.T) {
 		for range 3 {
 			there.send()
 		}
-		for end := time.Now().Add(arrival); ; { // the kernel may be late with them
+		for end := time.Now().Add(arrival); ; { // the kernel may deliver them late
 			in, _, err := cut.Packets()
 			if err != nil {
 				t.Fatal(err)
@@ -246,8 +247,8 @@ func TestACutFlaps(t *testing.T) {
 		if err := cut.Set(nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		// The first that arrives is the one sent after the healing: those before it would have come
-		// first.
+		// The first packet to arrive must be the one sent after the healing: an earlier one would
+		// have come first.
 		if _, err := there.from.Write([]byte{byte(round)}); err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +271,7 @@ func TestACutFlaps(t *testing.T) {
 	}
 }
 
-// A sender behind a real cable sends, hears nothing, and sends again.
+// A sender behind a real cable sends, gets no answer, and sends again.
 func TestTCPDoesNotSeeACut(t *testing.T) {
 	a, b := nettest.Pair(t, 1)
 	cut := openCut(t, b)
@@ -287,7 +288,7 @@ func TestTCPDoesNotSeeACut(t *testing.T) {
 	for end := time.Now().Add(arrival); ; time.Sleep(5 * time.Millisecond) {
 		if _, out, err := cut.Packets(); err != nil {
 			t.Fatal(err)
-		} else if out >= 2 { // the segment, and its retransmission
+		} else if out >= 2 { // the segment and its retransmission
 			break
 		}
 		if time.Now().After(end) {
@@ -334,7 +335,7 @@ func TestACutTakesEffectBehindTheDelay(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			break // said below
+			break // reported below
 		}
 	}
 	if there.arrives(absence) {
@@ -362,7 +363,7 @@ func TestACutTakesEffectBehindTheDelay(t *testing.T) {
 func TestLoopbackPassesACut(t *testing.T) {
 	_, b := nettest.Pair(t, 1)
 	cut := openCut(t, b)
-	own := []netip.Addr{b.IPv4(1), b.IPv6(1)} // a pod that is told to cut itself off
+	own := []netip.Addr{b.IPv4(1), b.IPv6(1)} // a pod that must cut itself off
 	if err := errors.Join(cut.Prepare(), cut.Set(own, own)); err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,10 @@ import (
 // Mark is the SO_MARK of the agent's own sockets. Marks do not leave the network namespace.
 const Mark = 0x0a55a
 
-// tableName of the silence; no other objects are ever touched.
+// tableName of the silence. Silence changes no other objects.
 const tableName = "assay_silence"
 
-// Silence is the one packet drop of a network namespace. Its methods are not safe for concurrent
-// use.
+// Silence drops the packets of a network namespace. Its methods are not safe for concurrent use.
 type Silence struct {
 	conn            *nftables.Conn
 	coordinatorPort uint16
@@ -28,8 +27,8 @@ type Silence struct {
 	gate            *nftables.Chain // "switch"
 }
 
-// OpenSilence opens the netlink connection in the network namespace of the calling thread. Nothing
-// is changed yet.
+// OpenSilence opens the netlink connection in the network namespace of the calling thread. It
+// changes nothing yet.
 func OpenSilence(coordinatorPort uint16) (*Silence, error) {
 	conn, err := nftables.New(nftables.AsLasting())
 	if err != nil {
@@ -41,11 +40,11 @@ func OpenSilence(coordinatorPort uint16) (*Silence, error) {
 	return s, nil
 }
 
-// Close closes the connection. A table that exists stays.
+// Close closes the connection. It leaves an existing table in place.
 func (s *Silence) Close() error { return s.conn.CloseLasting() }
 
-// Check proves that this namespace can be silenced at an instant, by planning that for a far one
-// and removing the table. It leaves a table that is there alone.
+// Check proves that a silence can begin in this namespace at an instant. It plans one for a far
+// instant and removes the table. It leaves an existing table alone.
 func (s *Silence) Check() error {
 	there, err := s.exists()
 	if err != nil || there {
@@ -57,8 +56,7 @@ func (s *Silence) Check() error {
 	return errors.Join(s.ArmAt(time.Now().AddDate(1, 0, 0)), s.Remove())
 }
 
-// Prepare installs the disarmed table. A table that is there already, armed or not, is left as it
-// is.
+// Prepare installs the disarmed table. It leaves an existing table as it is, armed or not.
 func (s *Silence) Prepare() error {
 	there, err := s.exists()
 	if err != nil || there {
@@ -90,11 +88,11 @@ func (s *Silence) Prepare() error {
 }
 
 // ArmAt makes the prepared silence begin at an instant of the wall clock, or at once if that has
-// passed. The kernel itself compares its clock with it, for every packet. So nothing has to be done
-// at the instant, when the node may have other things to do. It goes on as long as the clock is not
-// set back to before that: what must last needs Arm, afterwards.
+// passed. The kernel itself compares its clock with it, for every packet. So no process has to act
+// at the instant, when the node may be busy. The silence ends if the clock is set back to before
+// the instant. To make it last, call Arm after the instant.
 func (s *Silence) ArmAt(instant time.Time) error {
-	// The kernel compares bytes, so both are written as on the wire.
+	// The kernel compares bytes, so both are in network byte order.
 	s.rule(s.gate,
 		&expr.Meta{Key: metaKeyTime, Register: 1},
 		&expr.Byteorder{SourceRegister: 1, DestRegister: 1, Op: expr.ByteorderHton, Len: 8, Size: 8},
@@ -106,7 +104,8 @@ func (s *Silence) ArmAt(instant time.Time) error {
 // metaKeyTime is CLOCK_REALTIME in ns (NFT_META_TIME_NS; Linux 5.4).
 const metaKeyTime expr.MetaKey = 30
 
-// Arm makes the prepared silence begin. It is one message, and takes effect before Arm returns.
+// Arm makes the prepared silence begin. It sends one message, and the silence begins before Arm
+// returns.
 func (s *Silence) Arm() error {
 	s.rule(s.gate, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 	return s.commit("begin the silence")
@@ -125,9 +124,9 @@ func (s *Silence) Armed() (bool, error) {
 	return len(rules) > 0, nil
 }
 
-// Disarm ends the silence and leaves the table prepared for the next one: to remove a chain would
-// drop what a shaper in this namespace holds back. A silence that is not armed, or not even
-// prepared, is left as it is.
+// Disarm ends the silence and leaves the table prepared for the next one: removing a chain would
+// drop the packets that a shaper in this namespace holds back. It does nothing if the silence is
+// not armed, or not even prepared.
 func (s *Silence) Disarm() error {
 	armed, err := s.Armed()
 	if err != nil || !armed {
@@ -185,7 +184,7 @@ func (s *Silence) commit(what string) error {
 	return nil
 }
 
-// usable adds what the user can do.
+// usable adds a hint for the user.
 func usable(err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
@@ -220,7 +219,7 @@ func sourcePortIs(protocol byte, port uint16) []expr.Any {
 	)
 }
 
-// isNeighbourDiscovery matches ICMPv6 types 133 to 137, which do for IPv6 what ARP does for IPv4.
+// isNeighbourDiscovery matches ICMPv6 types 133 to 137, the counterpart of ARP for IPv6.
 func isNeighbourDiscovery() []expr.Any {
 	return append(metaIs(expr.MetaKeyL4PROTO, []byte{unix.IPPROTO_ICMPV6}),
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 1},

@@ -102,7 +102,7 @@ func TestASilenceComesAndGoesHoweverOftenItIsAskedFor(t *testing.T) {
 	if err := s.Arm(); err != nil {
 		t.Fatal(err)
 	}
-	// Another process takes over: the next incarnation of an agent.
+	// Another process takes over, as the next incarnation of an agent does.
 	next := open(t)
 	if armed, err := next.Armed(); !armed || err != nil {
 		t.Errorf("the next incarnation reads %v (%v), want that the silence is armed", armed, err)
@@ -137,8 +137,8 @@ func TestArmingIsQuick(t *testing.T) {
 	}
 }
 
-// A silence that is planned begins by itself: the last packet that passes is sent before its
-// instant, and none after it.
+// A planned silence begins on its own. The last packet that passes is sent before its instant, and
+// no later one passes.
 func TestAPlannedSilenceBeginsAtItsInstant(t *testing.T) {
 	inNewNetwork(t)
 	s := open(t)
@@ -185,7 +185,7 @@ func TestAPlannedSilenceBeginsAtItsInstant(t *testing.T) {
 	if _, err := sender.Write([]byte("x")); err != nil {
 		t.Errorf("a packet after the silence: %v", err)
 	}
-	// The past means now.
+	// An instant in the past means now.
 	if err := s.ArmAt(time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func beyond(t *testing.T) string {
 
 func TestLoopbackAndTheAgentsOwnPacketsPassASilence(t *testing.T) {
 	inNewNetwork(t)
-	// Packets to 192.0.2.0/24 leave by one end of a veth pair whose other end is not used.
+	// Packets to 192.0.2.0/24 leave by one end of a veth pair. The other end is not used.
 	way := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "out0"}, PeerName: "nobody0"}
 	if err := netlink.LinkAdd(way); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestLoopbackAndTheAgentsOwnPacketsPassASilence(t *testing.T) {
 		mark    int
 		wantErr error
 	}{
-		"a packet of the system":            {[4]byte{192, 0, 2, 2}, 0, unix.EPERM}, // how the kernel tells a sender that a rule dropped it
+		"a packet of the system":            {[4]byte{192, 0, 2, 2}, 0, unix.EPERM}, // the kernel's error for a sender whose packet a rule dropped
 		"a packet with another mark":        {[4]byte{192, 0, 2, 2}, 7, unix.EPERM},
 		"a packet of the agent":             {[4]byte{192, 0, 2, 2}, Mark, nil},
 		"a packet to the pod itself":        {[4]byte{127, 0, 0, 1}, 0, nil},
@@ -269,8 +269,8 @@ func TestOrphansAreDestroyedAndOwnSocketsAreNot(t *testing.T) {
 	}
 	defer listener.Close()
 	client, server := connectHere(t, listener)
-	// A connection whose end is closed while the other is open lingers in the kernel without a
-	// file: FIN_WAIT2 here.
+	// One end of a connection is closed while the other is open. Then the connection stays in the
+	// kernel without a file, here as FIN_WAIT2.
 	client.Close()
 	if before := orphans(t); before == 0 {
 		t.Fatal("there is no orphan to destroy")
@@ -293,8 +293,8 @@ func TestOrphansAreDestroyedAndOwnSocketsAreNot(t *testing.T) {
 	}
 }
 
-// listenHere listens in this thread's namespace; the runtime creates a socket on the thread that
-// asks for it.
+// listenHere listens in this thread's namespace: the runtime creates a socket on the calling
+// thread.
 func listenHere() (net.Listener, error) { return net.Listen("tcp4", "127.0.0.1:0") }
 
 func connectHere(t *testing.T, listener net.Listener) (client, server net.Conn) {

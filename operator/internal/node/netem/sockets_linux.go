@@ -25,13 +25,13 @@ const (
 	diagInodeOffset  = 4 + diagIDLength + 16
 )
 
-// DestroyOrphans destroys every TCP socket of the network namespace that belongs to no file of this
-// process.
+// DestroyOrphans destroys every TCP socket of the network namespace that does not belong to a file
+// of this process.
 //
-// It is for a silent pod whose processes are dead. Their kernel still holds their connections,
-// trying to say goodbye to the peers for minutes. After the revival that would reach them, as no
-// restarted machine's words would. The old connections would also keep the restarted processes from
-// their own ports. The resets that destroying sends are dropped by the silence.
+// It is for a silent pod whose processes are dead. Their kernel still holds their connections, and
+// tries for minutes to close them. After the revival the peers would get these packets, which a
+// restarted machine would never send. The old connections would also keep the restarted processes
+// from their own ports. Destroying a socket sends a reset, which the silence drops.
 func DestroyOrphans() error {
 	conn, err := netlink.Dial(unix.NETLINK_SOCK_DIAG, nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func DestroyOrphans() error {
 			failures = append(failures, fmt.Errorf("list sockets: %w", err))
 			continue
 		}
-		// Read after the list, so that a socket that this process opens meanwhile is not taken for
+		// Read after the list, so that a socket that this process opens meanwhile does not count as
 		// an orphan.
 		own, err := ownSockets()
 		if err != nil {
@@ -56,7 +56,7 @@ func DestroyOrphans() error {
 				continue
 			}
 			_, err := conn.Execute(diagMessage(sockDestroy, netlink.Acknowledge, family, socket.Data[4:4+diagIDLength]))
-			// One that ended in the meantime is what was wanted.
+			// A socket that has ended in the meantime needs no destroying.
 			if err != nil && !errors.Is(err, unix.ENOENT) {
 				failures = append(failures, fmt.Errorf("destroy a socket: %w", err))
 			}

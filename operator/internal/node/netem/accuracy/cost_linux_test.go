@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	sink = "sink0" // a device that drops its packets: only the way out is measured
-	// The best of some rounds counts: the kernel does other work now and then.
+	sink = "sink0" // a device that drops its packets, so that only the way out is measured
+	// The best of some rounds counts, since the kernel sometimes does other work.
 	rounds  = 10
 	packets = 2000
 )
 
 func destination(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(i >> 8), byte(i)}) }
 
-// TestTheCostDoesNotDependOnTheNumberOfPeers counts instructions: time passes by nothing else while
-// the machine is busy. The costs of a packet include that it is sent on after its delay.
+// TestTheCostDoesNotDependOnTheNumberOfPeers counts instructions: in the machine of hack/vm, only
+// they make time pass. The costs of a packet include sending it on after its delay.
 func TestTheCostDoesNotDependOnTheNumberOfPeers(t *testing.T) {
 	inVirtualTime(t)
 	a, _ := nettest.Pair(t, 1)
 	a.Do(addSink)
-	_ = cost(t, a, 1, "") // whatever is done once
+	_ = cost(t, a, 1, "") // work that is done once
 	t.Log("| backend | peers | a packet costs | of this the shaper |")
 	for _, backend := range []shaping.Backend{shaping.EDT, shaping.Netem} {
 		var least, most time.Duration
@@ -53,8 +53,8 @@ func TestTheCostDoesNotDependOnTheNumberOfPeers(t *testing.T) {
 
 func micro(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
-// cost of one packet when packets go round a number of destinations, with all of them shaped, or
-// without a shaper.
+// cost of one packet when packets go round a number of destinations. All destinations are shaped,
+// or there is no shaper.
 func cost(t *testing.T, p *nettest.Pod, peers int, backend shaping.Backend) time.Duration {
 	t.Helper()
 	if backend != "" {
@@ -100,8 +100,9 @@ func addSink() error {
 	return netlink.LinkSetUp(link)
 }
 
-// send sends rounds of packets, past Go's scheduler, and returns how long the quickest took. The
-// scheduler gives the processor away for some milliseconds when a system call seems to take long.
+// send sends rounds of packets, past Go's scheduler, and returns the time of the quickest round.
+// The scheduler gives the processor away for some milliseconds when a system call seems to take
+// long.
 func send(peers int) (time.Duration, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -114,7 +115,7 @@ func send(peers int) (time.Duration, error) {
 	}
 	payload := make([]byte, length)
 	var all []time.Duration
-	for range 1 + rounds { // the first one fills caches
+	for range 1 + rounds { // the first round fills caches
 		began := time.Now()
 		for i := range packets {
 			_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&payload[0])), length, 0,

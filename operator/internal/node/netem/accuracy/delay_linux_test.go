@@ -22,10 +22,10 @@ const (
 // limits of the 99th percentile of the error.
 var limits = map[shaping.Backend]time.Duration{shaping.EDT: ms / 2, shaping.Netem: ms / 2, shaping.NFQueue: ms}
 
-// TestDelaysAreExact sends messages one way and compares when they arrive with the delay that was
-// asked for. It subtracts the median of how long they take without any. Messages are so far apart
-// that TCP has at most eight on their way. Its initial window, ten segments, would otherwise make
-// it wait for acknowledgements, under any way of delaying.
+// TestDelaysAreExact sends messages one way and compares their arrivals with the requested delay.
+// It subtracts the median time of messages without a delay. Messages are so far apart that TCP has
+// at most eight on their way. Its initial window is ten segments: with more on their way, TCP would
+// wait for acknowledgements, whatever shapes the link.
 func TestDelaysAreExact(t *testing.T) {
 	inVirtualTime(t)
 	t.Log("| backend, protocol | delay | error p50 | error p99 |")
@@ -42,8 +42,8 @@ func TestDelaysAreExact(t *testing.T) {
 					}
 					p50, p99 := took[messages/2], took[messages*99/100]
 					t.Logf("| %s %s | %v | %s | %s |", backend, protocol, delay, milli(p50), milli(p99))
-					// Without a shaper, a message may be as much faster than the median as it may
-					// be slower.
+					// Without a shaper, some messages are faster than the median. With one, a
+					// message may be faster by the same amount.
 					if early := base[0] - base[messages/2]; took[0] < early-50*time.Microsecond || p99 > limits[backend] {
 						t.Errorf("errors from %v to p99 %v; at most %v is allowed, and none may be early", took[0], p99, limits[backend])
 					}
@@ -55,11 +55,11 @@ func TestDelaysAreExact(t *testing.T) {
 
 func milli(d time.Duration) string { return fmt.Sprintf("%.3f ms", d.Seconds()*1e3) }
 
-// oneWay returns how long messages took from one pod to the other, sorted.
+// oneWay returns the times of messages from one pod to the other, sorted.
 func oneWay(t *testing.T, protocol string, delay time.Duration, backend ...shaping.Backend) []time.Duration {
 	t.Helper()
 	a, b := nettest.Pair(t, 1)
-	for _, one := range backend { // before TCP connects: it would otherwise take the link for a quick one, and send again what it believes to be lost
+	for _, one := range backend { // before TCP connects: otherwise it would treat the link as a quick one, and retransmit segments that it believes lost
 		shape(t, one, a, b, shaping.Link{Delay: delay})
 	}
 	var from, to net.Conn

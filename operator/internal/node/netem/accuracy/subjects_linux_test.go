@@ -28,8 +28,8 @@ func open(backend shaping.Backend, device string) (netem.Shaper, error) {
 	}
 }
 
-// shape makes the link from a to b what it is to be, at the end where the backend acts. The shaper
-// is removed at the end of the test.
+// shape makes the link from a to b as wanted, at the end where the backend acts. The end of the
+// test removes the shaper.
 func shape(t *testing.T, backend shaping.Backend, a, b *nettest.Pod, link shaping.Link) {
 	t.Helper()
 	at, table := a, shaping.Table{{Address: b.IPv4(1), Out: link}}
@@ -56,7 +56,7 @@ func shape(t *testing.T, backend shaping.Backend, a, b *nettest.Pod, link shapin
 	})
 }
 
-// inVirtualTime skips the test where the clock depends on other work of the machine, and keeps the
+// inVirtualTime skips the test where the clock depends on the machine's other work. It keeps the
 // garbage collector out of the measurement.
 func inVirtualTime(t *testing.T) {
 	t.Helper()

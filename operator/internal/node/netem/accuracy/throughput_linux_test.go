@@ -16,9 +16,9 @@ const (
 	measured = 2 * time.Second
 )
 
-// TestTCPIsNotStalled compares a bulk transfer under each backend with netem's, which is known not
-// to hold back TCP's small queues. A shaper that keeps packets which still belong to the sender's
-// socket would get a hundredth of it.
+// TestTCPIsNotStalled compares a bulk transfer under each backend with one under netem. Netem is
+// known not to block TCP's small queues. A shaper that keeps packets which still belong to the
+// sender's socket would reach a hundredth of the throughput.
 func TestTCPIsNotStalled(t *testing.T) {
 	inVirtualTime(t)
 	t.Log("| backend | delay | TCP goodput | against netem |")
@@ -37,7 +37,7 @@ func TestTCPIsNotStalled(t *testing.T) {
 	}
 }
 
-// goodput in bits per second of one connection on which all is sent that it takes.
+// goodput is the throughput, in bits per second, of one connection that sends as much as it can.
 func goodput(t *testing.T, backend shaping.Backend, delay time.Duration) float64 {
 	t.Helper()
 	a, b := nettest.Pair(t, 1)

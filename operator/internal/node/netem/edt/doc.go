@@ -1,7 +1,7 @@
-// Package edt delays what leaves a pod. An eBPF program gives every packet to a peer its departure
-// time (earliest departure time, EDT), and the fq qdisc keeps the packet until then. Its cost for a
-// packet does not depend on the number of peers. A change of a link writes one entry of a map, and
-// packets go on being delayed when the process dies.
+// Package edt delays the packets that leave a pod. An eBPF program gives every packet to a peer its
+// departure time (earliest departure time, EDT), and the fq qdisc keeps the packet until then. The
+// cost for a packet does not depend on the number of peers. A change of a link writes one entry of
+// a map. When the process dies, the kernel still delays packets.
 //
 //	socket -> IP -> eth0
 //	                 |
@@ -19,7 +19,7 @@
 //	                 v
 //	               the other pod
 //
-// To look at it: `tc -s qdisc show dev eth0` (fq's throttled, dropped, flows_plimit, horizon_drops)
+// To inspect it: `tc -s qdisc show dev eth0` (fq's throttled, dropped, flows_plimit, horizon_drops)
 // and `tc filter show dev eth0 egress`.
 //
 // # Why it is like this
@@ -40,12 +40,13 @@
 //
 // # Whose is what
 //
-// The package touches the one device that it is opened for: its root qdisc, its clsact qdisc with
-// one filter, and its gso_max_segs. A device that has a root qdisc that is not the kernel's default
-// (its handle is not 0), or a clsact or ingress qdisc, is another's and refused. The qdisc of ours
-// is known by its handle, the filter by its name, which also keeps the original gso_max_segs for a
-// process that comes after. Nothing is pinned: program and maps live as long as the filter, and a
-// new process replaces the filter, in one step, by its own; its counters begin at zero.
+// The package changes only the device that it is opened for: the root qdisc, the clsact qdisc with
+// one filter, and gso_max_segs. It rejects a device with a foreign qdisc. That is a root qdisc
+// other than the kernel's default (with a handle other than 0), or a clsact or ingress qdisc. The
+// package recognises its own qdisc by the handle, and its filter by the name. The name also keeps
+// the original gso_max_segs for a later process. Nothing is pinned: program and maps live as long
+// as the filter. A new process replaces the filter by its own, in one step, and its counters begin
+// at zero.
 //
 // # Capabilities
 //
@@ -55,7 +56,7 @@
 //	reading back: program by our own file descriptor           none more; by its ID would need CAP_SYS_ADMIN, and is not done
 //
 // CAP_BPF counts in the initial user namespace. Kernels before 5.8 have no CAP_BPF and need
-// CAP_SYS_ADMIN instead; before 5.11, maps count against RLIMIT_MEMLOCK, which is raised as far as
-// the process may. Needed of the kernel: Linux 5.1, sch_fq, sch_ingress (clsact), cls_bpf; Check
-// finds out.
+// CAP_SYS_ADMIN instead. Before 5.11, maps count against RLIMIT_MEMLOCK, which the package raises
+// as far as the process may. The package needs Linux 5.1 with sch_fq, sch_ingress (clsact) and
+// cls_bpf; Check finds out.
 package edt

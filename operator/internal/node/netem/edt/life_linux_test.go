@@ -23,7 +23,7 @@ func TestTheNextProcessTakesOver(t *testing.T) {
 	taken := p.listen(p.four).taking(20)
 	conn := p.dial(p.four)
 	sent := send(t, conn, 0, 10, 0)
-	first.Close() // as the kernel does for a process that is killed
+	first.Close() // as the kernel does for a killed process
 
 	second := p.open()
 	if table, err := second.Read(); err == nil || !strings.Contains(err.Error(), "Apply adopts it") {
@@ -43,7 +43,7 @@ func TestTheNextProcessTakesOver(t *testing.T) {
 	p.healthy(second)
 	second.Close()
 
-	// The third never applied anything.
+	// The third shaper never applied a table.
 	taken = p.listen(p.four2).taking(0)
 	if err := p.open().Remove(); err != nil {
 		t.Error(err)
@@ -139,7 +139,8 @@ func TestARemovalLosesLittle(t *testing.T) {
 	}
 }
 
-// Whatever another program does to the device, Read tells, and Apply mends what is ours.
+// Read detects every change that another program makes to the device, and Apply repairs the objects
+// of this package.
 func TestWhatAnotherProgramChangedIsSeenAndMended(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()
@@ -193,7 +194,7 @@ func TestWhatAnotherProgramChangedIsSeenAndMended(t *testing.T) {
 	p.mustRead(s, table)
 	band(t, "after all of it", p.listen(p.four).receive(p.dial(p.four), 20, time.Millisecond), 30*time.Millisecond)
 
-	// A setting that is not ours is not mended, and not removed either.
+	// Apply neither repairs nor removes an object of another program.
 	p.recorder()
 	for _, err := range []error{s.Apply(out(table)), func() error { _, err := s.Read(); return err }()} {
 		if err == nil || !strings.Contains(err.Error(), "a filter of another program") {

@@ -29,14 +29,14 @@ func inNewNetwork(t *testing.T) {
 }
 
 // pods are two network namespaces with a veth pair: "eth0" in each. The test's thread is in the
-// first, the one that is shaped.
+// first namespace, whose device is shaped.
 type pods struct {
 	t           *testing.T
 	first       netns.NsHandle
 	second      netns.NsHandle
 	link        netlink.Link // the first's eth0
 	four, six   netip.Addr   // the second's addresses
-	four2, six2 netip.Addr   // further ones, of the second, too
+	four2, six2 netip.Addr   // further addresses of the second
 }
 
 func newPods(t *testing.T) *pods {
@@ -84,7 +84,7 @@ func newPods(t *testing.T) *pods {
 	if p.link, err = netlink.LinkByName("eth0"); err != nil {
 		t.Fatal(err)
 	}
-	// One packet each way settles the neighbours, and that the devices are up.
+	// One packet each way resolves the neighbours, and shows that the devices are up.
 	for _, address := range []netip.Addr{p.four, p.four2, p.six, p.six2} {
 		r := p.listen(address)
 		r.receive(p.dial(address), 1, 0)
@@ -107,7 +107,7 @@ func (p *pods) inSecond(f func()) {
 	f()
 }
 
-// shaper opens one for the first pod; kernels without fq skip the test.
+// shaper opens a shaper for the first pod. It skips the test on kernels without fq.
 func (p *pods) shaper() *Shaper {
 	p.t.Helper()
 	s := p.open()
@@ -168,7 +168,7 @@ func (p *pods) dial(address netip.Addr) *net.UDPConn {
 	return conn
 }
 
-// send sends numbered packets, one every so often, and returns when each was sent.
+// send sends numbered packets at an interval, and returns when each was sent.
 func send(t *testing.T, conn *net.UDPConn, first, n int, every time.Duration) []time.Time {
 	t.Helper()
 	var sent []time.Time
@@ -184,13 +184,13 @@ func send(t *testing.T, conn *net.UDPConn, first, n int, every time.Duration) []
 	return sent
 }
 
-// arrival is a packet that came.
+// arrival is a packet that arrived.
 type arrival struct {
 	number int
 	at     time.Time
 }
 
-// taking receives so many packets, and returns what then gives them.
+// taking starts to receive n packets. It returns a function that waits for them and returns them.
 func (r *receiver) taking(n int) func() []arrival {
 	r.t.Helper()
 	var list []arrival
@@ -219,8 +219,8 @@ func (r *receiver) taking(n int) func() []arrival {
 	}
 }
 
-// receive sends packets, takes them all, and returns how long each was on its way. They have to
-// come in order.
+// receive sends packets, receives them all, and returns how long each was on its way. They have to
+// arrive in order.
 func (r *receiver) receive(from *net.UDPConn, n int, every time.Duration) []time.Duration {
 	r.t.Helper()
 	taken := r.taking(n)
@@ -243,8 +243,8 @@ func out(peers map[netip.Addr]shaping.Link) shaping.Table {
 	return table
 }
 
-// transfer sends so many bytes by TCP to the address, sees that they arrive, and returns what the
-// sender's kernel says of the connection.
+// transfer sends size bytes by TCP to the address and checks their arrival. It returns the
+// connection's data from the sender's kernel.
 func (p *pods) transfer(to netip.Addr, size int, within time.Duration) *unix.TCPInfo {
 	p.t.Helper()
 	sender, receiver := p.connect(to)

@@ -15,14 +15,15 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// recorded is what the filter after ours saw: how many packets of UDP, and the last of them.
+// recorded is what the filter after ours recorded: how many UDP packets it got, and the last of
+// them.
 type recorded struct {
 	Count, Hash, Priority, HasSocket uint32
 	Tstamp                           uint64
 }
 
-// recorder attaches, behind our filter, one that writes down what comes to it. The packets in the
-// queue below cannot be seen otherwise.
+// recorder attaches a filter behind ours, which records the packets that reach it. The packets in
+// the queue after it cannot be seen otherwise.
 func (p *pods) recorder() *ebpf.Map {
 	p.t.Helper()
 	seen, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 24, MaxEntries: 1})
@@ -30,11 +31,11 @@ func (p *pods) recorder() *ebpf.Map {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { seen.Close() })
-	const priorityAt, hashAt, tstampAt, socketAt = 32, 68, 152, 168 // in struct __sk_buff
+	const priorityAt, hashAt, tstampAt, socketAt = 32, 68, 152, 168 // offsets in struct __sk_buff
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Dual MIT/GPL", Instructions: asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
-		// Only UDP: the kernel itself speaks IPv6 (multicast listeners, routers) on a device that
-		// is new, at instants of its own choice.
+		// Only UDP: on a new device the kernel itself sends IPv6 packets (multicast listeners,
+		// routers), at instants of its own choice.
 		asm.LoadAbs(12, asm.Half), // the type of the frame
 		asm.JEq.Imm(asm.R0, unix.ETH_P_IP, "IPv4"), asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "out"),
 		asm.LoadAbs(14+6, asm.Byte), asm.Ja.Label("protocol"),
@@ -72,7 +73,7 @@ func (p *pods) recorder() *ebpf.Map {
 	return seen
 }
 
-// last returns what was seen since the last call.
+// last returns the record since the last call.
 func last(t *testing.T, seen *ebpf.Map) recorded {
 	t.Helper()
 	var r recorded
@@ -82,7 +83,7 @@ func last(t *testing.T, seen *ebpf.Map) recorded {
 	return r
 }
 
-// Needs no fq: packets go through our filter at a real device, and leave at once.
+// This test needs no fq: packets pass our filter at a real device, and leave at once.
 func TestPacketsOfSocketsPassOnceWithATimeAndWithoutTheirSocket(t *testing.T) {
 	p := newPods(t)
 	const delay = 5 * time.Second
@@ -157,8 +158,8 @@ func TestAConnectionIsCarriedWhole(t *testing.T) {
 	}
 	const size = 1 << 20
 	p.transfer(p.four, size, 10*time.Second)
-	// Were packets sent twice, or consumed without a copy and sent again, there would be many more
-	// bytes. TCP itself repeats a few on a busy machine.
+	// There would be many more bytes if packets were sent twice, or consumed without a copy and
+	// sent again. TCP itself repeats a few on a busy machine.
 	if got := countersOf(t, program, p.four); got.Bytes < size || got.Bytes > size*3/2 || got.Failed != 0 {
 		t.Errorf("counted %+v of %d bytes", got, size)
 	}

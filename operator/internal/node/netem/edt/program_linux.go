@@ -29,7 +29,7 @@ const (
 	countsName  = "counts"
 )
 
-// smallest is how many links a program has room for at least.
+// smallest is the least number of links that a program has room for.
 const smallest = 256
 
 // linkValue is struct link of bpf/edt.c, countersValue struct counters.
@@ -48,10 +48,11 @@ type program struct {
 	links, counts *ebpf.Map
 	id            ebpf.ProgramID
 	capacity      int
-	generation    uint32 // of the link that was written last
+	generation    uint32 // of the latest written link
 }
 
-// load loads the program with empty maps that have room for so many links. It is attached nowhere.
+// load loads the program with empty maps that have room for links entries. It does not attach the
+// program.
 func load(links int) (*program, error) {
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
@@ -82,22 +83,22 @@ func load(links int) (*program, error) {
 		return nil, fmt.Errorf("read the eBPF program's ID: %w", err)
 	}
 	p.id, _ = info.ID()
-	// Flows of fq carry the generation. Packets that a program before this one left in flight are
-	// in flows that ours most likely does not use.
+	// The flows of fq carry the generation. An earlier program may have left packets in flight,
+	// most likely in flows with another generation than ours.
 	var start [2]byte
 	rand.Read(start[:])
 	p.generation = uint32(binary.NativeEndian.Uint16(start[:]))
 	return p, nil
 }
 
-// raiseMemlock raises this process's RLIMIT_MEMLOCK as far as it may, and reports whether that was
-// any higher. Before Linux 5.11, maps count against it.
+// raiseMemlock raises this process's RLIMIT_MEMLOCK as far as it may, and reports whether the limit
+// is higher now. Before Linux 5.11, maps count against it.
 func raiseMemlock() bool {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &now); err != nil {
 		return false
 	}
-	// Beyond the hard limit needs CAP_SYS_RESOURCE.
+	// A limit beyond the hard limit needs CAP_SYS_RESOURCE.
 	for _, limit := range []uint64{unix.RLIM_INFINITY, now.Max} {
 		if now.Cur < limit && unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: limit, Max: limit}) == nil {
 			return true
@@ -106,8 +107,8 @@ func raiseMemlock() bool {
 	return false
 }
 
-// capacityFor returns how many links a program is made for, so that a table that grows slowly needs
-// few programs.
+// capacityFor returns for how many links to make a program. It leaves room, so that a table that
+// grows slowly needs few new programs.
 func capacityFor(links int) int { return max(smallest, 1<<bits.Len(uint(max(links, 1)-1))) }
 
 func (p *program) close() {
@@ -131,8 +132,8 @@ func (p *program) held() (map[netip.Addr]linkValue, error) {
 	return held, nil
 }
 
-// write makes the map of links hold the table, with writes for what differs only. A link that is
-// new begins with counters of zero.
+// write makes the map of links hold the table, and writes only the entries that differ. The
+// counters of a new link begin at zero.
 func (p *program) write(table shaping.Table) error {
 	held, err := p.held()
 	if err != nil {
@@ -167,7 +168,7 @@ func (p *program) write(table shaping.Table) error {
 				return fmt.Errorf("reset counters of the link to %s: %w", address, err)
 			}
 		}
-		// The program forgets what it remembers of a link when it sees another generation.
+		// The program forgets the state of a link when the generation changes.
 		p.generation++
 		value.Generation = p.generation
 		if err := p.links.Put(address.As16(), value); err != nil {
@@ -202,7 +203,7 @@ func (c countersValue) plus(d countersValue) countersValue {
 	return countersValue{c.Packets + d.Packets, c.Bytes + d.Bytes, c.Lost + d.Lost, c.Overlimit + d.Overlimit, c.Failed + d.Failed}
 }
 
-// valueOf returns what the program is told about a link, without index and generation.
+// valueOf returns the program's parameters of a link, without index and generation.
 func valueOf(l shaping.Link) linkValue {
 	return linkValue{
 		Delay: uint64(l.Delay), Jitter: uint64(l.Jitter), Loss: uint64(math.Round(l.Loss * (1 << 32))), Rate: l.RateOrDefault(),
@@ -210,8 +211,8 @@ func valueOf(l shaping.Link) linkValue {
 	}
 }
 
-// link is the inverse of valueOf. The loss, which the kernel holds in steps of 2^-32, is rounded to
-// 1e-9: a loss with up to nine decimals is read as it was set.
+// link is the inverse of valueOf. The kernel holds the loss in steps of 2^-32, and link rounds it
+// to 1e-9. So a loss with up to nine decimals is read as it was set.
 func (v linkValue) link() shaping.Link {
 	loss := math.Round(float64(v.Loss)/(1<<32)*1e9) / 1e9
 	return shaping.Link{Delay: time.Duration(v.Delay), Jitter: time.Duration(v.Jitter), Loss: loss, Rate: v.Rate}

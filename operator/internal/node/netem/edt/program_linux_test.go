@@ -22,13 +22,13 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// These are the answers that a filter may give.
+// The answers of a filter.
 const (
 	unspec = 0xffffffff // the next filter, or the qdisc
 	stolen = 4
 )
 
-// The marks in cb[3] and cb[4] of a packet that has been here, see bpf/edt.c. The kernel's test run
+// The marks in cb[3] and cb[4] of a packet in its second pass, see bpf/edt.c. The kernel's test run
 // gives each packet a socket.
 const seenLow, seenHigh = 0x7a550e17, 0x9d1c63ab
 
@@ -86,7 +86,7 @@ func frame(to netip.Addr) []byte {
 	return append(f, 0, 9, 0, 9, 0, 8, 0, 0)
 }
 
-// result is what became of a packet.
+// result is the result of the program for a packet.
 type result struct {
 	verdict       uint32
 	out           buffer
@@ -134,7 +134,7 @@ func countersOf(t *testing.T, p *program, address netip.Addr) countersValue {
 //go:embed bpf/edt.c bpf/edt.o bpf/edt.sha256
 var sources embed.FS
 
-// TestTheObjectIsMadeOfTheSource fails when one was changed without the other: `make bpf` compiles.
+// TestTheObjectIsMadeOfTheSource fails when only one of the two was changed: `make bpf` compiles.
 func TestTheObjectIsMadeOfTheSource(t *testing.T) {
 	recorded, err := sources.ReadFile("bpf/edt.sha256")
 	if err != nil {
@@ -206,7 +206,7 @@ func monotonicAhead(t *testing.T, by time.Duration) uint64 { return monotonic(t)
 func TestAPacketOfASocketIsConsumedAndNotCounted(t *testing.T) {
 	inNewNetwork(t)
 	p := loaded(t, toward(peer4, shaping.Link{Delay: time.Second, Loss: 1}))
-	// The test run's device is the namespace's loopback, which is down: the copy goes nowhere.
+	// The test run's device is the namespace's loopback, which is down, so the copy is lost.
 	r := p.run(t, peer4, buffer{}, 1)
 	if got := countersOf(t, p, peer4); r.verdict != stolen || got != (countersValue{}) {
 		t.Errorf("verdict %d, counted %+v; want %d and nothing", int32(r.verdict), got, stolen)
@@ -221,8 +221,8 @@ func TestLossTakesItsShare(t *testing.T) {
 	const packets = 40_000
 	for loss, band := range map[float64][2]uint64{0: {0, 0}, 0.01: {300, 500}, 0.5: {19_500, 20_500}, 1: {packets, packets}} {
 		p := loaded(t, toward(peer4, shaping.Link{Loss: loss}))
-		// One packet for each call: a signal, which the Go runtime sends itself now and then,
-		// interrupts a call of many, and ebpf's Run then starts all of them anew.
+		// Each call sends one packet. The Go runtime sometimes sends itself a signal, which
+		// interrupts a call with many packets, and ebpf's Run then starts all of them anew.
 		for range packets {
 			p.run(t, peer4, buffer{CB: [5]uint32{3: seenLow, 4: seenHigh}}, 1)
 		}
@@ -234,8 +234,8 @@ func TestLossTakesItsShare(t *testing.T) {
 }
 
 func TestARateSpacesPacketsAndBoundsTheirQueue(t *testing.T) {
-	// 1,000 bytes take 40 ms: the second packet waits for the first, the third would wait for
-	// longer than the queue may be.
+	// 1,000 bytes take 40 ms. The second packet waits for the first, and the third would wait
+	// longer than the queue allows.
 	const cost = 40 * time.Millisecond
 	p := loaded(t, toward(peer4, shaping.Link{Delay: time.Second, Rate: 200_000}))
 	for try := 1; ; try++ {
@@ -245,7 +245,7 @@ func TestARateSpacesPacketsAndBoundsTheirQueue(t *testing.T) {
 		third := p.second(t, peer4, buffer{WireLen: 1000})
 		if time.Duration(third.after-first.before) > 25*time.Millisecond && try < 20 {
 			rewrite(t, p, toward(peer4, shaping.Link{Delay: time.Second, Rate: 200_000}))
-			continue // the machine did something else meanwhile
+			continue // the machine did other work meanwhile
 		}
 		if first.verdict != unspec || second.verdict != unspec || third.verdict != stolen {
 			t.Errorf("verdicts %d, %d, %d", int32(first.verdict), int32(second.verdict), int32(third.verdict))
@@ -261,7 +261,7 @@ func TestARateSpacesPacketsAndBoundsTheirQueue(t *testing.T) {
 	}
 }
 
-// rewrite makes the links of the table new versions of themselves.
+// rewrite makes new versions of the table's links.
 func rewrite(t *testing.T, p *program, table shaping.Table) {
 	t.Helper()
 	other := slices.Clone(table)
@@ -297,7 +297,7 @@ func TestJitterIsSpreadOverItsWholeRange(t *testing.T) {
 	p := loaded(t, toward(peer4, link))
 	var delays []time.Duration
 	for range 400 {
-		rewrite(t, p, toward(peer4, link)) // or the first packet would hold up those after it
+		rewrite(t, p, toward(peer4, link)) // otherwise the first packet would delay the ones after it
 		r := p.second(t, peer4, buffer{})
 		delays = append(delays, time.Duration(r.out.Tstamp-r.before))
 	}
@@ -308,7 +308,7 @@ func TestJitterIsSpreadOverItsWholeRange(t *testing.T) {
 	}
 }
 
-// A change would otherwise show only after what was sent before it has left.
+// Otherwise a change would take effect only after the earlier packets have left.
 func TestAChangedLinkForgetsWhatWasBefore(t *testing.T) {
 	p := loaded(t, toward(peer4, shaping.Link{Delay: 5 * time.Second, Jitter: 4 * time.Second, Rate: 1000}))
 	p.second(t, peer4, buffer{})
@@ -344,7 +344,7 @@ func TestWriteChangesOnlyWhatDiffers(t *testing.T) {
 	if diff := cmp.Diff(before[peer4], after[peer4]); diff != "" {
 		t.Errorf("a link that is the same was written (-before +after)\n%s", diff)
 	}
-	// The new link has the place of the one that went, and none of its counts.
+	// The new link has the index of the removed one, and none of its counts.
 	if after[other].Index != before[peer6].Index {
 		t.Errorf("the new link has place %d, want that of the one that went, %d", after[other].Index, before[peer6].Index)
 	}
@@ -389,7 +389,7 @@ func TestALinkSurvivesTheKernelsForm(t *testing.T) {
 	}
 }
 
-// only drops all capabilities of the test's thread but these; the thread ends with the test.
+// only drops all capabilities of the test's thread except these. The thread ends with the test.
 func only(t *testing.T, capabilities ...int) {
 	t.Helper()
 	runtime.LockOSThread()

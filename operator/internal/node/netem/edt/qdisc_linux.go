@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoFQ says that the kernel cannot do what this package needs.
+// ErrNoFQ says that the kernel lacks the qdisc of this package.
 var ErrNoFQ = errors.New("the kernel has no fq qdisc (module sch_fq)")
 
-// fqHandle is the handle of our root qdisc, a55a: as tc writes it. The kernel's default has none,
-// and picks from 8000: on for those that name none.
+// fqHandle is the handle of our root qdisc, a55a: in tc's notation. The kernel's default has no
+// handle. The kernel gives qdiscs without a requested handle one from 8000: on.
 const fqHandle = 0xa55a << 16
 
-// attribute is one of the parameters of fq that matter here.
+// attribute is one of the parameters of fq that this package sets.
 type attribute struct {
 	kind int
 	name string
 	want uint32
 }
 
-// fqParameters; the package comment says why. The horizon in microseconds is four times what any
-// link can ask for.
+// fqParameters are explained in the package comment. The horizon in microseconds is four times the
+// longest possible delay of a link.
 var fqParameters = []attribute{
 	{nl.TCA_FQ_PLIMIT, "limit", 100_000},
 	{nl.TCA_FQ_FLOW_PLIMIT, "flow_limit", 100_000},
@@ -47,7 +47,7 @@ type qdisc struct {
 
 func (q qdisc) String() string { return fmt.Sprintf("%s %x:", q.kind, q.handle>>16) }
 
-// ours is the fq of this package.
+// ours reports whether it is the fq of this package.
 func (q qdisc) ours() bool { return q.kind == "fq" && q.handle == fqHandle }
 
 // equal compares all but the statistics.
@@ -55,7 +55,7 @@ func (q qdisc) equal(r qdisc) bool {
 	return q.kind == r.kind && q.handle == r.handle && q.parent == r.parent && q.references == r.references && slices.Equal(q.options, r.options)
 }
 
-// tc speaks to the kernel's traffic control in the network namespace that it was opened in.
+// tc talks to the kernel's traffic control in the network namespace in which it was opened.
 type tc struct {
 	sockets map[int]*nl.SocketHandle
 }
@@ -67,10 +67,10 @@ func (t tc) request(kind, flags int, message *nl.TcMsg) *nl.NetlinkRequest {
 	return request
 }
 
-// qdiscs lists those of a device.
+// qdiscs lists the qdiscs of a device.
 func (t tc) qdiscs(device int) ([]qdisc, error) {
 	var messages [][]byte
-	// A dump that was interrupted by a change is repeated.
+	// If a change interrupts a dump, the dump is repeated.
 	for attempt := 1; ; attempt++ {
 		var err error
 		messages, err = t.request(unix.RTM_GETQDISC, unix.NLM_F_DUMP, &nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(device)}).
@@ -108,7 +108,7 @@ func (t tc) qdiscs(device int) ([]qdisc, error) {
 	return list, nil
 }
 
-// setFQ creates our fq, or gives the one that is there its parameters, which keeps its packets.
+// setFQ creates our fq. If there is one, setFQ sets its parameters, and its packets stay.
 func (t tc) setFQ(device int, there bool) error {
 	flags := unix.NLM_F_ACK | unix.NLM_F_CREATE | unix.NLM_F_EXCL
 	if there {
@@ -135,8 +135,8 @@ func (t tc) remove(device int, q qdisc) error {
 	return usable("delete qdisc "+q.String(), err)
 }
 
-// wrong says which parameters of our fq are not ours. One that the kernel does not know (the
-// horizon before Linux 5.8) is not missed.
+// wrong returns which parameters of our fq have other values. It ignores a parameter that the
+// kernel does not know (the horizon before Linux 5.8).
 func (q qdisc) wrong() error {
 	values, err := numbers(q.options)
 	if err != nil {
@@ -166,7 +166,7 @@ func numbers(nested []byte) (map[int]uint32, error) {
 	return values, nil
 }
 
-// fqStatistics is what fq counted since it was created, and how many packets it keeps.
+// fqStatistics has fq's counters since its creation, and how many packets it holds.
 type fqStatistics struct {
 	queued, dropped                          uint32
 	flowLimit, allocationErrors, horizonDrop uint64
@@ -202,7 +202,7 @@ func (q qdisc) fqStatistics() (fqStatistics, error) {
 	return s, nil
 }
 
-// usable adds to an error what was tried and what the user can do.
+// usable adds to an error the attempted action and a hint for the user.
 func usable(what string, err error) error {
 	switch {
 	case err == nil:

@@ -20,7 +20,7 @@ import (
 const (
 	// answerWithin is how long the kernel may take for one answer.
 	answerWithin = 10 * time.Second
-	// drainEvery is how often Remove looks whether packets are still in flight.
+	// drainEvery is how often Remove checks for packets in flight.
 	drainEvery = 2 * time.Millisecond
 )
 
@@ -32,18 +32,18 @@ type Shaper struct {
 	tc     tc
 
 	program *program // nil before the first Apply
-	// before and original are the device's qdiscs and gso_max_segs before the first Apply; nil when
-	// it found a shaped device.
+	// before and original are the device's qdiscs and gso_max_segs before the first Apply. before
+	// is nil when the device was already shaped.
 	before   []qdisc
 	original uint32
-	// carried are the counters of links from programs that this one's program replaced.
+	// carried are the counters of links from earlier programs of this process.
 	carried map[netip.Addr]countersValue
 }
 
 var _ netem.Shaper = (*Shaper)(nil)
 
-// Open finds the device in the network namespace of the calling thread, to which the Shaper then
-// belongs. Nothing is changed yet.
+// Open finds the device in the network namespace of the calling thread. The Shaper belongs to that
+// namespace. Open changes nothing yet.
 func Open(device string) (*Shaper, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -78,7 +78,7 @@ func Open(device string) (*Shaper, error) {
 // Backend is EDT.
 func (s *Shaper) Backend() shaping.Backend { return shaping.EDT }
 
-// Close gives up the process's hold. The device stays shaped.
+// Close releases the files of this process. The device stays shaped.
 func (s *Shaper) Close() error {
 	if s.program != nil {
 		s.program.close()
@@ -91,8 +91,8 @@ func (s *Shaper) Close() error {
 	return nil
 }
 
-// Apply implements netem.Shaper. It uses each Peer's Out. Packets in flight keep their time, except
-// where another program removed a qdisc of ours.
+// Apply implements netem.Shaper. It uses Out of each Peer. Packets in flight keep their time,
+// unless another program has removed a qdisc of this package.
 func (s *Shaper) Apply(table shaping.Table) error {
 	if err := table.Validate(); err != nil {
 		return err
@@ -109,7 +109,8 @@ func (s *Shaper) Apply(table shaping.Table) error {
 		s.before, s.original = t.qdiscs, t.link.Attrs().GSOMaxSegs
 	}
 	original := s.segmentsBefore(t)
-	// The clsact comes second and goes first, so that one without our fq is never ours.
+	// The clsact is added second and removed first. So a clsact without our fq never is one of
+	// ours.
 	if !t.fq() || t.root.wrong() != nil {
 		if err := s.tc.setFQ(s.device, t.fq()); err != nil {
 			return fmt.Errorf("device %s: %w", s.name, err)
@@ -129,7 +130,7 @@ func (s *Shaper) Apply(table shaping.Table) error {
 	return s.prove(want)
 }
 
-// run makes the filter run a program that holds the table. The maps are complete before a filter is
+// run makes the filter run a program with this table. The maps are complete before the filter is
 // attached.
 func (s *Shaper) run(t tree, want shaping.Table, original uint32) error {
 	p := s.program
@@ -172,7 +173,7 @@ func (s *Shaper) run(t tree, want shaping.Table, original uint32) error {
 	return nil
 }
 
-// prove reads back what was applied.
+// prove reads the applied table back.
 func (s *Shaper) prove(want shaping.Table) error {
 	got, err := s.Read()
 	if err != nil {
@@ -187,13 +188,13 @@ func (s *Shaper) prove(want shaping.Table) error {
 	return nil
 }
 
-// segments sets the device's gso_max_segs to what the table needs.
+// segments sets the device's gso_max_segs for the table.
 func (s *Shaper) segments(link netlink.Link, table shaping.Table, original uint32) error {
 	want := original
 	if single(table) {
 		want = 1
 	}
-	// A kernel that does not tell, before Linux 3.14, has none to set.
+	// Kernels before Linux 3.14 report no such limit and cannot set it.
 	if now := link.Attrs().GSOMaxSegs; now == want || want == 0 {
 		return nil
 	}
@@ -203,7 +204,7 @@ func (s *Shaper) segments(link netlink.Link, table shaping.Table, original uint3
 	return nil
 }
 
-// segmentsBefore is the device's gso_max_segs before us.
+// segmentsBefore is the device's gso_max_segs before this package changed it.
 func (s *Shaper) segmentsBefore(t tree) uint32 {
 	if s.before != nil {
 		return s.original
@@ -211,15 +212,15 @@ func (s *Shaper) segmentsBefore(t tree) uint32 {
 	return t.original()
 }
 
-// single reports whether packets have to pass one by one: where each is lost by itself, or a rate
-// is asked for that a super-packet would overshoot.
+// single reports whether packets have to pass one by one. They have to if each may be lost
+// separately, or if a super-packet would exceed the rate.
 func single(table shaping.Table) bool {
 	return slices.ContainsFunc(table, func(peer shaping.Peer) bool {
 		return peer.Out.Loss > 0 || peer.Out.RateOrDefault() != shaping.DefaultRate
 	})
 }
 
-// outgoing is what of a table this backend uses, in the form in which Read returns it.
+// outgoing is the part of a table that this backend uses, in the form that Read returns.
 func outgoing(table shaping.Table) shaping.Table {
 	out := make(shaping.Table, 0, len(table))
 	for _, peer := range table.Normalized() {
@@ -228,9 +229,9 @@ func outgoing(table shaping.Table) shaping.Table {
 	return out
 }
 
-// Read implements netem.Shaper: links from the map, and an error when a qdisc, the filter, its
-// program or the device's gso_max_segs is not as Apply left it. A device that another process
-// shaped, and that was not adopted by Apply, is an error.
+// Read implements netem.Shaper. It reads the links from the map. It returns an error when a qdisc,
+// the filter, its program or gso_max_segs differs from the state after Apply. It also returns an
+// error for a device that another process has shaped and Apply has not adopted.
 func (s *Shaper) Read() (shaping.Table, error) {
 	t, err := s.look()
 	if err != nil {
@@ -256,8 +257,8 @@ func (s *Shaper) Read() (shaping.Table, error) {
 	return outgoing(table), nil
 }
 
-// Counters implements netem.Shaper. They begin when a link is first applied by this process, and
-// end when it leaves the table.
+// Counters implements netem.Shaper. The counters of a link begin when this process first applies
+// it, and end when it leaves the table.
 func (s *Shaper) Counters() (map[netip.Addr]netem.Counters, error) {
 	counted, err := s.count()
 	if err != nil {
@@ -284,8 +285,8 @@ func (s *Shaper) count() (map[netip.Addr]countersValue, error) {
 	return counted, nil
 }
 
-// Health implements netem.Shaper. It counts since the fq qdisc was created; that is, what happened
-// under a process before this one, too. The kernel does not say how late it releases packets.
+// Health implements netem.Shaper. It counts since the creation of the fq qdisc, perhaps by an
+// earlier process. The kernel does not report how late it releases packets.
 func (s *Shaper) Health() (netem.Health, error) {
 	t, err := s.look()
 	if err != nil {
@@ -324,8 +325,8 @@ func (s *Shaper) Health() (netem.Health, error) {
 	return netem.Health{Dropped: uint64(statistics.dropped) + statistics.allocationErrors + failed, DroppedWhy: strings.Join(why, ", ")}, nil
 }
 
-// Remove implements netem.Shaper. It leaves alone what is not ours. A device that is gone has
-// nothing to restore.
+// Remove implements netem.Shaper. It leaves the objects of other programs alone. If the device is
+// gone, there is nothing to restore.
 func (s *Shaper) Remove() error {
 	t, err := s.look()
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -346,7 +347,7 @@ func (s *Shaper) Remove() error {
 	}
 	clear(s.carried)
 	if t.untouched() && s.before == nil {
-		return nil // as this process found it
+		return nil // the device is as this process found it
 	}
 	if err := s.proveRemoved(original); err != nil {
 		return err
@@ -355,9 +356,9 @@ func (s *Shaper) Remove() error {
 	return nil
 }
 
-// takeDown removes what is ours, in the order that loses the least. Without the filter, packets are
-// not delayed any more; when those in flight have left, the rest can go. Deleting a clsact empties
-// the root qdisc, so it would be too early before.
+// takeDown removes the objects of this package in the order that loses the fewest packets. Without
+// the filter, the kernel delays no more packets. When the packets in flight have left, takeDown
+// removes the rest. Deleting a clsact empties the root qdisc, so takeDown does that only then.
 func (s *Shaper) takeDown(t tree, original uint32) error {
 	if t.filter != nil {
 		if err := s.handle.FilterDel(t.filter); err != nil {
@@ -383,7 +384,7 @@ func (s *Shaper) takeDown(t tree, original uint32) error {
 	return nil
 }
 
-// drain waits until fq has sent what it keeps: no longer than any packet can be kept.
+// drain waits until fq has sent all its packets, at most for the longest time that it can keep one.
 func (s *Shaper) drain() error {
 	deadline := time.Now().Add(shaping.MaxDelay + shaping.MaxBacklog)
 	for time.Now().Before(deadline) {
@@ -405,7 +406,7 @@ func (s *Shaper) drain() error {
 }
 
 // proveRemoved reads back that the device is as it was before the first Apply, as far as this
-// process saw it then.
+// process knows that state.
 func (s *Shaper) proveRemoved(original uint32) error {
 	t, err := s.look()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 
 var addresses = cmpopts.EquateComparable(netip.Addr{})
 
-// state is all that the kernel says of the device's qdiscs, filters and gso_max_segs, without what
-// it counts.
+// state is the kernel's description of the device's qdiscs, filters and gso_max_segs, without
+// counters.
 func (p *pods) state() string {
 	p.t.Helper()
 	s := p.open()
@@ -72,16 +72,15 @@ func (p *pods) healthy(s *Shaper) {
 	}
 }
 
-// band reports delays that are earlier than want, or late by more than the scheduling of this
-// process explains.
+// band reports delays that are shorter than want, or longer than the scheduling of this process
+// explains.
 func band(t *testing.T, what string, took []time.Duration, want time.Duration) {
 	t.Helper()
 	within(t, what, took, want, 2*time.Millisecond)
 }
 
-// within reports delays that are earlier than want, or late. The bound on lateness is most at the
-// 99th percentile where the clock does not depend on what else the machine does. Elsewhere it is 5
-// ms at the median.
+// within reports delays that are shorter or longer than want. In virtual time, at most 1% may be
+// longer by more than most. Elsewhere the median may be longer by at most 5 ms.
 func within(t *testing.T, what string, took []time.Duration, want, most time.Duration) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(took))
@@ -157,8 +156,8 @@ func TestATableThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
-// Without fq, Apply must leave nothing, and say so; with it, the check passes. In both cases
-// nothing remains.
+// Without fq, Apply must fail with a reason; with fq, the check passes. In both cases no object may
+// remain.
 func TestTheCheckTellsWhatTheKernelCan(t *testing.T) {
 	inNewNetwork(t)
 	only(t, unix.CAP_BPF, unix.CAP_NET_ADMIN)
@@ -179,7 +178,7 @@ func TestTheCheckTellsWhatTheKernelCan(t *testing.T) {
 	}
 }
 
-// hasFQ asks in another way than the package does.
+// hasFQ finds out in another way than the package.
 func hasFQ(t *testing.T) bool {
 	t.Helper()
 	device := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "scratch"}, PeerName: "scratch1"}
@@ -200,7 +199,7 @@ func hasFQ(t *testing.T) bool {
 func TestTheCheckReplacesWhatAKilledOneLeft(t *testing.T) {
 	inNewNetwork(t)
 	has := hasFQ(t)
-	// The names of package scratch.
+	// These are the names of package scratch.
 	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "assaytry0"}, PeerName: "assaytry1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +245,7 @@ func TestDelaysAreExact(t *testing.T) {
 	p.healthy(s)
 }
 
-// Links that share a flow of fq hold up each other.
+// Links that share a flow of fq delay each other.
 func TestAShortLinkDoesNotWaitForALongOne(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()
@@ -268,7 +267,7 @@ func TestAShortLinkDoesNotWaitForALongOne(t *testing.T) {
 	far()
 }
 
-// TC_PRIO_CONTROL passes fq undelayed, where it is not cleared.
+// fq does not delay packets with TC_PRIO_CONTROL, unless the program clears it.
 func TestAPriorityOfControlIsDelayedToo(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()
@@ -304,7 +303,7 @@ func TestAChangeActsAtOnceAndKeepsWhatIsInFlight(t *testing.T) {
 	if after := p.state(); after != before {
 		t.Errorf("a change of a link changed the device from\n%s to\n%s", before, after)
 	}
-	// Apart, so that the kernel's doing something else for once hits one of them and not all.
+	// The packets are far apart, so that other work of the kernel delays only one of them.
 	sent = append(sent, send(t, conn, 10, 10, 5*time.Millisecond)...)
 	took := make([]time.Duration, 20)
 	var order []int

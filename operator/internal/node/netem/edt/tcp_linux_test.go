@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// A packet that waits in fq while it belongs to its socket makes TCP hold back what follows: at 50
-// ms, 13 ms and more for half of the messages.
+// A packet that waits in fq and still belongs to its socket makes TCP hold later data back. At 50
+// ms, half of the messages were 13 ms late or more.
 func TestSmallMessagesOfAConnectionAreNotHeldBack(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()
@@ -52,7 +52,7 @@ func TestSmallMessagesOfAConnectionAreNotHeldBack(t *testing.T) {
 		t.Fatal(readErr)
 	}
 	var late []time.Duration
-	for i := ignored; i < messages; i++ { // the connection's window opens first
+	for i := ignored; i < messages; i++ { // the connection's window opens during these
 		late = append(late, arrived[i].Sub(sent[i])-delay)
 	}
 	slices.Sort(late)
@@ -70,7 +70,7 @@ func TestABulkTransferIsNotHeldBack(t *testing.T) {
 	const size = 8 << 20
 	began := time.Now()
 	p.transfer(p.four, size, 60*time.Second)
-	// Held back, it would take 70 s; slow start takes some ten round trips.
+	// A blocked transfer would take 70 s. Slow start takes some ten round trips.
 	rate := float64(size) * 8 / 1e6 / time.Since(began).Seconds()
 	t.Logf("%.0f Mbit/s", rate)
 	if rate < 20 {
@@ -79,7 +79,7 @@ func TestABulkTransferIsNotHeldBack(t *testing.T) {
 	p.healthy(s)
 }
 
-// A loss that the local TCP is told about would be mended before anybody sees it.
+// If the kernel reported a loss to the local TCP, TCP would repair it before any peer noticed.
 func TestALossIsALossForTCP(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()

@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Our filter's place at the device's egress. Its name is filterName, a blank, and what the device's
-// gso_max_segs was before us.
+// The place of our filter at the device's egress. Its name is filterName, a blank, and the device's
+// gso_max_segs before the first Apply.
 const (
 	filterPriority = 1
 	filterHandle   = 1
 	filterName     = "assay_edt gso_max_segs="
 )
 
-// tree is what the kernel says of the device.
+// tree is the kernel's description of the device.
 type tree struct {
 	link    netlink.Link
 	qdiscs  []qdisc
-	root    *qdisc             // nil: none is shown
+	root    *qdisc             // nil: the kernel shows none
 	ingress *qdisc             // clsact or ingress
 	filter  *netlink.BpfFilter // ours
-	others  []netlink.Filter   // filters of others at clsact, ingress and egress
+	others  []netlink.Filter   // other programs' filters at clsact, ingress and egress
 }
 
 // look reads the tree.
@@ -59,7 +59,7 @@ func (s *Shaper) look() (tree, error) {
 			switch {
 			case is && parent == netlink.HANDLE_MIN_EGRESS && t.filter == nil && strings.HasPrefix(bpf.Name, filterName):
 				t.filter = bpf
-			// The head of a priority is listed as a filter without a handle.
+			// The kernel lists the head of a priority as a filter without a handle.
 			case !is || bpf.Handle != 0:
 				t.others = append(t.others, filter)
 			}
@@ -75,10 +75,10 @@ func (t tree) fq() bool { return t.root != nil && t.root.ours() }
 // none.
 func (t tree) plain() bool { return t.root == nil || t.root.handle == 0 }
 
-// untouched reports whether nothing of ours is there.
+// untouched reports whether the device has no object of this package.
 func (t tree) untouched() bool { return !t.fq() && t.filter == nil }
 
-// foreign says which objects of other programs are in the way.
+// foreign returns an error that names other programs' objects in the way.
 func (t tree) foreign() error {
 	var wrong []error
 	if !t.plain() && !t.fq() {
@@ -98,7 +98,7 @@ func (t tree) foreign() error {
 	return t.wrap(wrong)
 }
 
-// missing says what of ours is not there or not as it has to be. The program is the one that the
+// missing says which objects of this package are missing or different. p is the program that the
 // filter has to run.
 func (t tree) missing(p *program) error {
 	var wrong []error
@@ -135,9 +135,9 @@ func (t tree) wrap(wrong []error) error {
 	return fmt.Errorf("device %s: %w", t.link.Attrs().Name, errors.Join(wrong...))
 }
 
-// original is the device's gso_max_segs before a process that came before this one: the filter's
-// name says it. Without our filter, it is what the device has now, or the kernel's default in place
-// of our 1.
+// original is the device's gso_max_segs before an earlier process changed it. The filter's name has
+// it. Without our filter, it is the device's present value, or the kernel's default if that value
+// is our 1.
 func (t tree) original() uint32 {
 	if t.filter != nil {
 		if n, err := strconv.ParseUint(strings.TrimPrefix(t.filter.Name, filterName), 10, 32); err == nil {
@@ -151,8 +151,8 @@ func (t tree) original() uint32 {
 	return now
 }
 
-// attach makes our filter run the program. It adds the filter, or changes the one that is there,
-// which runs the program from the next packet on.
+// attach makes our filter run the program. It adds the filter, or changes an existing one, which
+// runs the program from the next packet on.
 func (s *Shaper) attach(p *program, original uint32) error {
 	filter := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{

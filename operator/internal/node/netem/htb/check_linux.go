@@ -7,9 +7,9 @@ import (
 	"assay.dev/assay/operator/internal/node/netem/scratch"
 )
 
-// Check proves that this kernel and this process can shape, by doing it. It makes a pair of devices
-// for it in the network namespace of the calling thread, and removes it again. It takes some 100
-// ms, at most 5 s. The error says what is missing.
+// Check proves that this kernel and this process can shape, by shaping. It makes a pair of devices
+// in the network namespace of the calling thread, and removes it again. It takes some 100 ms, at
+// most 5 s. The error says what is missing.
 func Check(ctx context.Context) error {
 	return scratch.Try(ctx, func(device string) (netem.Shaper, error) { return Open(device) })
 }

@@ -9,14 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// maxJitter is what netem takes: more would be cut off silently.
+// maxJitter is the largest jitter of netem, which would cut a larger one off without an error.
 const maxJitter = math.MaxInt32 * time.Nanosecond
 
-// leafLimit is how many packets one netem may hold. Beyond that they are dropped, which Health
-// tells.
+// leafLimit is how many packets one netem may hold. It drops further packets, and Health reports
+// them.
 const leafLimit = 100_000
 
-// class is what one netem qdisc does, in its units.
+// class is the work of one netem qdisc, in the units of netem.
 type class struct {
 	delay, jitter time.Duration
 	loss          uint32 // of 1<<32
@@ -32,14 +32,14 @@ func classOf(l shaping.Link) class {
 	return c
 }
 
-// shared tells whether all peers with such links can be in one class.
+// shared reports whether all peers with such links can be in one class.
 func (c class) shared() bool { return c.jitter == 0 && c.loss == 0 && c.rate == 0 }
 
-// maxPoliced is the fastest rate that a policer takes, in bytes per second. A faster class has no
-// bound on its backlog.
+// maxPoliced is the fastest rate of a policer, in bytes per second. A faster class has no bound on
+// its backlog.
 const maxPoliced = math.MaxUint32
 
-// policed is the rate of the policer in front; 0: none.
+// policed is the rate of the policer before the class; 0: there is none.
 func (c class) policed() uint64 {
 	if c.rate > maxPoliced {
 		return 0
@@ -47,7 +47,7 @@ func (c class) policed() uint64 {
 	return c.rate
 }
 
-// link translates back.
+// link translates a class back to a link.
 func (c class) link() shaping.Link {
 	l := shaping.Link{Delay: c.delay, Jitter: c.jitter, Loss: fraction(c.loss), Rate: shaping.DefaultRate}
 	if c.rate != 0 {
@@ -63,8 +63,8 @@ func probability(p float64) uint32 {
 	return uint32(min(max(math.Round(p*(1<<32)), 1), math.MaxUint32))
 }
 
-// fraction is rounded to nine digits, which the kernel's 32 bits can tell apart: it is what was
-// asked for, if that had no more.
+// fraction is p rounded to nine digits, which the kernel's 32 bits can tell apart. So it equals the
+// requested fraction if that had at most nine digits.
 func fraction(p uint32) float64 {
 	if p == math.MaxUint32 {
 		return 1
@@ -72,7 +72,7 @@ func fraction(p uint32) float64 {
 	return math.Round(float64(p)/(1<<32)*1e9) / 1e9
 }
 
-// classes of a table, by address, or why netem cannot do one.
+// classes of a table, by address. The error says why netem cannot shape a link.
 func classes(table shaping.Table) (map[netip.Addr]class, error) {
 	wanted := map[netip.Addr]class{}
 	for _, peer := range table.Normalized() {

@@ -10,14 +10,14 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// family is one of the two IP protocols to u32: where in the header the destination is, and the
-// hash table of its peers.
+// family describes IPv4 or IPv6 for u32: where in the header the destination is, and which hash
+// table has its peers.
 type family struct {
 	protocol    uint16 // Ethernet's
 	priority    uint16 // of the filter; u32 has one for each protocol
 	table       uint32 // 256 buckets
 	destination int32  // offset in the header
-	words       int    // of four bytes, that an address has
+	words       int    // how many words of four bytes an address has
 }
 
 var families = []family{
@@ -36,21 +36,20 @@ func (s *Shaper) filter(f family) netlink.FilterAttrs {
 	return netlink.FilterAttrs{LinkIndex: int(s.index()), Parent: rootOurs, Priority: f.priority, Protocol: f.protocol}
 }
 
-// buckets is the hash table.
+// buckets is the hash table of a family.
 func (s *Shaper) buckets(f family) *netlink.U32 {
 	u := &netlink.U32{FilterAttrs: s.filter(f), Divisor: 256}
 	u.Handle = f.table
 	return u
 }
 
-// entrance leads all packets of the protocol to the bucket of their destination's last byte.
+// entrance sends all packets of the protocol to the bucket of their destination's last byte.
 func (s *Shaper) entrance(f family) *netlink.U32 {
 	last := f.destination + int32(f.words-1)*4
 	return &netlink.U32{FilterAttrs: s.filter(f), Link: f.table, Sel: &netlink.TcU32Sel{Keys: []netlink.TcU32Key{{}}, Hmask: 0xff, Hoff: int16(last)}}
 }
 
-// key matches one destination. With the handle of a key that exists it takes that one's place, at
-// once.
+// key matches one destination. With the handle of an existing key, it replaces that key at once.
 func (s *Shaper) key(to pointing, handle uint32, counter int) *netlink.U32 {
 	f := familyOf(to.address)
 	u := &netlink.U32{FilterAttrs: s.filter(f), ClassId: rootOurs | uint32(to.minor), Sel: selectorOf(to.address)}
@@ -61,13 +60,12 @@ func (s *Shaper) key(to pointing, handle uint32, counter int) *netlink.U32 {
 	if to.policed != 0 {
 		u.Actions = append(u.Actions, policer(to.policed))
 	}
-	// An action that is named by its index is shared between the old key and the new one, and so
-	// goes on counting.
+	// The index makes the old and the new key share the action, so its counters continue.
 	u.Actions = append(u.Actions, &netlink.GenericAction{ActionAttrs: netlink.ActionAttrs{Index: counter, Action: netlink.TC_ACT_OK}})
 	return u
 }
 
-// policer drops what a queue of MaxBacklog at this rate would have no room for.
+// policer drops packets that would not fit into a queue of MaxBacklog at this rate.
 func policer(rate uint64) *netlink.PoliceAction {
 	a := netlink.NewPoliceAction()
 	a.Rate = uint32(rate)
@@ -78,7 +76,7 @@ func policer(rate uint64) *netlink.PoliceAction {
 }
 
 const (
-	mtu      = 1 << 16 // longer packets would be dropped: no interface sends any
+	mtu      = 1 << 16 // it would drop longer packets, but no interface sends any
 	minBurst = 2 * 1518
 )
 
@@ -91,7 +89,7 @@ func selectorOf(a netip.Addr) *netlink.TcU32Sel {
 	return sel
 }
 
-// addressOf is the reverse; false for a selector that is not one of ours.
+// addressOf returns the address of a selector; false if it is not one of ours.
 func addressOf(sel *netlink.TcU32Sel) (netip.Addr, bool) {
 	if sel == nil || sel.Flags&netlink.TC_U32_TERMINAL == 0 {
 		return netip.Addr{}, false

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The library does not know these of enum TCA_NETEM_* (linux/pkt_sched.h): times in nanoseconds,
-// which go beyond the 64 ns of the ticks.
+// The library lacks these values of enum TCA_NETEM_* (linux/pkt_sched.h): times in nanoseconds,
+// which are finer than the ticks of 64 ns.
 const (
 	netemLatency64 = 10
 	netemJitter64  = 11
 )
 
-// For classes, HTB must never be the limit, and its warnings about quanta are not for us.
+// For classes: HTB must never be the limit, and its quantum must cause no warnings.
 const (
 	classRate    = 100_000_000_000 // bits per second
 	classQuantum = 200_000
@@ -30,8 +30,8 @@ func (s *Shaper) execute(kind, flags int, answer uint16, header *nl.TcMsg, data 
 	return request.Execute(unix.NETLINK_ROUTE, answer)
 }
 
-// setLeaf creates the netem qdisc of a class, or changes it: what is queued keeps the time that it
-// was given.
+// setLeaf creates the netem qdisc of a class, or changes it. Packets in the queue keep the time
+// that they were given.
 func (s *Shaper) setLeaf(minor uint16, c class, create bool) error {
 	flags := unix.NLM_F_ACK
 	if create {
@@ -42,7 +42,7 @@ func (s *Shaper) setLeaf(minor uint16, c class, create bool) error {
 	options := nl.NewRtAttr(nl.TCA_OPTIONS, qopt.Serialize())
 	options.AddRtAttr(netemLatency64, nl.Uint64Attr(uint64(c.delay)))
 	options.AddRtAttr(netemJitter64, nl.Uint64Attr(uint64(c.jitter)))
-	// Always sent: a rate of zero takes back one that was there.
+	// Always sent: a rate of zero removes an earlier rate.
 	rate := nl.TcNetemRate{Rate: uint32(min(c.rate, 1<<32-1))}
 	if c.rate > 1<<32-1 {
 		options.AddRtAttr(nl.TCA_NETEM_RATE64, nl.Uint64Attr(c.rate))

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Minor numbers of classes. Peers' classes are from 1 to lastMinor.
+// Minor numbers of classes. The classes of peers have numbers from 1 to lastMinor.
 const (
 	lastMinor   = 0xfffd
 	memoryMinor = 0xfffe // the class whose quantum is the interface's original gso_max_segs
 )
 
-// peer is what the filter does with the packets to one address.
+// peer is how the filter handles packets to one address.
 type peer struct {
 	handle  uint32 // of the key
 	counter int    // index of the counting action
@@ -29,16 +29,17 @@ type pointing struct {
 	policed uint64
 }
 
-// plan is what makes a namespace hold the wanted links, in this order: no packet then finds a class
-// that is not ready.
+// plan holds the steps that make a namespace hold the wanted links. Their order ensures that no
+// packet reaches an unfinished class.
 type plan struct {
 	create  map[uint16]class
-	change  map[uint16]class // in place: what is queued keeps its time
+	change  map[uint16]class // in place: packets in the queue keep their time
 	point   []pointing       // in order of address
-	release []netip.Addr     // no peers any more, in order
+	release []netip.Addr     // no longer peers, in order
 }
 
-// makePlan compares. Classes without a filter that points to them are left: packets may be in them.
+// makePlan compares the two states. It leaves classes without a filter in place, since packets may
+// be in them.
 func makePlan(have state, wanted map[netip.Addr]class) (plan, error) {
 	p := plan{create: map[uint16]class{}, change: map[uint16]class{}}
 	sharedBy := map[int64]uint16{} // minors, by delay
@@ -59,7 +60,7 @@ func makePlan(have state, wanted map[netip.Addr]class) (plan, error) {
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare) {
 		c := wanted[address]
-		was := have.peers[address] // the zero peer is in no class
+		was := have.peers[address] // for a new address, the zero peer, which has no class
 		minor, err := was.minor, error(nil)
 		own, hasOwn := have.leaves[was.minor]
 		switch {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read asks the kernel for everything. If a root qdisc is not ours, it reads only what it is.
+// read asks the kernel for the whole state. If a root qdisc is not ours, it reads only the kind of
+// that qdisc.
 func (s *Shaper) read() (state, error) {
 	st := state{
 		minors: map[uint16]bool{}, leaves: map[uint16]leaf{}, tables: map[uint32]bool{}, links: map[uint32]bool{},
@@ -44,7 +45,7 @@ func (s *Shaper) read() (state, error) {
 	return st, s.readTables(&st)
 }
 
-// readQdiscs dumps them itself: the library does not know netem's times in nanoseconds.
+// readQdiscs makes its own dump: the library does not know netem's times in nanoseconds.
 func (s *Shaper) readQdiscs(st *state) error {
 	messages, err := s.execute(unix.RTM_GETQDISC, unix.NLM_F_DUMP, unix.RTM_NEWQDISC, &nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: s.index()})
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Shaper) readQdiscs(st *state) error {
 	return nil
 }
 
-// readTables dumps filters once more: the library leaves out hash tables.
+// readTables dumps the filters a second time, since the library leaves out hash tables.
 func (s *Shaper) readTables(st *state) error {
 	messages, err := s.execute(unix.RTM_GETTFILTER, unix.NLM_F_DUMP, unix.RTM_NEWTFILTER,
 		&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: s.index(), Parent: rootOurs})
@@ -171,7 +172,7 @@ func attributesOf(b []byte) (map[int][]byte, error) {
 	return m, nil
 }
 
-// number is a u32 or u64 in the machine's order; 0 if there is none.
+// number is a u32 or u64 in the machine's byte order; 0 if there is none.
 func number(b []byte) uint64 {
 	switch len(b) {
 	case 4:

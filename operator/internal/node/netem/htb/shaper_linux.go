@@ -22,21 +22,21 @@ const answerWithin = 10 * time.Second
 type Shaper struct {
 	link    netlink.Link
 	netlink *netlink.Handle
-	socket  *nl.NetlinkSocket // the same, for what the library has no function for
+	socket  *nl.NetlinkSocket // the same, for calls that the library lacks
 
-	// The values that counters had when they began anew, because a link changed its class. Lost
+	// The counters' values before they restarted, because a link changed its class. They are lost
 	// with the process.
 	before  map[netip.Addr]netem.Counters
 	dropped uint64
-	// original is the interface's gso_max_segs before the first Apply; 0 until then. Our qdisc
+	// original is the interface's gso_max_segs before the first Apply, and 0 until then. Our qdisc
 	// holds a copy, which is lost if another program deletes the qdisc.
 	original uint32
 }
 
 var _ netem.Shaper = (*Shaper)(nil)
 
-// Open opens what the Shaper needs in the network namespace of the calling thread; device is the
-// interface whose traffic it shapes. Nothing is changed yet.
+// Open opens the Shaper's sockets in the network namespace of the calling thread; device is the
+// interface to shape. It changes nothing yet.
 func Open(device string) (*Shaper, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -65,15 +65,15 @@ func (s *Shaper) name() string { return s.link.Attrs().Name }
 // Backend implements netem.Shaper.
 func (s *Shaper) Backend() shaping.Backend { return shaping.Netem }
 
-// Close implements netem.Shaper. Shaping goes on.
+// Close implements netem.Shaper. The interface stays shaped.
 func (s *Shaper) Close() error {
 	s.netlink.Close()
 	s.socket.Close()
 	return nil
 }
 
-// Apply implements netem.Shaper. A rate is kept in whole bytes per second, a loss in nine digits;
-// jitter is at most 2.147483647 s.
+// Apply implements netem.Shaper. It rounds a rate to whole bytes per second, and a loss to nine
+// digits. Jitter is at most 2.147483647 s.
 func (s *Shaper) Apply(table shaping.Table) error {
 	if err := table.Validate(); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (s *Shaper) Apply(table shaping.Table) error {
 	return s.tidy(have)
 }
 
-// prepare sets up what does not depend on the table, as far as it is not there, and returns the
-// state that is then.
+// prepare sets up the missing objects that do not depend on the table, and returns the state after
+// that.
 func (s *Shaper) prepare() (state, error) {
 	have, err := s.read()
 	if err != nil {
@@ -113,13 +113,13 @@ func (s *Shaper) prepare() (state, error) {
 	}
 	if have.memory {
 		s.original = have.segments
-	} else if err := s.remember(); err != nil { // before anything that changes it
+	} else if err := s.remember(); err != nil { // before the first change of it
 		return have, err
 	}
 	for _, f := range families {
 		if !have.tables[f.table] {
-			// One that exists and is not seen: the filter of its protocol was deleted by hand. It
-			// comes back with the entrance.
+			// The table may exist and not be listed, because a user deleted the filter of its
+			// protocol. It is listed again with the entrance.
 			if err := s.netlink.FilterAdd(s.buckets(f)); err != nil && !errors.Is(err, unix.EEXIST) {
 				return have, missing("add filter u32", "cls_u32", err)
 			}
@@ -133,7 +133,7 @@ func (s *Shaper) prepare() (state, error) {
 	return s.read()
 }
 
-// remember keeps gso_max_segs where the next process finds it.
+// remember stores gso_max_segs where the next process finds it.
 func (s *Shaper) remember() error {
 	if s.original == 0 {
 		var err error
@@ -147,7 +147,7 @@ func (s *Shaper) remember() error {
 	return nil
 }
 
-// missing explains what the kernel says when it lacks a module, or the process a capability.
+// missing explains the kernel's error when it lacks a module, or the process lacks a capability.
 func missing(what, module string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -188,7 +188,7 @@ func (s *Shaper) perform(have state, p plan, wanted map[netip.Addr]class) error 
 	for _, to := range p.point {
 		was := have.peers[to.address]
 		counter := was.counter
-		if to.minor != was.minor { // each class is counted anew: see keep
+		if to.minor != was.minor { // the counters of each class begin anew: see keep
 			counter = counters()
 		}
 		if err := s.netlink.FilterReplace(s.key(to, was.handle, counter)); err != nil {
@@ -204,7 +204,8 @@ func (s *Shaper) perform(have state, p plan, wanted map[netip.Addr]class) error 
 	return nil
 }
 
-// setSegments makes the interface send super-packets of so many segments, if it does not.
+// setSegments makes the interface send super-packets of so many segments, if it does not do so
+// already.
 func (s *Shaper) setSegments(want uint32) error {
 	segments, err := s.segments()
 	if err != nil {
@@ -219,9 +220,9 @@ func (s *Shaper) setSegments(want uint32) error {
 	return nil
 }
 
-// counterIndexes returns a function that gives numbers of counting actions that are free.
+// counterIndexes returns a function that returns unused indexes of counting actions.
 func counterIndexes(have state) func() int {
-	const base = major << 16 // others number theirs from 1
+	const base = major << 16 // other programs number theirs from 1
 	taken := map[int]bool{}
 	for _, p := range have.peers {
 		taken[p.counter] = true
@@ -243,8 +244,8 @@ func (s *Shaper) deleteKey(address netip.Addr, p peer) error {
 	return nil
 }
 
-// tidy deletes the classes without a filter and without packets, and keeps what counters lost by
-// the change since had.
+// tidy deletes the classes without a filter and without packets. It keeps the counters that
+// restarted since the state had.
 func (s *Shaper) tidy(had state) error {
 	have, err := s.read()
 	if err != nil {
@@ -268,8 +269,8 @@ func (s *Shaper) tidy(had state) error {
 	return nil
 }
 
-// keep adds what the counters of a link had before a change that made them begin anew: in another
-// class, or behind another policer.
+// keep adds the counters of a link from before a change that restarted them, to another class or
+// another policer.
 func (s *Shaper) keep(address netip.Addr, had state, is peer) {
 	was, k, c := had.peers[address], s.before[address], had.counters(address)
 	if was.minor != is.minor {
@@ -281,7 +282,8 @@ func (s *Shaper) keep(address netip.Addr, had state, is peer) {
 	s.before[address] = k
 }
 
-// Read implements netem.Shaper, and is an error when something is not as Apply left it.
+// Read implements netem.Shaper. It returns an error when the state differs from the state after
+// Apply.
 func (s *Shaper) Read() (shaping.Table, error) {
 	have, err := s.read()
 	if err != nil || !have.ours() {
@@ -315,7 +317,8 @@ func (s *Shaper) Read() (shaping.Table, error) {
 	return onlyOut(table.Normalized()), nil
 }
 
-// onlyOut takes back what Normalized filled into the half that this backend does not use.
+// onlyOut removes the values that Normalized has filled into the half that this backend does not
+// use.
 func onlyOut(t shaping.Table) shaping.Table {
 	for i := range t {
 		t[i].In = shaping.Link{}
@@ -323,9 +326,9 @@ func onlyOut(t shaping.Table) shaping.Table {
 	return t
 }
 
-// Counters implements netem.Shaper. Packets and bytes of a link without jitter, loss and rate are
-// counted as they enter, of others as they leave. Packets in flight while a link changes its class
-// may be missing.
+// Counters implements netem.Shaper. It counts packets and bytes of a link without jitter, loss and
+// rate as they enter, and of other links as they leave. It may miss packets in flight while a link
+// changes its class.
 func (s *Shaper) Counters() (map[netip.Addr]netem.Counters, error) {
 	have, err := s.read()
 	if err != nil {
@@ -341,7 +344,7 @@ func (s *Shaper) Counters() (map[netip.Addr]netem.Counters, error) {
 	return counters, nil
 }
 
-// counters of one link, as the kernel has them.
+// counters of one link, from the kernel.
 func (st state) counters(address netip.Addr) netem.Counters {
 	l := st.leaves[st.peers[address].minor]
 	through := l.statistics
@@ -355,7 +358,8 @@ func (st state) counters(address netip.Addr) netem.Counters {
 	return c
 }
 
-// unasked drops of a leaf: its queue was full. With a loss, netem counts both together.
+// unasked drops of a leaf: drops of its full queue. If the link has a loss, netem counts both
+// together.
 func (l leaf) unasked() uint64 {
 	if l.class.loss > 0 {
 		return 0
@@ -363,8 +367,8 @@ func (l leaf) unasked() uint64 {
 	return l.drops
 }
 
-// Health implements netem.Shaper. Packets that a full queue of a link with loss drops are counted
-// as lost by it: netem does not tell them apart.
+// Health implements netem.Shaper. On a link with loss, it counts packets that a full queue drops as
+// lost by the link: netem does not distinguish them.
 func (s *Shaper) Health() (netem.Health, error) {
 	have, err := s.read()
 	if err != nil {
@@ -380,8 +384,8 @@ func (s *Shaper) Health() (netem.Health, error) {
 	return h, nil
 }
 
-// Remove implements netem.Shaper. From its begin, packets are not shaped any more; those in flight
-// arrive in their time. An interface that is gone has nothing to restore.
+// Remove implements netem.Shaper. From its start, new packets are not shaped any more. Packets in
+// flight arrive in their time. If the interface is gone, there is nothing to restore.
 func (s *Shaper) Remove() error {
 	have, err := s.read()
 	if err != nil {
@@ -415,7 +419,7 @@ func (s *Shaper) removeTree(have state) error {
 	if err := s.drain(have); err != nil {
 		return err
 	}
-	if have.memory { // before the class that keeps it is gone
+	if have.memory { // before the class that keeps it is deleted
 		if err := s.setSegments(have.segments); err != nil {
 			return err
 		}
@@ -433,9 +437,9 @@ func (s *Shaper) removeTree(have state) error {
 	return nil
 }
 
-// drain waits until the tree holds no packet, at most for as long as one may be in it.
+// drain waits until the tree holds no packet, at most for the longest time of a packet in it.
 func (s *Shaper) drain(have state) error {
-	longest := shaping.MaxBacklog + time.Second // and what the machine adds
+	longest := shaping.MaxBacklog + time.Second // plus a second for a slow machine
 	for _, l := range have.leaves {
 		longest = max(longest, l.class.delay+l.class.jitter+shaping.MaxBacklog+time.Second)
 	}
@@ -446,7 +450,7 @@ func (s *Shaper) drain(have state) error {
 	for have.queued > 0 {
 		select {
 		case <-deadline.C:
-			return nil // what is left has no right to be there: a link that was changed from a longer delay
+			return nil // the remaining packets have a longer delay from before a change
 		case <-tick.C:
 		}
 		var err error

@@ -36,7 +36,7 @@ func shaper(t *testing.T, p *nettest.Pod) *Shaper {
 	return s
 }
 
-// pods makes two, or skips the test where the kernel cannot shape.
+// pods makes two pods. It skips the test where the kernel cannot shape.
 func pods(t *testing.T) (a, b *nettest.Pod) {
 	t.Helper()
 	a, b = nettest.Pair(t, 4)
@@ -58,8 +58,8 @@ func apply(t *testing.T, s *Shaper, table shaping.Table) {
 	}
 }
 
-// took asserts that a packet to the address is on its way for as long as wanted, up to a band that
-// a loaded machine without virtual time needs.
+// took fails the test unless a packet to the address takes as long as wanted. A loaded machine
+// without virtual time may take longer, within a band.
 func took(t *testing.T, a, b *nettest.Pod, to netip.Addr, want time.Duration) {
 	t.Helper()
 	band := 500 * ms
@@ -96,7 +96,7 @@ func TestATableIsAppliedChangedAdoptedAndRemoved(t *testing.T) {
 		t.Errorf("the same table again changed something:\n%s", diff)
 	}
 
-	second := shaping.Table{ // one stays, two change, one leaves, one comes
+	second := shaping.Table{ // one link stays, two change, one leaves, one comes
 		{Address: b.IPv4(1), Out: shaping.Link{Delay: 50 * ms}},
 		{Address: b.IPv6(1), Out: shaping.Link{Delay: 10 * ms}},
 		{Address: b.IPv4(2), Out: shaping.Link{Delay: 40 * ms}},
@@ -110,7 +110,7 @@ func TestATableIsAppliedChangedAdoptedAndRemoved(t *testing.T) {
 		t.Errorf("a packet on a link with loss 1 arrived after %v", got)
 	}
 
-	// The process dies; another one comes.
+	// The process dies, and another one comes.
 	s.Close()
 	next := shaper(t, a)
 	took(t, a, b, b.IPv4(1), 50*ms)
@@ -130,8 +130,8 @@ func TestATableIsAppliedChangedAdoptedAndRemoved(t *testing.T) {
 	took(t, a, b, b.IPv4(1), 0)
 }
 
-// stream sends numbered packets every interval and returns the numbers as they arrive, until none
-// came for the silence.
+// stream sends numbered packets at an interval. It returns the numbers that arrive, until none has
+// come for the time of silence.
 func stream(t *testing.T, a, b *nettest.Pod, to netip.Addr, n, size int, interval, silence time.Duration, each func(i int)) (numbers []int, took []time.Duration) {
 	t.Helper()
 	listener := b.ListenUDP(to)
@@ -262,7 +262,7 @@ func TestCountersTellEachLink(t *testing.T) {
 		}
 	}
 	check()
-	// They survive that links move to other classes.
+	// The counters survive when links move to other classes.
 	table[0].Out.Jitter, table[1].Out.Delay, table[2].Out.Loss = ms, 7*ms, 0
 	apply(t, s, table)
 	check()
@@ -294,7 +294,7 @@ func TestARateHoldsAndItsBacklogIsBounded(t *testing.T) {
 	if worst := slices.Max(took); worst < 60*ms || worst > 72*ms {
 		t.Errorf("the longest delay was %v, want 20 ms and at most 50 ms for the rate", worst)
 	}
-	if nettest.InVM() { // sends as fast as it is told to
+	if nettest.InVM() { // only in the VM is the sender always that fast
 		conn, peer := nettest.TCP(a, b, b.IPv4(1))
 		if got := bulk(t, conn, peer, 2*time.Second); got < rate*0.85 || got > rate {
 			t.Errorf("TCP got %.1f of 20 Mbit/s", got/1e6)
@@ -305,7 +305,7 @@ func TestARateHoldsAndItsBacklogIsBounded(t *testing.T) {
 	}
 }
 
-// bulk sends for so long and returns the goodput of the second half in bits per second.
+// bulk sends for the given time and returns the goodput of the second half in bits per second.
 func bulk(t *testing.T, from, to net.Conn, lasts time.Duration) float64 {
 	t.Helper()
 	go func() {
@@ -335,7 +335,7 @@ func TestAFullQueueIsNotHealthy(t *testing.T) {
 	a, b := pods(t)
 	s := shaper(t, a)
 	apply(t, s, shaping.Table{{Address: b.IPv4(1), Out: shaping.Link{Delay: shaping.MaxDelay}}})
-	const limit = 50 // instead of leafLimit, to fill it in little time
+	const limit = 50 // instead of leafLimit, so that it fills soon
 	qopt := nl.TcNetemQopt{Limit: limit}
 	options := nl.NewRtAttr(nl.TCA_OPTIONS, qopt.Serialize())
 	options.AddRtAttr(netemLatency64, nl.Uint64Attr(uint64(shaping.MaxDelay)))
@@ -345,12 +345,12 @@ func TestAFullQueueIsNotHealthy(t *testing.T) {
 	}
 	conn := a.DialUDP(b.ListenUDP(b.IPv4(1)).LocalAddr())
 	for range limit + 10 {
-		_, _ = conn.Write([]byte{0}) // the kernel may say that the queue is full
+		_, _ = conn.Write([]byte{0}) // the kernel may report that the queue is full
 	}
 	if _, err := s.Read(); err == nil || !strings.Contains(err.Error(), "limit 50") {
 		t.Errorf("Read: %v, want that it names the limit", err)
 	}
-	apply(t, s, shaping.Table{{Address: b.IPv4(1), Out: shaping.Link{Delay: shaping.MaxDelay}}}) // repairs it
+	apply(t, s, shaping.Table{{Address: b.IPv4(1), Out: shaping.Link{Delay: shaping.MaxDelay}}}) // repairs the limit
 	if h, err := s.Health(); err != nil || h.Dropped != 10 || !strings.Contains(h.DroppedWhy, "full") {
 		t.Errorf("health %+v (%v), want 10 dropped packets", h, err)
 	}
@@ -410,7 +410,7 @@ func TestWhatIsChangedByHandIsFound(t *testing.T) {
 			if err == nil && cmp.Equal(onlyOut(table.Normalized()), got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })) {
 				t.Error("read back what was asked for")
 			}
-			apply(t, s, table) // repairs it
+			apply(t, s, table) // repairs the change
 			took(t, a, b, b.IPv4(1), 50*ms)
 			if err := s.Remove(); err != nil {
 				t.Error(err)
@@ -438,8 +438,8 @@ func TestCheckNeedsAtMostWhatItSays(t *testing.T) {
 	}
 }
 
-// On a machine that is busy for a second, packets that are tried arrive late; that is no reason to
-// do without the backend. If they always do, it is.
+// On a machine that is busy for a second, test packets arrive late. That is no reason to reject the
+// backend. If they are always late, it is.
 func TestCheckBearsABusySecond(t *testing.T) {
 	a, _ := pods(t)
 	try := func(busy time.Duration) error {
@@ -458,7 +458,7 @@ func TestCheckBearsABusySecond(t *testing.T) {
 	}
 }
 
-// lateAtFirst delays by 40 ms more than it should while the machine is busy.
+// lateAtFirst adds 40 ms to the delay while the machine is busy.
 type lateAtFirst struct {
 	*Shaper
 	busy time.Duration
@@ -470,7 +470,7 @@ func (s *lateAtFirst) Apply(table shaping.Table) error {
 	for i := range late {
 		late[i].Out.Delay += 40 * ms
 	}
-	s.idle = time.AfterFunc(s.busy, func() { _ = s.Shaper.Apply(table) }) // if not, packets stay late
+	s.idle = time.AfterFunc(s.busy, func() { _ = s.Shaper.Apply(table) }) // without it, packets stay late
 	return s.Shaper.Apply(late)
 }
 
@@ -479,7 +479,7 @@ func (s *lateAtFirst) Close() error {
 	return s.Shaper.Close()
 }
 
-// only takes from the thread, which ends with the test, all capabilities but these.
+// only drops all capabilities of the thread except these. The thread ends with the test.
 func only(capabilities ...int) error {
 	var data [2]unix.CapUserData
 	for _, c := range capabilities {

@@ -1,5 +1,5 @@
-// Package nettest gives tests network namespaces that are linked as pods are, and ways to send
-// packets between them. For tests only.
+// Package nettest gives tests network namespaces that are linked like pods, and ways to send
+// packets between them. It is for tests only.
 package nettest
 
 import (
@@ -20,10 +20,12 @@ import (
 // Device is the name of the interface in every pod.
 const Device = "eth0"
 
-// InVM tells whether the test runs in the machine of hack/vm, where nothing may be missing.
+// InVM reports whether the test runs in the machine of hack/vm, where no part of the kernel may be
+// missing.
 func InVM() bool { return os.Getenv("ASSAY_VM") != "" }
 
-// Need skips the test when the kernel at hand lacks something; in the machine of hack/vm it fails.
+// Need skips the test when the present kernel lacks a part. In the machine of hack/vm it fails the
+// test.
 func Need(t testing.TB, err error) {
 	t.Helper()
 	switch {
@@ -37,7 +39,7 @@ func Need(t testing.TB, err error) {
 	}
 }
 
-// Pod is a network namespace of its own, as a pod has one, with a thread in it.
+// Pod is a network namespace of its own, like that of a pod, with a thread in it.
 type Pod struct {
 	t      testing.TB
 	number int
@@ -78,7 +80,7 @@ func (p *Pod) Do(f func() error) {
 	}
 }
 
-// Try is Do for what may fail.
+// Try does the same as Do, but returns the error.
 func (p *Pod) Try(f func() error) error {
 	done := make(chan error)
 	p.work <- func() { done <- f() }
@@ -95,8 +97,8 @@ func (p *Pod) IPv6(i int) netip.Addr {
 	return netip.MustParseAddr(fmt.Sprintf("fd77::%x:%x", p.number+1, i))
 }
 
-// Pair makes two pods with a veth link between them, each with so many addresses of both families,
-// and waits until packets pass.
+// Pair makes two pods with a veth link between them, and waits until packets pass. Each has the
+// given number of addresses in both families.
 func Pair(t testing.TB, addresses int) (a, b *Pod) {
 	t.Helper()
 	pods := []*Pod{newPod(t, 0), newPod(t, 1)}
@@ -167,8 +169,7 @@ func (p *Pod) DialUDP(to net.Addr) *net.UDPConn {
 	return c
 }
 
-// Took sends one packet and returns how long it was on its way; 0 if it did not arrive within the
-// limit.
+// Took sends one packet and returns its time on the way; 0 if it did not arrive within the limit.
 func Took(from, to *Pod, address netip.Addr, limit time.Duration) time.Duration {
 	from.t.Helper()
 	listener := to.ListenUDP(address)
@@ -208,8 +209,8 @@ func TCP(from, to *Pod, address netip.Addr) (net.Conn, net.Conn) {
 	return client, server
 }
 
-// Qdiscs is what the kernel says about the qdiscs, classes and filters of the pod's interface,
-// without counters, and its gso_max_segs.
+// Qdiscs is the kernel's description of the interface's qdiscs, classes and filters, without
+// counters, and its gso_max_segs.
 func (p *Pod) Qdiscs() string {
 	p.t.Helper()
 	var out strings.Builder

@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkPackets floods one receiver with packets of 100 bytes, sent one by one from one thread.
-// It prints how much of the undelayed rate is left, and what a packet costs the process that delays
-// it. That includes the packet's way from the queue to the receiver's socket.
+// It prints how much of the undelayed rate is left, and the cost of a packet for the process that
+// delays it. The cost includes the packet's way from the queue to the receiver's socket.
 //
 //	go test -bench Packets -benchtime 200000x -run '^$' ./operator/internal/node/netem/nfqueue/
 func BenchmarkPackets(b *testing.B) {

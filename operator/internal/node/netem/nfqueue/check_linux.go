@@ -13,27 +13,28 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// Check uses these, and a Shaper uses none of them, so that neither disturbs the other's rules.
+// Check uses these names, and a Shaper uses none of them, so that neither disturbs the other's
+// rules.
 const (
 	checkTable  = "assay_delay_check"
 	checkQueue  = queueNumber + 1
 	checkDelay  = 20 * time.Millisecond
 	checkProbes = 20
-	// checkTolerance is for a busy machine: the best of the probes counts.
+	// checkTolerance is wide enough for a busy machine: only the best probe counts.
 	checkTolerance = 10 * time.Millisecond
-	// checkWait is how long a probe may be in flight, and checkLate how many may be longer. The
-	// process may get no processor for a second where many pods start at once.
+	// checkWait is how long a probe may be in flight, and checkLate how many probes may exceed it.
+	// The process may get no processor for a second when many pods start at once.
 	checkWait, checkLate = 2 * time.Second, 4
 )
 
-// Loopback addresses that no other program is expected to use: packets from the first to the second
+// Loopback addresses that no other program is expected to use. Packets from the first to the second
 // are delayed.
 var checkFrom, checkTo = netip.MustParseAddr("127.165.90.1"), netip.MustParseAddr("127.165.90.2")
 
-// Check proves that the network namespace of the calling thread can be shaped, by shaping packets
-// between two loopback addresses, measuring them, and removing all of it. It needs the capability
-// NET_ADMIN. The error says what the kernel or the container lacks. A namespace that is shaped
-// already is left alone: to remove a chain would drop what is in flight.
+// Check proves that the network namespace of the calling thread can be shaped. It shapes packets
+// between two loopback addresses, measures them, and removes all of it. It needs the capability
+// NET_ADMIN. The error says what the kernel or the container lacks. Check leaves a namespace alone
+// that is shaped already: removing a chain would drop packets in flight.
 func Check(ctx context.Context) error {
 	s, err := open(checkTable, checkQueue, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -56,7 +57,7 @@ func Check(ctx context.Context) error {
 	return errors.Join(err, s.Remove())
 }
 
-// measure sends probes until one took as long as it should.
+// measure sends probes until one takes as long as it should.
 func measure(ctx context.Context) error {
 	receiver, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(checkTo, 0)))
 	if err != nil {
@@ -94,7 +95,7 @@ func measure(ctx context.Context) error {
 	return fmt.Errorf("the best of %d probes that should have taken %v took %v: the machine is too busy to delay packets in a process", checkProbes, checkDelay, best)
 }
 
-// probe sends one packet and waits for it, not for one that was sent before.
+// probe sends one packet and waits for it. It ignores earlier packets.
 func probe(sender, receiver *net.UDPConn, number byte) (time.Duration, error) {
 	began := time.Now()
 	if err := receiver.SetReadDeadline(began.Add(checkWait)); err != nil {

@@ -17,12 +17,11 @@ import (
 	"assay.dev/assay/operator/internal/node/netem/nettest"
 )
 
-// The bands are wide, and the best of three attempts counts. The machines that run these tests run
-// other things too, and it is mostly the test's own goroutines that are late. The shaper's own
-// knowledge of its lateness is judged more strictly. The lower band is exact: nothing may ever be
-// early.
+// The bands are wide, and the best of three attempts counts. The machines of these tests run other
+// programs, too, and mostly the test's own goroutines are late. The bound on the shaper's own
+// record of its lateness is stricter. The lower band is exact: no packet may ever be early.
 const (
-	early    = 2 * time.Microsecond // the kernel stamps in whole microseconds
+	early    = 2 * time.Microsecond // the kernel stamps arrivals in whole microseconds
 	lateP50  = 3 * time.Millisecond
 	lateP99  = 60 * time.Millisecond
 	attempts = 3
@@ -60,13 +59,14 @@ func oneWay(t *testing.T, from io.Writer, to net.Conn, count int, every time.Dur
 	return took
 }
 
-// takes judges what oneWay measures. Late messages are returned; nothing makes a message early.
+// takes judges the times of oneWay. It returns an error for late messages, and fails the test for
+// early ones, which are always a defect.
 func takes(t *testing.T, name string, delay time.Duration, measure func() spread) error {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
 		s := measure()
 		if len(s) == 0 {
-			return nil // said already
+			return nil // reported already
 		}
 		t.Logf("%s: %v", name, s)
 		if s.at(0) < delay-early {
@@ -108,7 +108,7 @@ func everyLinkHasItsDelay(t *testing.T) error {
 			all.Go(func() {
 				late[4*i+2*j] = takes(t, "UDP "+name, delay, func() spread { return oneWay(t, sender, udp, 100, 7*time.Millisecond) })
 			})
-			// Seldom enough that TCP's initial window never holds a message back.
+			// So rarely that TCP's initial window never holds a message back.
 			all.Go(func() {
 				late[4*i+2*j+1] = takes(t, "TCP "+name, delay, func() spread { return oneWay(t, client, server, 30, max(10*time.Millisecond, delay/6)) })
 			})
@@ -120,7 +120,7 @@ func everyLinkHasItsDelay(t *testing.T) error {
 	if c := counters[a.IPv4(1)]; err != nil || c.Packets < 130 || c.Bytes < 130*64 || c.Lost+c.Overlimit != 0 {
 		t.Errorf("counters of a link with 130 messages: %+v, %v", c, err)
 	}
-	// Packets from no peer are as before.
+	// Packets from other addresses are not delayed.
 	if took := udpTook(t, a, b, a.IPv4(9), b.IPv4(1)); took == 0 {
 		t.Error("a packet from another address did not arrive")
 	}
@@ -130,8 +130,8 @@ func everyLinkHasItsDelay(t *testing.T) error {
 	return errors.Join(late...)
 }
 
-// healthy wants that nothing was dropped, and returns what is wrong with when packets were
-// released.
+// healthy fails the test if a packet was dropped. It returns an error if packets were released
+// late.
 func healthy(t *testing.T, s *Shaper) error {
 	t.Helper()
 	if h := undropped(t, s); h.LateP99 > shaperLate {
@@ -140,8 +140,9 @@ func healthy(t *testing.T, s *Shaper) error {
 	return nil
 }
 
-// punctual makes a test whose error is that packets were late: that fails it in the machine of
-// hack/vm. Elsewhere the shaper is as late as its processor comes, which is told.
+// punctual runs a test that returns an error when packets were late. In the machine of hack/vm that
+// fails the test. Elsewhere the shaper is late when it gets no processor, and punctual only logs
+// it.
 func punctual(t *testing.T, test func(t *testing.T) error) {
 	t.Helper()
 	if err := test(t); nettest.InVM() && err != nil {
@@ -151,7 +152,7 @@ func punctual(t *testing.T, test func(t *testing.T) error) {
 	}
 }
 
-// undropped is for more packets than a slow machine can release in time.
+// undropped is for tests with more packets than a slow machine can release in time.
 func undropped(t *testing.T, s *Shaper) netem.Health {
 	t.Helper()
 	h, err := s.Health()
@@ -171,7 +172,7 @@ func eachDirectionHasItsOwnDelay(t *testing.T) error {
 	a, b := pair(t)
 	const there, back = 30 * time.Millisecond, 70 * time.Millisecond
 	atA, atB := shaper(t, a), shaper(t, b)
-	// One table each, as the two pods of a mesh get it: both know both directions.
+	// Each pod of a mesh gets one table, with both directions of the link.
 	if err := atA.Apply(shaping.Table{{Address: b.IPv4(1), Out: shaping.Link{Delay: there}, In: shaping.Link{Delay: back}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestLossesAreAsOftenAsAskedAndSilent(t *testing.T) {
 		c := counters[a.IPv4(1)]
 		return c.Packets+c.Lost == count && counters[a.IPv4(2)].Lost == count
 	})
-	// Ten standard deviations of the binomial.
+	// The band is ten standard deviations of the binomial distribution.
 	if lost := counters[a.IPv4(1)].Lost; lost < count/10-424 || lost > count/10+424 || counters[a.IPv4(2)].Packets != 0 {
 		t.Errorf("lost %d of %d, want about a tenth; with a loss of 1, %d passed", lost, count, counters[a.IPv4(2)].Packets)
 	}
@@ -366,8 +367,8 @@ func jitterKeepsTheOrder(t *testing.T) error {
 	return healthy(t, s)
 }
 
-// A stall of TCP by small queues, and entries for each segment, would show here: 1 Mbit/s and 550
-// Mbit/s at 50 ms in place of some 600.
+// This test would show a stall of TCP by small queues, or queue entries for each segment: 1 Mbit/s
+// or 550 Mbit/s at 50 ms, instead of some 600.
 func TestTCPIsNotStalled(t *testing.T) { punctual(t, tcpIsNotStalled) }
 
 func tcpIsNotStalled(t *testing.T) error {
@@ -405,7 +406,7 @@ func tcpIsNotStalled(t *testing.T) error {
 }
 
 func TestNoPacketIsLostInAFlood(t *testing.T) {
-	// The socket holds what comes in 400 ms: a shaper without a processor for longer loses some,
+	// The socket holds the packets of 400 ms. A shaper without a processor for longer loses some,
 	// and reports it.
 	punctual(t, flood)
 }
@@ -467,7 +468,7 @@ func garbageDoesNotHoldUp(t *testing.T) error {
 	listener := b.ListenUDP(b.IPv4(1))
 	sender := dialUDP(t, a, a.IPv4(1), listener.LocalAddr())
 	measure := func() netem.Health {
-		oneWay(t, sender, listener, 300, 2*time.Millisecond) // these goroutines are held up; the shaper must not be
+		oneWay(t, sender, listener, 300, 2*time.Millisecond) // the load delays these goroutines; it must not delay the shaper
 		h, err := s.Health()
 		if err != nil {
 			t.Fatal(err)
@@ -475,7 +476,7 @@ func garbageDoesNotHoldUp(t *testing.T) error {
 		return h
 	}
 	quiet := measure()
-	usual() // what follows would use up the machine
+	usual() // with their priority, the next goroutines would take the whole machine
 	defer exact()
 	end := make(chan struct{})
 	var all sync.WaitGroup

@@ -4,34 +4,36 @@
 //	network -> raw PREROUTING: ip saddr @peers -> queue 42330 -> [ one thread of ours ] -> verdict -> the rest of PREROUTING -> the system
 //	                                                           arrival + delay, loss, rate
 //
-// It acts at the receiver, and uses Peer.In, because there the packet no longer belongs to the
-// sender's socket. A packet that is held at the sender counts against TCP's small-queue limit and
-// stalls the connection (1 Mbit/s instead of 600 at 50 ms).
+// It acts at the receiver, and uses In of each Peer, because there the packet no longer belongs to
+// the sender's socket. A packet that is held at the sender counts against TCP's small-queue limit
+// and stalls the connection (1 Mbit/s instead of 600 at 50 ms).
 //
 // # What it touches
 //
-// The tables "ip assay_delay" and "ip6 assay_delay" of the network namespace in which the Shaper
-// was opened, and the NFQUEUE number 42330 there. Nothing of anybody else. The rules name the
-// peers' addresses, so that no other packet ever reaches the process.
+// It changes the tables "ip assay_delay" and "ip6 assay_delay" of the network namespace in which
+// the Shaper was opened, and uses the NFQUEUE number 42330 there. It changes no object of other
+// programs. The rules name the peers' addresses, so that no other packet ever reaches the process.
 //
 // # When the process dies
 //
-// The rules stay and have no bypass: packets of peers are dropped until another Shaper binds the
-// queue by Apply, or Remove takes the rules away. A network that is silently fast would be worse
-// than one that is visibly down. A full queue drops too, and Health counts it.
+// The rules stay and have no bypass: the kernel drops the packets of peers until Apply of another
+// Shaper binds the queue, or Remove deletes the rules. A network that is fast without an error
+// would be worse than one that is visibly down. A full queue drops packets, too, and Health counts
+// them.
 //
 // # Accuracy
 //
 // A packet is due at its arrival, as stamped by the kernel, plus the delay. So a thread that reads
-// late still releases in time, and what it releases late is late by the right amount in Health.
+// late still releases the packet in time. Health has the exact lateness of packets that it releases
+// late.
 //
-// The thread is in a process of its own, started from the same binary by Open and ended by Close
-// (or with its parent). So neither the agent's other work nor its garbage collector holds packets
-// up; see process_linux.go. With the capability SYS_NICE it runs at real-time priority; see
-// priority_linux.go. Measured on two processors with 60 to 90 threads waiting for them. Messages
-// were 0.1 ms late in the median and 0.2 to 1.1 ms in the 99th percentile, at any delay from 1 to
-// 300 ms, UDP and TCP. With a nice value alone they were 20 ms late and more in the 99th
-// percentile.
+// The thread is in a process of its own. Open starts it from the same binary, and it ends with
+// Close or with its parent. So neither the agent's other work nor its garbage collector delays
+// packets; see process_linux.go. With the capability SYS_NICE the thread runs at real-time
+// priority; see priority_linux.go. This was measured on two processors with 60 to 90 threads
+// waiting for them. Messages were 0.1 ms late in the median and 0.2 to 1.1 ms in the 99th
+// percentile, at any delay from 1 to 300 ms, UDP and TCP. With only a nice value they were 20 ms
+// late and more in the 99th percentile.
 //
 // # Limits
 //

@@ -1,10 +1,10 @@
 package nfqueue
 
-// waiting is one packet that the kernel holds for us. No pointer is in it: the garbage collector
-// does not look at the heap.
+// waiting is one packet that the kernel holds for this process. It has no pointers, so the garbage
+// collector does not scan the heap.
 type waiting struct {
 	due   int64  // nanoseconds of the loop's clock
-	id    uint32 // of the packet in its queue, in order of arrival; wraps around
+	id    uint32 // id of the packet in its queue, in order of arrival; wraps around
 	link  uint32 // index in the table of links
 	bytes uint32
 }
@@ -17,12 +17,12 @@ func (w waiting) before(other waiting) bool {
 	return int32(w.id-other.id) < 0
 }
 
-// delays is a heap of four branches, the next packet at its root: half as deep as a binary one, and
-// a node's children share a cache line or two.
+// delays is a heap with four branches at each node, and the next packet at its root. It is half as
+// deep as a binary heap, and a node's children share a cache line or two.
 type delays struct{ all []waiting }
 
-// newDelays has room for so many packets, and never allocates again. Pages that are never used are
-// never backed by memory.
+// newDelays makes a heap with room for so many packets. The heap never allocates again. Pages that
+// are never used take no memory.
 func newDelays(room int) *delays { return &delays{all: make([]waiting, 0, room)} }
 
 func (d *delays) len() int       { return len(d.all) }

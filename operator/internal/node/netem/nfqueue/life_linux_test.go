@@ -46,18 +46,18 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// exact gives the tests' own threads, which stamp and read messages, a priority: beside other work
-// of the machine they should not be what is measured.
+// exact gives the tests' own threads a priority. They stamp and read messages, and other work of
+// the machine must not affect the measurement.
 func exact() {
 	if everyThread(&unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: fifoPriority / 2}) != nil {
 		_ = everyThread(&unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: -15})
 	}
 }
 
-// usual takes it back.
+// usual ends the priority of exact.
 func usual() { _ = everyThread(&unix.SchedAttr{Size: unix.SizeofSchedAttr}) }
 
-// foreign makes a table that is another's.
+// foreign makes a table of another program.
 func foreign(t testing.TB, p *nettest.Pod) *nftables.Table {
 	t.Helper()
 	table := &nftables.Table{Name: "somebody", Family: nftables.TableFamilyIPv4}
@@ -74,7 +74,7 @@ func foreign(t testing.TB, p *nettest.Pod) *nftables.Table {
 	return table
 }
 
-// nft changes the pod's packet filter by hand.
+// nft changes the pod's packet filter, as a user would by hand.
 func nft(t testing.TB, p *nettest.Pod, change func(*nftables.Conn)) {
 	t.Helper()
 	p.Do(func() error {
@@ -137,7 +137,7 @@ func TestWithoutItsAgentAPodHearsNothingFromItsPeers(t *testing.T) {
 	before := ruleset(t, b)
 	var agent *exec.Cmd
 	b.Do(func() error {
-		agent = exec.Command("/proc/self/exe") // in the namespace of this thread
+		agent = exec.Command("/proc/self/exe") // in the network namespace of this thread
 		agent.Env = append(os.Environ(), shapeHere+"="+a.IPv4(1).String())
 		out, err := agent.StdoutPipe()
 		if err != nil {
@@ -186,7 +186,7 @@ func TestWithoutItsAgentAPodHearsNothingFromItsPeers(t *testing.T) {
 	if got, err := second.Read(); err != nil || len(got) != 2 {
 		t.Errorf("read after the adoption: %v, %v", got, err)
 	}
-	if err := second.Close(); err != nil { // dies as well
+	if err := second.Close(); err != nil { // the second process dies as well
 		t.Fatal(err)
 	}
 	third := shaper(t, b)
@@ -253,7 +253,7 @@ func TestASecondApplyOfTheSameChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := ruleset(t, b)
-	if err := s.Apply(peers(a, 2*time.Millisecond)); err != nil { // nor does another delay change the rules
+	if err := s.Apply(peers(a, 2*time.Millisecond)); err != nil { // another delay does not change the rules either
 		t.Fatal(err)
 	}
 	if ruleset(t, b) != before {
@@ -291,7 +291,7 @@ func TestTheLargestTable(t *testing.T) {
 	if err != nil || len(got) != shaping.MaxPeers {
 		t.Fatalf("read %d peers, %.300v", len(got), err)
 	}
-	for i := range table { // all others
+	for i := range table { // removes all other addresses
 		bytes := table[i].Address.AsSlice()
 		bytes[1]++
 		table[i].Address, _ = netip.AddrFromSlice(bytes)
@@ -310,8 +310,8 @@ func TestTheLargestTable(t *testing.T) {
 	}
 }
 
-// The kernel drops what any queue of the namespace holds when a base chain goes, no matter whose:
-// it must not go unnoticed.
+// When a base chain is deleted, the kernel drops the packets in all queues of the namespace,
+// whatever program owns them. The shaper must report that.
 func TestPacketsThatTheKernelFlushedAreCounted(t *testing.T) {
 	a, b := pair(t)
 	table := foreign(t, b)
@@ -395,7 +395,7 @@ func TestCheckSaysWhichCapabilityIsMissing(t *testing.T) {
 	err := p.Try(func() error {
 		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		var none [2]unix.CapUserData
-		if err := unix.Capset(&header, &none[0]); err != nil { // of this thread alone
+		if err := unix.Capset(&header, &none[0]); err != nil { // only of this thread
 			return err
 		}
 		return Check(t.Context())

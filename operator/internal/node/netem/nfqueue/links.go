@@ -15,30 +15,30 @@ type key [16]byte
 func keyOf(address netip.Addr) key { return address.As16() }
 
 // links is a table in force. It is never changed, only replaced, and an index means the same link
-// in all of its successors.
+// in all later tables.
 type links struct {
 	index map[key]uint32
 	all   []link
 }
 
-// link is one direction as it is now.
+// link is the present state of one direction.
 type link struct {
 	address netip.Addr
 	asked   shaping.Link // normalized
 	delay   int64        // nanoseconds
 	jitter  int64        // nanoseconds
-	// version differs from the one before when the delay or the jitter differs.
+	// version changes when the delay or the jitter changes.
 	version uint32
-	// inForce tells that the table asks for the link. One that it no longer asks for is kept for
-	// its packets in flight and for its counters.
+	// inForce reports whether the table requests the link. A link that is no longer requested is
+	// kept for its packets in flight and for its counters.
 	inForce bool
 	state   *state
 }
 
-// state is what a link remembers, across changes of its values. The thread of the loop alone uses
-// the first group.
+// state is the memory of a link, across changes of its values. Only the thread of the loop uses the
+// first group.
 type state struct {
-	free    int64 // when the link has sent what it was given
+	free    int64 // when the link has sent all its packets
 	last    int64 // when the last packet is due
 	version uint32
 
@@ -78,7 +78,7 @@ func (l *link) set(asked shaping.Link) {
 	l.asked, l.delay, l.jitter = asked, int64(asked.Delay), int64(asked.Jitter)
 }
 
-// losses tells whether any link in force loses packets.
+// losses reports whether any link in force loses packets.
 func (l *links) losses() bool {
 	for i := range l.all {
 		if l.all[i].inForce && l.all[i].asked.Loss > 0 {
@@ -88,7 +88,7 @@ func (l *links) losses() bool {
 	return false
 }
 
-// table returns what is in force, as Read gives it.
+// table returns the table in force, in the form that Read returns.
 func (l *links) table() shaping.Table {
 	out := shaping.Table{}
 	for i := range l.all {
@@ -98,13 +98,13 @@ func (l *links) table() shaping.Table {
 	}
 	out = out.Normalized()
 	for i := range out {
-		out[i].Out = shaping.Link{} // not this side's half
+		out[i].Out = shaping.Link{} // the half of the other side
 	}
 	return out
 }
 
-// pass says when a packet that arrived is due, or that it is lost. The rate is that of a link
-// without a queue but its backlog:
+// pass says when a packet that has arrived is due, or that it is lost. A rate acts like a link
+// whose only queue is its backlog:
 //
 //	start = max(arrival, free); free = start + bytes/rate; due = start + delay ± jitter, not before the packet before it
 func (l *link) pass(arrival int64, bytes uint32, random *rand.Rand) (due int64, ok bool) {
@@ -123,14 +123,14 @@ func (l *link) pass(arrival int64, bytes uint32, random *rand.Rand) (due int64, 
 	if l.jitter > 0 {
 		due += random.Int64N(2*l.jitter+1) - l.jitter
 	}
-	if s.version != l.version { // another path: what is in flight on the old one does not hold up the new one
+	if s.version != l.version { // another path: packets in flight on the old one do not delay those on the new one
 		s.version, s.last = l.version, 0
 	}
 	s.last = max(due, s.last)
 	return s.last, true
 }
 
-// counters of every link that ever was.
+// counters of all links, with the former ones.
 func (l *links) counters() map[netip.Addr]netem.Counters {
 	out := make(map[netip.Addr]netem.Counters, len(l.all))
 	for i := range l.all {

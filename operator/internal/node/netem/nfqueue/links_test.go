@@ -96,7 +96,7 @@ func TestJitterKeepsTheOrderAndItsBounds(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	last, least, most := int64(0), int64(1<<62), int64(0)
 	for i := range 2000 {
-		arrival := int64(i) * 100 * ms // far apart, so that the order costs nothing
+		arrival := int64(i) * 100 * ms // far apart, so that keeping the order delays no packet
 		due, _ := l.pass(arrival, 100, random)
 		least, most = min(least, due-arrival), max(most, due-arrival)
 	}

@@ -19,17 +19,17 @@ const (
 	// messageRoom for one packet's message: headers, attributes and copyBytes need less than 200
 	// bytes.
 	messageRoom = 512
-	// maxAge of a stamp that is believed: more is a clock that was set.
+	// maxAge of a stamp that the loop trusts. An older stamp means that the clock was set.
 	maxAge = int64(time.Second)
-	// clockStep is how far wall clock and monotonic clock may drift apart between two reads before
-	// stamps are not believed for one batch.
+	// clockStep is how far wall clock and monotonic clock may drift apart between two reads. Beyond
+	// it, the loop does not trust the stamps of one batch.
 	clockStep = int64(time.Millisecond)
 	// longestLateness that the histogram can hold, in microseconds.
 	longestLateness = int64(time.Minute / time.Microsecond)
 )
 
-// loop reads packets and releases them when they are due, on one thread of its own. Everything
-// without a comment on sharing belongs to that thread.
+// loop reads packets and releases them when they are due, on one thread of its own. Only that
+// thread uses the fields without a comment on sharing.
 type loop struct {
 	q     *queue
 	links atomic.Pointer[links] // shared; replaced by update
@@ -38,7 +38,7 @@ type loop struct {
 	random  *rand.Rand
 	lateUS  *hdrhistogram.Histogram // how late packets were released, microseconds
 
-	base       time.Time // time.Time carries the monotonic clock; what the loop counts is nanoseconds since base
+	base       time.Time // has the monotonic clock, too; the loop's times are nanoseconds since base
 	timerBase  int64     // CLOCK_MONOTONIC at base
 	wallOffset int64     // wall clock minus monotonic clock, at the last batch
 	armedFor   int64     // what the timer is set to; 0: not set
@@ -50,10 +50,10 @@ type loop struct {
 	verdicts    [batch * verdictLength]byte
 	polled      [3]unix.PollFd
 
-	// Shared: written by the loop alone.
+	// Shared: only the loop writes these.
 	unknown   atomic.Uint64 // dropped: their source is in no table
-	crowded   atomic.Uint64 // dropped: no room to remember them
-	malformed atomic.Uint64 // dropped, or not even that: not understood
+	crowded   atomic.Uint64 // dropped: there is no room for them
+	malformed atomic.Uint64 // not understood; dropped if possible
 	flushed   atomic.Uint64 // dropped by the kernel while they waited here
 
 	questions chan chan<- lateness
@@ -101,13 +101,13 @@ func newLoop(q *queue, seed uint64, now time.Time) (*loop, error) {
 	return l, nil
 }
 
-// run returns only for an error: then no thread releases packets any more. It never gives its
-// thread back, as its priority goes with it.
+// run returns only with an error: then no thread releases packets any more. It never unlocks its
+// thread, whose priority must not pass to other goroutines.
 func (l *loop) run() {
 	defer close(l.done)
 	runtime.LockOSThread()
 	l.scheduled <- l.prioritise()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // nanoseconds; harmless where it fails
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // in nanoseconds; a failure does no harm
 	for {
 		l.answerQuestions()
 		released, err := l.release()
@@ -121,7 +121,7 @@ func (l *loop) run() {
 			return
 		}
 		if released == batch || received == batch {
-			continue // there is more
+			continue // there may be more packets
 		}
 		if err := l.wait(); err != nil {
 			l.err = err
@@ -150,8 +150,8 @@ func (l *loop) now() int64 {
 	return int64(time.Since(l.base))
 }
 
-// release gives the verdict on what is due, at most one batch. The kernel handles the packets
-// further in this very call.
+// release gives the verdict on due packets, at most one batch. The kernel passes the packets on
+// within this call.
 func (l *loop) release() (int, error) {
 	now, all, n := l.now(), l.links.Load().all, 0
 	for ; n < batch && l.waiting.len() > 0 && l.waiting.first().due <= now; n++ {
@@ -178,7 +178,7 @@ func (l *loop) send(verdicts int) error {
 	return nil
 }
 
-// receive reads what has arrived, at most one batch, and puts it where it waits.
+// receive reads the packets that have arrived, at most one batch, and puts them into the heap.
 func (l *loop) receive() (int, error) {
 	n, errno := rawReceive(l.q.fd, l.headers[:])
 	switch {
@@ -187,8 +187,8 @@ func (l *loop) receive() (int, error) {
 	case errno != 0:
 		return 0, fmt.Errorf("read the packet queue: %w", errno)
 	}
-	// Loaded after the packets were read: one that was sent after a table came into force is
-	// treated by that table.
+	// Loaded after the packets were read. So a packet that was sent after a table came into force
+	// is handled by that table.
 	table := l.links.Load()
 	wall := time.Now()
 	now := int64(wall.Sub(l.base))
@@ -220,7 +220,7 @@ func (l *loop) take(table *links, message []byte, now, offset int64, trusted boo
 	}
 	p, ok := parsePacket(message[headerLength:])
 	if !ok {
-		l.malformed.Add(1) // rules let nothing but IP through; its verdict would need the number that we could not read
+		l.malformed.Add(1) // rules let only IP through; a verdict would need the number, which could not be read
 		return 0
 	}
 	arrival := now
@@ -229,7 +229,7 @@ func (l *loop) take(table *links, message []byte, now, offset int64, trusted boo
 	}
 	if i, known := table.index[p.source]; !known {
 		l.unknown.Add(1)
-	} else if l.waiting.full() { // the kernel's limit is the same, but it may have flushed what we still remember
+	} else if l.waiting.full() { // the kernel's limit is the same, but it may have flushed packets that are still in the heap
 		l.crowded.Add(1)
 	} else if due, ok := table.all[i].pass(arrival, p.bytes, l.random); ok {
 		l.waiting.push(waiting{due: due, id: p.id, link: i, bytes: p.bytes})
@@ -244,23 +244,24 @@ func (l *loop) takeAnswer(message []byte) {
 	switch {
 	case err != nil:
 		l.malformed.Add(1)
-	case a.sequence == 0: // the kernel no longer had the packet of a verdict
+	case a.sequence == 0: // the kernel no longer has the packet of a verdict
 		l.flushed.Add(1)
 	default:
 		select {
 		case l.q.answers <- a:
-		default: // the client does not wait for it any more
+		default: // no client waits for it any more
 		}
 	}
 }
 
-// wait returns when a packet has arrived, one is due, or a goroutine asks.
+// wait returns when a packet has arrived, when one is due, or when a goroutine wakes it.
 func (l *loop) wait() error {
 	next := int64(0)
 	if l.waiting.len() > 0 {
 		next = l.timerBase + l.waiting.first().due
 	}
-	// A timer, not a timeout: a timeout of poll may be late by a thousandth of itself.
+	// This uses a timer and no timeout of poll: such a timeout may be late by a thousandth of
+	// itself.
 	if next != l.armedFor || l.polled[1].Revents != 0 {
 		if errno := rawSetTimer(l.timer, next); errno != 0 {
 			return fmt.Errorf("set the timer: %w", errno)
@@ -289,8 +290,8 @@ func (l *loop) answerQuestions() {
 
 // The methods below are for other threads.
 
-// lateness asks the thread for its histogram. It is never locked: who reads it might be descheduled
-// while the thread waits.
+// lateness asks the thread for its histogram. There is no lock: a reader that is descheduled while
+// it holds one would block the thread.
 func (l *loop) lateness() (lateness, error) {
 	reply := make(chan lateness, 1)
 	late := time.After(answerWithin)
@@ -312,7 +313,7 @@ func (l *loop) lateness() (lateness, error) {
 	}
 }
 
-// alive returns why the loop no longer runs, or nil.
+// alive returns why the loop has ended, or nil.
 func (l *loop) alive() error {
 	select {
 	case <-l.done:

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These are in nfnetlink_queue.h and not in x/sys.
+// These are in nfnetlink_queue.h but not in x/sys.
 const (
 	subsystem = 3 << 8 // NFNL_SUBSYS_QUEUE
 
@@ -42,17 +42,17 @@ const (
 	verdictLength = headerLength + 4 + 8
 )
 
-// packet is what the kernel tells about one.
+// packet is the kernel's description of a packet.
 type packet struct {
 	id      uint32
 	source  key
 	bytes   uint32
-	stamped bool  // the kernel said when it arrived
+	stamped bool  // the kernel has stamped its arrival
 	arrived int64 // nanoseconds of CLOCK_REALTIME
 }
 
-// parsePacket reads the body of an NFQNL_MSG_PACKET, behind its headers. It is false for what has
-// no IP header that we know.
+// parsePacket reads the body of an NFQNL_MSG_PACKET, behind its headers. It returns false if there
+// is no known IP header.
 func parsePacket(body []byte) (p packet, ok bool) {
 	var header bool
 	for len(body) >= unix.SizeofNlAttr {
@@ -94,7 +94,7 @@ func (p *packet) sourceOf(ip []byte) bool {
 }
 
 // putVerdict writes one verdict into a buffer of verdictLength. The kernel answers only if it does
-// not know the packet, then with sequence number 0.
+// not know the packet, and then with sequence number 0.
 func putVerdict(to []byte, number uint16, id, verdict uint32) {
 	putHeader(to, verdictLength, msgVerdict, 0, 0, number)
 	attribute := to[headerLength:]
@@ -114,7 +114,7 @@ func putHeader(to []byte, length, kind, flags int, sequence uint32, number uint1
 	binary.BigEndian.PutUint16(to[18:], number)
 }
 
-// configMessage is a request with one or more attributes, which the kernel acknowledges.
+// configMessage is a request with one or more attributes. The kernel acknowledges it.
 func configMessage(sequence uint32, number uint16, attributes ...[]byte) []byte {
 	out := make([]byte, headerLength)
 	for _, attribute := range attributes {
@@ -133,7 +133,7 @@ func attribute(kind uint16, value ...byte) []byte {
 
 func be32(value uint32) []byte { return binary.BigEndian.AppendUint32(nil, value) }
 
-// answer is the kernel's to one request.
+// answer is the kernel's answer to one request.
 type answer struct {
 	sequence uint32
 	err      error

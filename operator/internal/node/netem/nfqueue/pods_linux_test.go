@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shaper opens one in the pod.
+// shaper opens a shaper in the pod.
 func shaper(t testing.TB, p *nettest.Pod) *Shaper {
 	t.Helper()
 	var s *Shaper
@@ -38,7 +38,7 @@ func (l testLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// pair makes two pods with many addresses each, so that one can be many peers.
+// pair makes two pods with many addresses each, so that one pod can be many peers.
 func pair(t testing.TB) (a, b *nettest.Pod) {
 	t.Helper()
 	return nettest.Pair(t, 10)
@@ -64,23 +64,23 @@ func dialUDP(t testing.TB, p *nettest.Pod, from netip.Addr, to net.Addr) *net.UD
 	return c
 }
 
-// arrives is how long a packet may take that must arrive, on a busy machine.
+// arrives is how long an expected packet may take on a busy machine.
 const arrives = time.Minute
 
-// udpTook sends one packet one way, which must arrive.
+// udpTook sends one packet one way. It must arrive.
 func udpTook(t testing.TB, sender, receiver *nettest.Pod, from, to netip.Addr) time.Duration {
 	t.Helper()
 	return udpTookWithin(t, sender, receiver, from, to, arrives)
 }
 
-// udpLost sends one packet one way, which must not arrive, and returns how long it took all the
-// same.
+// udpLost sends one packet one way. It must not arrive. If it does, udpLost returns how long it
+// took.
 func udpLost(t testing.TB, sender, receiver *nettest.Pod, from, to netip.Addr) time.Duration {
 	t.Helper()
 	return udpTookWithin(t, sender, receiver, from, to, 200*time.Millisecond)
 }
 
-// udpTookWithin sends one packet one way; 0 if it did not arrive in that time.
+// udpTookWithin sends one packet one way. It returns 0 if the packet did not arrive in that time.
 func udpTookWithin(t testing.TB, sender, receiver *nettest.Pod, from, to netip.Addr, within time.Duration) time.Duration {
 	t.Helper()
 	listener := receiver.ListenUDP(to)
@@ -133,8 +133,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("min %v, p50 %v, p99 %v, max %v of %d", s.at(0), s.at(0.5), s.at(0.99), s.at(1), len(s))
 }
 
-// ruleset is everything that the packet filter of the pod says about its tables, chains, sets and
-// rules, but for the number of the change.
+// ruleset is the whole content of the pod's packet filter, without the generation number.
 func ruleset(t testing.TB, p *nettest.Pod) string {
 	t.Helper()
 	var out []byte

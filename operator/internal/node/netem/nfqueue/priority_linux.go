@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// fifoPriority is above everything that is not real-time, and below what an administrator gives
-	// to threads of the kernel.
+	// fifoPriority is above all threads without real-time priority, and below the usual priority of
+	// kernel threads.
 	fifoPriority = 10
-	// deadlinePeriod is also the deadline: a thread that was ready to run has run within it,
-	// whatever else wants to.
+	// deadlinePeriod is also the deadline: a thread that is ready runs within it, whatever other
+	// threads are ready.
 	deadlinePeriod = time.Millisecond
 	// sliceNanoseconds is the shortest time slice that kernels since 6.12 grant. A thread that asks
 	// for less is chosen sooner after a wake-up.
 	sliceNanoseconds = 100_000
 )
 
-// deadlineShares of a processor that are asked for, in a thousand, the first that is granted. All
-// pods of a node share what the kernel admits, about 0.9 for each processor. They are small because
-// the thread may use more while no other thread has a deadline (SCHED_FLAG_RECLAIM).
+// deadlineShares are the requested shares of a processor, in thousandths. The first one that the
+// kernel grants counts. All pods of a node share about 0.9 of each processor. The shares are small,
+// because the thread may use more while no other thread has a deadline (SCHED_FLAG_RECLAIM).
 var deadlineShares = []uint64{50, 20, 10}
 
-// What a thread that delays packets gets, best first:
+// The scheduling of a thread that delays packets, best first:
 //
 //   - SCHED_FIFO, for all threads of the process, as a collection of garbage, rare as it is here, waits for each of them. It needs the capability SYS_NICE.
 //     Under cgroup v1 with RT_GROUP_SCHED it also needs a cpu.rt_runtime_us, which no container runtime gives to a pod.
 //   - SCHED_DEADLINE, for the one thread. It needs SYS_NICE and all the processors of the machine (no cpuset), and no cgroup can withhold it.
 //   - The highest nice value within the pod's share of the processors, and the shortest slice.
 
-// prioritiseProcess tries the first, and otherwise the last. It returns what the threads have, and
-// why not better ("" at the best).
+// prioritiseProcess tries the first, and otherwise the last. It returns the scheduling of the
+// threads, and why it is not better ("" for the best).
 func prioritiseProcess() (has, why string) {
 	fifo := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: fifoPriority}
 	err := everyThread(&fifo)

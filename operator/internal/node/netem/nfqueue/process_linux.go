@@ -18,27 +18,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The thread that delays packets lives in a process of its own: the same binary, started by Open
-// and ended by Close, or by the end of its parent. In the agent's process it would be stopped with
-// all other goroutines by the garbage collector, and wait for a processor of the Go runtime behind
-// them. That made it 37 ms late in one of a hundred packets beside two goroutines that make
-// garbage, at real-time priority.
+// The thread that delays packets lives in a process of its own, from the same binary. Open starts
+// it, and it ends with Close or with its parent. In the agent's process the garbage collector would
+// stop it with all other goroutines, and it would wait behind them for a processor of the Go
+// runtime. Beside two goroutines that make garbage, that delayed one of a hundred packets by 37 ms,
+// at real-time priority.
 
 // processName is the first argument of that process, and how `ps` shows it.
 const processName = "assay-nfqueue"
 
-// File descriptors that it inherits.
+// File descriptors that the process inherits.
 const (
-	controlFile = 3 + iota // a stream socket to its parent
+	controlFile = 3 + iota // a stream socket to the parent
 	netlinkFile
 )
 
-// memoryLimit of the process: only beyond it is garbage collected. Delaying packets makes none; a
-// change of the table or a report makes some kilobytes, or 10 MB with the largest table. The heap,
-// which has room for maxWaiting, counts for 24 MB.
+// memoryLimit of the process: garbage is collected only beyond it. Delaying packets makes no
+// garbage. A change of the table or a report makes some kilobytes, or 10 MB with the largest table.
+// The heap, with room for maxWaiting, takes 24 MB.
 const memoryLimit = 96 << 20
 
-// verb is what the process is asked to do.
+// verb is a request to the process.
 type verb string
 
 const (
@@ -60,15 +60,15 @@ type report struct {
 
 	Port                                 uint32 // of the netlink socket
 	Scheduling, WhyNoPriority            string
-	Table                                shaping.Table // in force; only for doReport, as what follows
+	Table                                shaping.Table // in force; only for doReport, like the fields after it
 	Counters                             map[netip.Addr]netem.Counters
 	LateP99, Late                        time.Duration
 	Flushed, Unknown, Crowded, Malformed uint64
 }
 
-// When the binary was started as the process, nothing else of it runs. This is an init and not a
-// function for main to call. So no binary with this package can forget it and become a second
-// agent.
+// When the binary was started as this process, none of its other code runs. This is an init, and
+// not a function for main to call. So a binary with this package cannot forget the call and become
+// a second agent.
 func init() {
 	if os.Args[0] != processName { //nolint:forbidigo // see above
 		return
@@ -81,7 +81,7 @@ func init() {
 	os.Exit(code) //nolint:forbidigo // see above
 }
 
-// serve runs in the process: it does what its parent asks for until the parent is gone.
+// serve runs in the process: it carries out the requests of its parent until the parent is gone.
 func serve() error {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryLimit)
@@ -122,7 +122,7 @@ func serve() error {
 	}
 }
 
-// do is one request.
+// do carries out one request.
 func (l *loop) do(r request, answer *report) error {
 	if err := l.alive(); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (l *loop) do(r request, answer *report) error {
 	}
 }
 
-// process is the parent's side.
+// process is the side of the parent.
 type process struct {
 	command *exec.Cmd
 	control *net.UnixConn
@@ -169,7 +169,7 @@ func start(number uint16) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer netlink.Close() // when the process is gone, so is its socket, and the kernel drops what was in the queue
+	defer netlink.Close() // the socket must end with the process: then the kernel drops the packets in the queue
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("create a socket pair: %w", err)
@@ -207,7 +207,7 @@ func (p *process) ask(r request) (report, error) {
 		return report{}, fmt.Errorf("the process that delays packets has ended (%v): packets of peers are dropped", p.command.ProcessState)
 	}
 	var answer report
-	// Twice: a request may wait for the kernel and then for the thread.
+	// Twice the time: a request may wait first for the kernel and then for the thread.
 	err := p.control.SetDeadline(time.Now().Add(2*answerWithin + time.Second))
 	if err == nil {
 		err = p.out.Encode(r)
@@ -217,8 +217,8 @@ func (p *process) ask(r request) (report, error) {
 	}
 	switch {
 	case err != nil:
-		// A late answer would be taken for the next one's. Without its parent the process ends, and
-		// packets of peers are dropped.
+		// A late answer would count as the answer to the next request. Without its parent the
+		// process ends, and packets of peers are dropped.
 		return report{}, errors.Join(fmt.Errorf("ask the process that delays packets to %s: %w", r.Do, err), p.control.Close())
 	case answer.Errno != 0:
 		return answer, fmt.Errorf("%s: %w", r.Do, answer.Errno)
@@ -238,12 +238,11 @@ func (p *process) ended() bool {
 	}
 }
 
-// stop ends the process, and does not return before it is gone. That it had ended before is not its
-// error.
+// stop ends the process, and returns after its end. It is no error if the process has ended before.
 func (p *process) stop() error {
 	ended := p.ended()
 	err := p.control.Close()
-	if errors.Is(err, net.ErrClosed) { // by ask
+	if errors.Is(err, net.ErrClosed) { // ask has closed it
 		err = nil
 	}
 	if ended {

@@ -22,14 +22,14 @@ import (
 const (
 	chainName = "arriving"
 	setName   = "peers"
-	// elementsInMessage bounds the netlink attribute that holds them, which has 64 KB.
+	// elementsInMessage bounds the elements in one netlink attribute, which has 64 KB.
 	elementsInMessage = 1000
 	// sendBuffer holds the largest transaction: shaping.MaxPeers addresses.
 	sendBuffer = 16 << 20
 )
 
-// family is IPv4 or IPv6: each has a table of its own, for the NFQUEUE target of xtables, which not
-// every kernel has for both in one.
+// family is IPv4 or IPv6. Each has a table of its own, for the NFQUEUE target of xtables: not every
+// kernel has that target in a table for both.
 type family struct {
 	name        string
 	nft         nftables.TableFamily
@@ -44,7 +44,7 @@ var families = []family{
 
 func (f family) has(address netip.Addr) bool { return address.Is4() == (f.len == 4) }
 
-// rules sends what comes from a set of addresses to a queue.
+// rules send packets from a set of addresses to a queue.
 type rules struct {
 	conn   *nftables.Conn
 	name   string // of the tables
@@ -63,16 +63,16 @@ func openRules(name string, number uint16) (*rules, error) {
 
 func (r *rules) close() error { return r.conn.CloseLasting() }
 
-// found is what one family's table is.
+// found is the present state of one family's table.
 type found struct {
 	table     bool
-	structure bool  // the chain and the set are there, as they should be
-	wrong     error // what is not as it should be; nil without a table
+	structure bool  // the chain and the set exist and are right
+	wrong     error // differences from the wanted table; nil without a table
 	addresses map[netip.Addr]bool
 }
 
-// install makes the sets exactly these addresses, in one transaction; rules that are missing are
-// put back. A family without any address gets no table.
+// install makes the sets hold exactly these addresses, in one transaction. It restores missing
+// rules. A family without any address gets no table.
 func (r *rules) install(addresses []netip.Addr) error {
 	for _, native := range []bool{true, false} {
 		for _, f := range families {
@@ -82,7 +82,7 @@ func (r *rules) install(addresses []netip.Addr) error {
 		}
 		err := r.conn.Flush()
 		if native && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EOPNOTSUPP)) {
-			continue // no CONFIG_NFT_QUEUE; nothing of the transaction holds
+			continue // no CONFIG_NFT_QUEUE; the kernel applied no part of the transaction
 		}
 		if err != nil {
 			return usable(fmt.Errorf("send the peers' packets to the queue: %w", err))
@@ -92,7 +92,7 @@ func (r *rules) install(addresses []netip.Addr) error {
 	return nil
 }
 
-// plan adds to the transaction what one family lacks.
+// plan adds the missing parts of one family to the transaction.
 func (r *rules) plan(f family, addresses []netip.Addr, native bool) error {
 	is, err := r.find(f)
 	if err != nil {
@@ -103,8 +103,8 @@ func (r *rules) plan(f family, addresses []netip.Addr, native bool) error {
 	}
 	table := &nftables.Table{Name: r.name, Family: f.nft}
 	chain := &nftables.Chain{Name: chainName, Table: table}
-	// With a size, the kernel's hash table is never resized: a list of its elements that is read
-	// meanwhile would lack some.
+	// With a size, the kernel never resizes its hash table. A list that is read during a resize
+	// would lack elements.
 	set := &nftables.Set{Name: setName, Table: table, KeyType: f.kind, Size: shaping.MaxPeers}
 	if !is.structure {
 		if is.table {
@@ -122,8 +122,8 @@ func (r *rules) plan(f family, addresses []netip.Addr, native bool) error {
 		is.addresses = nil
 	}
 	if is.wrong != nil || !is.structure {
-		// Never the chain itself: with a base chain that goes, the kernel drops whatever is in any
-		// queue.
+		// Never delete the chain itself: when a base chain is deleted, the kernel drops the packets
+		// in all queues.
 		r.conn.FlushChain(chain)
 		r.conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: r.rule(f, set, native)})
 	}
@@ -138,7 +138,7 @@ func (r *rules) planElements(set *nftables.Set, have map[netip.Addr]bool, want [
 		}
 		delete(surplus, address)
 	}
-	// Surplus first: the set has no room for both.
+	// Delete surplus elements first: the set has no room for both.
 	gone := []nftables.SetElement{}
 	for address := range surplus {
 		gone = append(gone, nftables.SetElement{Key: address.AsSlice()})
@@ -156,8 +156,8 @@ func (r *rules) planElements(set *nftables.Set, have map[netip.Addr]bool, want [
 	return nil
 }
 
-// rule is: ip saddr @peers counter queue num N. Without a bypass: while the queue is not bound, its
-// packets are dropped.
+// rule is: ip saddr @peers counter queue num N. It has no bypass: while the queue is not bound, the
+// kernel drops its packets.
 func (r *rules) rule(f family, set *nftables.Set, native bool) []expr.Any {
 	target := expr.Any(&expr.Queue{Num: r.number, Total: 1})
 	if !native {
@@ -175,7 +175,7 @@ func (r *rules) rule(f family, set *nftables.Set, native bool) []expr.Any {
 	}
 }
 
-// find reads one family's table from the kernel and compares it with what it should be.
+// find reads one family's table from the kernel and compares it with the wanted one.
 func (r *rules) find(f family) (found, error) {
 	tables, err := r.conn.ListTablesOfFamily(f.nft)
 	if err != nil {
@@ -227,7 +227,7 @@ func isHooked(chain *nftables.Chain) bool {
 	return chain.Hooknum != nil && *chain.Hooknum == *nftables.ChainHookPrerouting && chain.Priority != nil && *chain.Priority == *nftables.ChainPriorityRaw
 }
 
-// judge says in what way the rules of the chain are not the one rule.
+// judge says how the rules of the chain differ from the one wanted rule.
 func (r *rules) judge(f family, got []*nftables.Rule) error {
 	set := &nftables.Set{Name: setName}
 	native, compat := describe(r.rule(f, set, true)), describe(r.rule(f, set, false))
@@ -244,7 +244,7 @@ func (r *rules) judge(f family, got []*nftables.Rule) error {
 	return fmt.Errorf("table %s %s: its rules are %q, want only %q", f.name, r.name, have, native)
 }
 
-// describe leaves out what the kernel adds: counts and numbers of sets.
+// describe leaves out the kernel's additions: counts and numbers of sets.
 func describe(exprs []expr.Any) string {
 	var words []string
 	for _, e := range exprs {
@@ -267,7 +267,7 @@ func describe(exprs []expr.Any) string {
 	return strings.Join(words, "; ")
 }
 
-// stop takes the rules away and leaves the tables: what is in the queue stays there.
+// stop removes the rules and leaves the tables, so that the packets in the queue stay there.
 func (r *rules) stop() error {
 	for _, f := range families {
 		is, err := r.find(f)
@@ -305,7 +305,7 @@ func (r *rules) remove() error {
 	return nil
 }
 
-// usable adds what the user can do.
+// usable adds a hint for the user.
 func usable(err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These are ours in a network namespace.
+// The objects of this package in a network namespace.
 const (
 	tableName   = "assay_delay"
 	queueNumber = 42330 // 0xa55a
@@ -28,7 +28,7 @@ type Shaper struct {
 	rules   *rules
 	status  *statusFile
 	process *process
-	bound   bool // the queue is the process's
+	bound   bool // the process has the queue
 	closed  bool
 }
 
@@ -37,7 +37,7 @@ var _ netem.Shaper = (*Shaper)(nil)
 var errClosed = errors.New("the shaper is closed")
 
 // Open opens what the Shaper needs in the network namespace of the calling thread, and starts the
-// process that will delay packets. Nothing is changed yet. The log gets one line when that process
+// process that will delay packets. It changes nothing yet. The log gets one line when that process
 // may not run at real-time priority.
 func Open(log *slog.Logger) (*Shaper, error) { return open(tableName, queueNumber, log) }
 
@@ -60,8 +60,8 @@ func open(table string, number uint16, log *slog.Logger) (*Shaper, error) {
 // Backend implements netem.Shaper.
 func (s *Shaper) Backend() shaping.Backend { return shaping.NFQueue }
 
-// Apply implements netem.Shaper. The queue is bound before the rules send anything to it; a peer
-// that is no longer asked for keeps its link until what is in flight has arrived.
+// Apply implements netem.Shaper. It binds the queue before the rules send packets to it. It keeps
+// the link of a former peer until its packets in flight have arrived.
 func (s *Shaper) Apply(table shaping.Table) error {
 	if err := table.Validate(); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (s *Shaper) apply(table shaping.Table) error {
 	return s.rules.install(addresses)
 }
 
-// bind makes the queue the process's, if it is not. The process of a shaper that was killed a
-// moment ago may still have it.
+// bind binds the queue to the process, unless it is bound already. The process of a shaper that was
+// killed a moment ago may still have it.
 func (s *Shaper) bind() error {
 	if s.bound {
 		return nil
@@ -113,9 +113,9 @@ func (s *Shaper) bind() error {
 	}
 }
 
-// Read implements netem.Shaper: the table in force, if the kernel has the rules and the set that it
-// needs and our process has the queue. An error says what is missing, or was changed by another
-// program.
+// Read implements netem.Shaper. It returns the table in force, if the kernel has its rules and its
+// set, and our process has the queue. An error says what is missing, or which part another program
+// has changed.
 func (s *Shaper) Read() (shaping.Table, error) {
 	if s.closed {
 		return nil, errClosed
@@ -159,8 +159,8 @@ func (s *Shaper) Read() (shaping.Table, error) {
 	return answer.Table, nil
 }
 
-// inKernel returns the addresses with queued packets, whether any table of ours is there, and its
-// errors.
+// inKernel returns the addresses whose packets are queued, whether any table of ours exists, and
+// its errors.
 func (s *Shaper) inKernel() (set map[netip.Addr]bool, there bool, wrong []error, err error) {
 	set = map[netip.Addr]bool{}
 	for _, f := range families {
@@ -220,8 +220,8 @@ func (s *Shaper) Health() (netem.Health, error) {
 	return h, nil
 }
 
-// Remove implements netem.Shaper: first the rules go, then what is in flight arrives, then the
-// tables and the queue go.
+// Remove implements netem.Shaper. It first removes the rules. When the packets in flight have
+// arrived, it removes the tables and the queue.
 func (s *Shaper) Remove() error {
 	if s.closed {
 		return errClosed
@@ -253,10 +253,10 @@ func (s *Shaper) Remove() error {
 	return nil
 }
 
-// drain waits until nothing is in flight; no rule sends more. Where no process is left to release
-// packets, removing the queue drops them.
+// drain waits until no packet is in flight; no rule sends more. If no process is left to release
+// packets, the removal of the queue drops them.
 func (s *Shaper) drain() error {
-	const longest = shaping.MaxDelay + shaping.MaxBacklog + answerWithin // of any table; what is in flight may come from one that was replaced
+	const longest = shaping.MaxDelay + shaping.MaxBacklog + answerWithin // of any table, since packets in flight may come from an earlier one
 	late := time.After(longest)
 	for {
 		status, _, err := s.status.read()
@@ -273,8 +273,8 @@ func (s *Shaper) drain() error {
 	}
 }
 
-// Close implements netem.Shaper: packets of peers are dropped from now on, in flight or not, unless
-// Remove came before.
+// Close implements netem.Shaper. From now on the kernel drops the packets of peers, even those in
+// flight, unless Remove came before.
 func (s *Shaper) Close() error {
 	if s.closed {
 		return nil

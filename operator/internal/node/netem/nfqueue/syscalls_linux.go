@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls of the loop that never block are made behind the scheduler's back (RawSyscall). The
-// scheduler would otherwise take the thread's processor away in the middle of a long one. Then the
-// thread would queue for another behind the agent's other work. The one that blocks, poll, is not.
+// The calls of the loop that never block bypass the scheduler (RawSyscall). Otherwise the scheduler
+// would take the thread's processor away in the middle of a long call. Then the thread would wait
+// for another processor, behind the agent's other work. Only poll blocks, so it does not bypass the
+// scheduler.
 
-// one is what an eventfd is woken by.
+// one is the value that wakes an eventfd.
 var one = func() (b [8]byte) { binary.NativeEndian.PutUint64(b[:], 1); return b }()
 
 func rawWrite(fd int, from []byte) unix.Errno {

@@ -10,36 +10,35 @@ import (
 	"assay.dev/assay/operator/internal/node/launcher"
 )
 
-// CanaryOptions say how links are watched.
+// CanaryOptions say how to watch links.
 type CanaryOptions struct {
 	// Every is the time between two probes of a peer; 0: 1s. Peers take turns.
 	Every time.Duration
-	// Deadline is when an unanswered probe is lost: the longest round trip that can happen, and a
-	// margin. 0: 2s. At most MaxDeadline.
+	// Deadline is the time after which an unanswered probe is lost: the longest possible round
+	// trip, and a margin. 0: 2s. At most MaxDeadline.
 	Deadline time.Duration
 }
 
-// MaxDeadline of a canary bounds the probes that it remembers. It is longer than two links of the
-// longest delay take.
+// MaxDeadline of a canary bounds the probes that it remembers. It is longer than the round trip
+// over two links of the longest delay.
 const MaxDeadline = 30 * time.Second
 
-// together is for how long probes that are due are kept, to be sent at once: waking up costs more
-// than a probe does.
+// together is how long due probes are collected, to send them at once: a wake-up costs more than a
+// probe.
 const together = 50 * time.Millisecond
 
-// Disturbance is a time during which links are not as they were asked, since a fault is active.
-// Instants are on CLOCK_MONOTONIC. Until should include what it takes for the packets of the fault
-// to have arrived.
+// Disturbance is a time during which an active fault changes links. Instants are on
+// CLOCK_MONOTONIC. Until should be late enough that packets sent during the fault have arrived.
 type Disturbance struct {
 	// Peer whose links are disturbed; the zero value means all.
 	Peer        netip.Addr
 	From, Until int64
 }
 
-// Watched is what a canary saw of one peer.
+// Watched is what a canary measured for one peer.
 type Watched struct {
-	// Steady is what JudgeSteady judges: the probes during whose time, to the answer or the
-	// deadline, there was no disturbance.
+	// Steady is for JudgeSteady. It has the probes without a disturbance between their sending and
+	// their answer or deadline.
 	Steady Measurement `json:"steady"`
 	// Disturbed counts all other probes.
 	Disturbed Measurement `json:"disturbed"`
@@ -71,8 +70,8 @@ type pending struct {
 	sent     int64
 }
 
-// Watch starts a canary in the network namespace of the calling thread. It ends with Stop, which
-// must be called, or with ctx.
+// Watch starts a canary in the network namespace of the calling thread. It ends with ctx or with
+// Stop, and the caller must call Stop.
 func Watch(ctx context.Context, config Config, peers []netip.Addr, options CanaryOptions) (*Canary, error) {
 	if options.Every == 0 {
 		options.Every = time.Second
@@ -91,7 +90,7 @@ func Watch(ctx context.Context, config Config, peers []netip.Addr, options Canar
 	return c, nil
 }
 
-// Disturb reports faults, best before they begin: probes that are over by then have been counted as
+// Disturb reports faults, best before they begin: probes that have ended by then were counted as
 // steady.
 func (c *Canary) Disturb(disturbances ...Disturbance) {
 	c.mu.Lock()
@@ -102,8 +101,8 @@ func (c *Canary) Disturb(disturbances ...Disturbance) {
 	}
 }
 
-// Watched returns what was seen so far, in the order of the peers. Probes in flight are not
-// counted.
+// Watched returns the measurements so far, in the order of the peers. It leaves out probes in
+// flight.
 func (c *Canary) Watched() []Watched {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +114,7 @@ func (c *Canary) Watched() []Watched {
 	return watched
 }
 
-// Stop ends the canary and returns what it saw.
+// Stop ends the canary and returns its measurements.
 func (c *Canary) Stop() []Watched {
 	c.stop()
 	<-c.done
@@ -139,7 +138,7 @@ func (c *Canary) run(ctx context.Context) {
 			return
 		}
 		due := int((launcher.Monotonic()-begin)/step) + 1
-		// A canary that was kept from running catches up, but with at most one turn.
+		// A canary that got no processor catches up, but with at most one turn.
 		for next = max(next, due-len(c.peers)); next < due; next++ {
 			c.expire(next % len(c.peers))
 			c.send(next%len(c.peers), uint64(next))
@@ -148,23 +147,23 @@ func (c *Canary) run(ctx context.Context) {
 	}
 }
 
-// send notes the probe before the answer can come, and lets the reader go on while it is on its
-// way.
+// send notes the probe before its answer can come. It holds no lock while it sends, so that the
+// reader can go on.
 func (c *Canary) send(peer int, sequence uint64) {
 	now := launcher.Monotonic()
 	c.mu.Lock()
 	c.watching[peer].pending = append(c.watching[peer].pending, pending{sequence: sequence, sent: now})
 	c.mu.Unlock()
 	if err := c.exchange.send(peer, sequence); err != nil {
-		// It will count as lost when the deadline has passed, as all do that are not answered.
+		// It will count as lost after the deadline, like all probes without an answer.
 		c.mu.Lock()
 		c.recordOf(peer, now, now).sendError = "send: " + err.Error()
 		c.mu.Unlock()
 	}
 }
 
-// expire gives up the peer's probes whose deadline has passed, and forgets the disturbances that no
-// probe can have seen.
+// expire gives up the peer's probes whose deadline has passed. It forgets disturbances that are
+// over for all pending probes.
 func (c *Canary) expire(peer int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,8 +174,8 @@ func (c *Canary) expire(peer int) {
 		w.pending = slices.Delete(w.pending, 0, 1)
 	}
 	if peer == 0 {
-		// A peer's pending probes are looked at once in every turn; a turn may take long on a busy
-		// machine, hence twice.
+		// Every turn looks once at a peer's pending probes. A turn may take long on a busy machine,
+		// hence twice.
 		oldest := now - 2*int64(MaxDeadline) - 2*int64(c.options.Every)
 		c.disturbances = slices.DeleteFunc(c.disturbances, func(d Disturbance) bool { return d.Until < oldest })
 	}
@@ -197,7 +196,7 @@ func (c *Canary) take(peer int, sequence uint64, t trip, back int64) {
 	w.pending = slices.Delete(w.pending, i, i+1)
 }
 
-// recordOf is where a probe counts that was in flight from one instant until another.
+// recordOf returns the record for a probe that was in flight between two instants.
 func (c *Canary) recordOf(peer int, from, until int64) *record {
 	address := c.peers[peer].Unmap()
 	for _, d := range c.disturbances {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkCanary measures the processor time that a canary of 100 peers and the answers of as many
-// take together, in milliseconds for each second: half of it each. One iteration takes a second.
+// BenchmarkCanary measures the processor time of a canary of 100 peers and of answering as many
+// canaries, in milliseconds for each second. Each takes about half of it. One iteration takes a
+// second.
 func BenchmarkCanary(b *testing.B) {
 	config, r := responding(b, nil)
 	defer r.Stop()
@@ -23,7 +24,7 @@ func BenchmarkCanary(b *testing.B) {
 	}
 	before, began := processorTime(b), time.Now()
 	for b.Loop() {
-		time.Sleep(time.Second) // an idle process, were it not for the canary
+		time.Sleep(time.Second) // without the canary, the process would be idle
 	}
 	used, took := processorTime(b)-before, time.Since(began)
 	answered := 0

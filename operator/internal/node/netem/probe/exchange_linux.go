@@ -16,14 +16,14 @@ type exchange struct {
 	config  Config
 	host    uint64
 	socket  *socket
-	session uint64 // the late answers to another exchange's probes are not taken
+	session uint64 // the reader ignores answers to the probes of an earlier session
 	peers   []unix.Sockaddr
 	index   map[netip.AddrPort]int
 	reader  sync.WaitGroup
 }
 
-// openExchange with these peers. take is called on the reader's thread for every answer that comes
-// from the peer with this index; nothing keeps a peer from answering twice.
+// openExchange opens a socket for these peers. The reader's thread calls take for every answer from
+// the peer with this index. A peer may answer twice.
 func openExchange(config Config, peers []netip.Addr, take func(peer int, sequence uint64, t trip, back int64)) (*exchange, error) {
 	host, err := hostDigest()
 	if err != nil {
@@ -50,7 +50,7 @@ func openExchange(config Config, peers []netip.Addr, take func(peer int, sequenc
 	return e, nil
 }
 
-// close returns when nothing is taken any more.
+// close returns when take is not called any more.
 func (e *exchange) close() {
 	e.socket.shutdown()
 	e.reader.Wait()
@@ -67,7 +67,7 @@ func (e *exchange) send(peer int, sequence uint64) error {
 
 func (e *exchange) read(take func(peer int, sequence uint64, t trip, back int64)) {
 	ownThread()
-	var buffer [packetSize + 1]byte // one more, to know a longer packet
+	var buffer [packetSize + 1]byte // one byte more, to recognise a longer packet
 	var a packet
 	for {
 		n, from := e.socket.receive(buffer[:], nil)

@@ -11,46 +11,48 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// Pair is what was asked of the two links between the pod that probes and one peer.
+// Pair is the request for the two links between the pod that probes and one peer.
 type Pair struct {
 	// From probes To. The names are for messages.
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Peer is the address of To; it joins the pair with its Measurement.
 	Peer netip.Addr `json:"peer"`
-	// Out leads to the peer, In back. A link with a loss of 1 is cut.
+	// Out leads to the peer, and In back. A link with a loss of 1 is cut.
 	Out shaping.Link `json:"out"`
 	In  shaping.Link `json:"in"`
 }
 
-// Cut says that no probe can be answered.
+// Cut reports that no probe can be answered.
 func (p Pair) Cut() bool { return p.Out.Loss >= 1 || p.In.Loss >= 1 }
 
 // Tolerance of a judgement.
 type Tolerance struct {
-	// Late is how much longer one way may take than the delay that was asked plus what the path
-	// takes undelayed. A round trip may take twice as much. It is absolute: no backend's error
+	// Late is how much longer one way may take than the requested delay and the undelayed path
+	// together. A round trip may exceed it by twice as much. It is absolute: no backend's error
 	// grows with the delay.
 	Late time.Duration `json:"late"`
-	// Path is the most that the undelayed path may take one way. A longer one was shaped when it
-	// was measured, or is no place for this network.
+	// Path is the longest allowed time of one way of the undelayed path. A longer path was shaped
+	// when it was measured, or the pods are too far apart for this network.
 	Path time.Duration `json:"path"`
-	// Lost is the largest share of probes that may be lost beyond the loss that was asked, from 0
-	// to 1. JudgeSteady alone looks at it.
+	// Lost is the largest share of probes that may be lost beyond the requested loss, from 0 to 1.
+	// Only JudgeSteady uses it.
 	Lost float64 `json:"lost"`
 }
 
-// DefaultTolerance is for the gate, whose measurements are the least of several probes.
+// DefaultTolerance is for the gate before a run, whose measurements are the least of several
+// probes.
 var DefaultTolerance = Tolerance{Late: 500 * time.Microsecond, Path: 2 * time.Millisecond, Lost: 0.05}
 
 // SteadyTolerance is for a canary. Its probes share the processors with the measured system, so the
 // canary judges their median.
 var SteadyTolerance = Tolerance{Late: 5 * time.Millisecond, Path: 2 * time.Millisecond, Lost: 0.05}
 
-// rounding is what a backend may be early by: ticks of 64 ns in netem, the slack of timers in fq.
+// rounding is by how much a backend may be early: ticks of 64 ns in netem, the slack of timers in
+// fq.
 const rounding = 10 * time.Microsecond
 
-// fewestLost is how many lost probes it takes to say that too many are.
+// fewestLost is the least number of lost probes that can count as too many.
 const fewestLost = 3
 
 // Reason for which a pair is wrong.
@@ -60,16 +62,16 @@ type Reason string
 const (
 	Unmeasured Reason = "Unmeasured" // there is no measurement
 	Silent     Reason = "Silent"     // no probe was answered
-	Connected  Reason = "Connected"  // probes were answered though a link is cut
-	Early      Reason = "Early"      // a packet took less time than it must
-	Late       Reason = "Late"       // packets took more time than they may
+	Connected  Reason = "Connected"  // probes were answered, although a link is cut
+	Early      Reason = "Early"      // a packet was faster than the request allows
+	Late       Reason = "Late"       // packets were slower than the request allows
 	Swapped    Reason = "Swapped"    // each direction has the delay of the other
 	LongPath   Reason = "LongPath"   // the undelayed path takes too long
-	Lossy      Reason = "Lossy"      // more was lost than asked
+	Lossy      Reason = "Lossy"      // more packets were lost than requested
 )
 
-// Wrong is a pair that is not what was asked. Message names the pods, what was asked and what was
-// measured.
+// Wrong is a pair that differs from the request. Message names the pods, the request and the
+// measurement.
 type Wrong struct {
 	From    string     `json:"from"`
 	To      string     `json:"to"`
@@ -81,20 +83,20 @@ type Wrong struct {
 // Judge compares the requested links with the measurements before a trial, and returns the wrong
 // ones, in the order of the pairs.
 //
-// A link is right when the least of its probes took between two bounds: the asked delay, and the
-// asked delay + the least that the path took undelayed (baseline) + tolerance.Late. Jitter widens
-// both ends, and so does the error of a one-way time. Where the directions are not known, the round
-// trip must do, and two swapped directions look right. A cut pair is right when no probe was
-// answered. Loss and rate are not judged: some probes cannot tell.
+// A link is right when the least time of its probes is between two bounds. The lower bound is the
+// requested delay. The upper bound adds the least time of the undelayed path (baseline) and
+// tolerance.Late. Jitter widens both bounds, and so does the error of a one-way time. If only the
+// round trip is known, Judge uses it, and two swapped directions look right. A cut pair is right
+// when no probe was answered. Judge does not check loss and rate: a few probes cannot show them.
 //
-// A peer without a baseline is taken for one whose path takes no time.
+// For a peer without a baseline, Judge assumes a path that takes no time.
 func Judge(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {
 	return judge(pairs, baseline, measured, tolerance, false)
 }
 
-// JudgeSteady is Judge for what a canary saw while no fault was active. No probe may be early, but
-// the median tells what is late, since a single quick probe does not prove that the network held.
-// Too many lost probes are wrong as well.
+// JudgeSteady is like Judge, for the measurements of a canary while no fault was active. No probe
+// may be early. The median decides about lateness, since a single quick probe does not prove that
+// the network held. Too many lost probes are wrong as well.
 func JudgeSteady(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {
 	return judge(pairs, baseline, measured, tolerance, true)
 }
@@ -143,7 +145,7 @@ func (j judgment) pair() []Wrong {
 		return nil
 	}
 	if j.m.Sent == 0 && j.steady {
-		return nil // nothing was steady
+		return nil // there were no steady probes
 	}
 	if j.m.Answered == 0 {
 		return []Wrong{j.asked.wrong(Silent, "%s <-> %s: asked %s out and %s back, but none of %d probes was answered%s",
@@ -156,8 +158,8 @@ func (j judgment) pair() []Wrong {
 	return wrong
 }
 
-// mostLost is how many probes may be lost: a number that chance exceeds once in a thousand times
-// (three standard deviations), and what is tolerated.
+// mostLost is how many probes may be lost. It adds the tolerated losses to a number that chance
+// exceeds once in a thousand times (three standard deviations).
 func (j judgment) mostLost() int {
 	n, p := float64(j.m.Sent), 1-(1-j.asked.Out.Loss)*(1-j.asked.In.Loss)
 	return max(fewestLost-1, int(n*(p+j.tolerance.Lost)+3*math.Sqrt(n*p*(1-p))))
@@ -170,8 +172,8 @@ func (j judgment) sendError() string {
 	return " (" + j.m.SendError + ")"
 }
 
-// delays judges each direction where it is known, and the round trip where it says more than the
-// directions do.
+// delays judges each direction if it is known. It also judges the round trip if that shows more
+// than the directions do.
 func (j judgment) delays() []Wrong {
 	from, to := j.asked.From, j.asked.To
 	var wrong []Wrong
@@ -179,10 +181,10 @@ func (j judgment) delays() []Wrong {
 		out := way{from + " -> " + to, " one way", j.asked.Out.Delay, j.asked.Out.Jitter, j.path.Out.Min, j.m.Out, j.tolerance.Late, j.m.Error}
 		in := way{to + " -> " + from, " one way", j.asked.In.Delay, j.asked.In.Jitter, j.path.In.Min, j.m.In, j.tolerance.Late, j.m.Error}
 		if !j.path.OneWay {
-			// The path's directions are not known; either takes what both take at most.
+			// The path's directions are not known. Each takes at most the time of both.
 			out.path, in.path = j.path.RoundTrip.Min, j.path.RoundTrip.Min
 		} else {
-			out.path, in.path = max(0, out.path), max(0, in.path) // less than nothing is the error of the clocks
+			out.path, in.path = max(0, out.path), max(0, in.path) // a negative time comes from the error of the clocks
 			out.err += j.path.Error
 			in.err += j.path.Error
 		}
@@ -211,13 +213,13 @@ type way struct {
 	tolerance, err      time.Duration
 }
 
-// as is the measurement of one way, judged by the request for the other.
+// as returns the measurement of one way with the request for the other.
 func (w way) as(other way) way {
 	other.measured = w.measured
 	return other
 }
 
-// upper is the figure that must not be too large.
+// upper is the value that must not be too large.
 func (w way) upper(steady bool) time.Duration {
 	if steady {
 		return w.measured.Median

@@ -14,10 +14,10 @@ const msec = time.Millisecond
 
 var peerAddress = netip.MustParseAddr("10.1.0.2")
 
-// of is a spread of one duration.
+// of is a Spread whose values are all the same.
 func of(d time.Duration) Spread { return Spread{Min: d, Median: d, Max: d} }
 
-// seen is a measurement by one clock.
+// seen is a measurement with one clock at both ends.
 func seen(out, in time.Duration) Measurement {
 	return Measurement{Peer: peerAddress, Sent: 7, Answered: 7, RoundTrip: of(out + in), OneWay: true, Out: of(out), In: of(in)}
 }

@@ -15,12 +15,12 @@ type Options struct {
 	// Probes for each peer; 0: 7.
 	Probes int
 	// Spacing between two probes of a peer; 0: 20ms, or 2ms for each peer if that is more. The
-	// probes of different peers are spread over it, in random order, lest they disturb each other.
-	// Where many pods share a processor it should be longer: a probe takes some 0.2 ms of it, both
-	// ends together.
+	// probes of different peers are spread over it, in random order, so that they do not disturb
+	// each other. If many pods share a processor it should be longer: a probe takes some 0.2 ms of
+	// it, both ends together.
 	Spacing time.Duration
-	// Deadline is how long after the last probe an answer counts: the longest round trip that is
-	// expected, and a margin. 0: 1s.
+	// Deadline is how long after the last probe an answer counts: the longest expected round trip,
+	// and a margin. 0: 1s.
 	Deadline time.Duration
 }
 
@@ -41,9 +41,9 @@ func (o Options) orDefault(peers int) Options {
 }
 
 // Measure probes all peers at the same time and returns one Measurement for each, in their order;
-// no peer may be listed twice. It returns as soon as every probe is answered, else Deadline after
-// the last one, or with ctx's error and what it has got. It uses the network namespace of the
-// calling thread.
+// no peer may be listed twice. It returns as soon as every probe is answered, or Deadline after the
+// last probe. When ctx is done, it returns the error of ctx and the measurements so far. It uses
+// the network namespace of the calling thread.
 func Measure(ctx context.Context, config Config, peers []netip.Addr, options Options) ([]Measurement, error) {
 	options = options.orDefault(len(peers))
 	m := newMeasuring(len(peers), options.Probes)
@@ -67,7 +67,7 @@ func Measure(ctx context.Context, config Config, peers []netip.Addr, options Opt
 	return m.measurements(peers), err
 }
 
-// measuring is what a running Measure has got.
+// measuring has the answers of a running Measure.
 type measuring struct {
 	all chan struct{} // closed when no answer is missing
 
@@ -111,7 +111,7 @@ func (m *measuring) take(peer int, sequence uint64, t trip, _ int64) {
 	}
 }
 
-// await returns at the instant of CLOCK_MONOTONIC, or when nothing is missing.
+// await returns at the instant of CLOCK_MONOTONIC, or when no answer is missing.
 func (m *measuring) await(ctx context.Context, until int64) error {
 	if err := ctx.Err(); err != nil {
 		return err

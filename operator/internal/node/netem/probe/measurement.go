@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Measurement is what probes of one pod say about its links with one peer.
+// Measurement sums up the probes of one pod to one peer.
 type Measurement struct {
 	Peer netip.Addr `json:"peer"`
 	// Sent probes, and how many of them were answered in time.
 	Sent     int `json:"sent"`
 	Answered int `json:"answered"`
-	// RoundTrip, less the time that the peer took to answer.
+	// RoundTrip without the time that the peer took to answer.
 	RoundTrip Spread `json:"roundTrip"`
-	// OneWay says that Out (to the peer) and In (from the peer) are known, within Error either way:
-	// 0 when both ends share a clock. A wrong guess of the clocks' difference makes one of them
-	// longer and the other one shorter.
+	// OneWay says that Out (to the peer) and In (from the peer) are known. Each may be wrong by
+	// Error, which is 0 when both ends share a clock. A wrong estimate of the clocks' difference
+	// makes one of them longer and the other one shorter.
 	OneWay bool          `json:"oneWay"`
 	Out    Spread        `json:"out"`
 	In     Spread        `json:"in"`
@@ -25,9 +25,10 @@ type Measurement struct {
 	SendError string `json:"sendError,omitempty"`
 }
 
-// Least round trip: of one probe, or the least ways there and back of any two, where both ends
-// share a clock. On a busy machine, where one way or the other of every probe may have waited for a
-// processor, the second is closer to what the path takes.
+// Least round trip. It is the least one of a probe. If both ends share a clock, it may be the sum
+// of the least way there and the least way back, of any two probes. On a busy machine one of the
+// ways of every probe may have waited for a processor. Then the sum is closer to the path's own
+// time.
 func (m Measurement) Least() time.Duration {
 	if m.OneWay && m.Error == 0 && m.Out.Min+m.In.Min < m.RoundTrip.Min {
 		return m.Out.Min + m.In.Min
@@ -45,13 +46,13 @@ type Spread struct {
 // keep is how many durations a series keeps.
 const keep = 512
 
-// series is durations in bounded memory. It keeps the first of them all, then every second one,
-// every fourth one and so on, so that the kept ones are spread evenly over the time. Min and max
-// are of all.
+// series is durations in bounded memory. At first it keeps all of them, then every second one,
+// every fourth one and so on. So the kept ones are spread evenly over the time. Min and max are
+// those of all durations.
 type series struct {
 	kept     []time.Duration
-	count    int // all that were added
-	stride   int // every stride-th is kept; 0 is 1
+	count    int // how many were added
+	stride   int // every stride-th is kept; 0 means 1
 	min, max time.Duration
 }
 
@@ -73,7 +74,7 @@ func (s *series) add(d time.Duration) {
 	s.count++
 }
 
-// spread returns the summary; the median is the lower one of an even number, and exact for up to
+// spread returns the summary. The median of an even number is the lower one. It is exact for up to
 // keep durations.
 func (s *series) spread() Spread {
 	if s.count == 0 {
@@ -104,7 +105,7 @@ func (r *record) add(trip trip) {
 func (r *record) measurement(peer netip.Addr) Measurement {
 	return Measurement{
 		Peer: peer, Sent: r.sent, Answered: r.answered, RoundTrip: r.roundTrip.spread(),
-		// Probes from before the clocks were known say nothing about the directions; the others do.
+		// Probes from before the clocks were known have no directions; later ones do.
 		OneWay: r.out.count > 0, Out: r.out.spread(), In: r.in.spread(), Error: r.err, SendError: r.sendError,
 	}
 }

@@ -38,7 +38,7 @@ func newNamespace(t *testing.T) *namespace {
 	n := &namespace{do: make(chan func())}
 	ready := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine, and the namespace with it
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and the namespace with the thread
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
 			n.fd, err = unix.Open(fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -81,15 +81,15 @@ func setUp(name string) error {
 	return nil
 }
 
-// node is a pod of the mesh: what an agent would be there.
+// node is a pod of the mesh. It does the work of an agent.
 type node struct {
 	*namespace
 	name      string
 	address   netip.Addr
 	responder *Responder
 	shaper    netem.Shaper
-	pairs     []Pair // with all others
-	probes    []Pair // those of pairs that this node measures
+	pairs     []Pair // to all other nodes
+	probes    []Pair // the pairs that this node measures
 }
 
 // mesh is nodes around one bridge.
@@ -97,7 +97,7 @@ type mesh struct {
 	t        *testing.T
 	config   Config
 	nodes    []*node
-	out      [][]time.Duration // delay from one to another
+	out      [][]time.Duration // delay from one node to another
 	options  ProveOptions
 	baseline [][]Measurement // of each node
 }
@@ -106,20 +106,20 @@ func hardware(i int) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0xa5, 0, 0, byte(i >> 8), byte(i)}
 }
 
-// newMesh connects the nodes and starts their responders; nothing is delayed yet. The delay from
-// each node to each other is its own.
+// newMesh connects the nodes and starts their responders. No link is delayed yet. Each direction of
+// each pair has a delay of its own.
 func newMesh(t *testing.T, size int, network netip.Prefix) *mesh {
 	t.Helper()
-	// As many processors for Go as if each node were a process: the kernel, not Go's scheduler,
-	// shares the real ones.
+	// Go gets as many processors as if each node were a process. So the kernel shares the real
+	// processors, and not Go's scheduler.
 	procs := runtime.GOMAXPROCS(max(8, size))
 	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
 	m := &mesh{t: t, config: Config{Key: Key{1: 7}}, out: make([][]time.Duration, size)}
-	// Fewer probes than usual in the first round, and one round more: the machine may be busy with
-	// other tests.
+	// The first round has fewer probes than usual, and there is one round more: the machine may be
+	// busy with other tests.
 	m.options.Probes, m.options.Rounds = 5, 4
-	// The probes of a mesh meet on two processors, which take 70 us or more for each of a probe's
-	// two packets. So they are spread: 5,000 a second if every node probes all others.
+	// The probes of a mesh share two processors, and each of a probe's two packets takes 70 us or
+	// more. So they are spread: 5,000 a second if every node probes all others.
 	m.options.Spacing = max(20*time.Millisecond, time.Duration(size*size)*200*time.Microsecond)
 	hub := newNamespace(t)
 	if err := hub.run(func() error {
@@ -169,8 +169,8 @@ func plug(i, fd int) error {
 	return setUp(veth.Name)
 }
 
-// configure gives the node its address and its neighbours, which are permanent: the kernel's table
-// of neighbours is one for all namespaces and has room for a thousand others.
+// configure gives the node its address and its neighbours, which are permanent: all namespaces
+// share the kernel's table of neighbours, and it has room for only a thousand others.
 func (m *mesh) configure(i int, n *node, bits int) error {
 	link, err := netlink.LinkByName("eth0")
 	if err != nil {
@@ -233,7 +233,7 @@ func (n *node) table() shaping.Table {
 	return table
 }
 
-// shape opens the shapers and applies what was asked.
+// shape opens the shapers and applies the requested links.
 func (m *mesh) shape() {
 	m.t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -285,7 +285,8 @@ func wrongOf(proofs []Proof) []Wrong {
 	return wrong
 }
 
-// errors of every direction that was measured, less what was asked: in order.
+// errors returns the errors of all measured directions, in order. An error is the measured time
+// less the requested delay.
 func (m *mesh) errors(proofs []Proof) []time.Duration {
 	var off []time.Duration
 	for i, proof := range proofs {
@@ -331,15 +332,15 @@ func sizeOfMesh(t *testing.T) int {
 	return size
 }
 
-// It prints how long it takes to apply and prove a network of all ordered pairs, and how exact it
-// is. make bench-netem has 100 pods.
+// It prints the time to apply and prove a network of all ordered pairs, and the errors. make
+// bench-netem uses 100 pods.
 func TestAMeshIsAppliedAndProven(t *testing.T) {
 	if os.Getenv("ASSAY_VM") != "" {
 		t.Skip("the one slow processor of the virtual machine cannot delay the packets of so many pods in time")
 	}
 	m := newMesh(t, sizeOfMesh(t), netip.MustParsePrefix("10.99.0.0/16"))
 	// One round trip measures both directions, since all nodes share a clock. Either end of a pair
-	// may do it, and half of a node's pairs are left to the others.
+	// may measure it. Each node leaves half of its pairs to the others.
 	for i, n := range m.nodes {
 		n.probes = nil
 		for k, pair := range n.pairs {
@@ -388,16 +389,17 @@ func TestAMeshIsAppliedAndProven(t *testing.T) {
 	}
 }
 
-// The gate names what breaks a network after it was right, and nothing else.
+// A network that was right is broken. The gate names exactly the broken links.
 func TestSabotageIsCaughtAndNamed(t *testing.T) {
 	tests := map[string]struct {
-		// sabotage breaks the shaping of node 0 for packets from node 1, at the receiver as nfqueue
-		// is.
+		// sabotage breaks the shaping of node 0 for packets from node 1, at the receiver, where
+		// nfqueue acts.
 		sabotage func(t *testing.T, n *node)
 		// only is false when the sabotage hits all links to node 0.
 		only bool
 		want Reason
-		// message of node 0 about node 1; the asked delays are 20 ms from node 1 and 35 ms to it.
+		// message of node 0 about node 1. The requested delays are 20 ms from node 1 and 35 ms to
+		// it.
 		message string
 	}{
 		"a delay that is 2 ms too long": {
@@ -428,7 +430,7 @@ func TestSabotageIsCaughtAndNamed(t *testing.T) {
 	}
 }
 
-// Both ends of the pair are told the directions the wrong way round: the round trip is right.
+// Both ends of the pair get swapped directions, so the round trip is right.
 func TestSwappedDirectionsAreCaughtAndNamed(t *testing.T) {
 	m := newMesh(t, 4, netip.MustParsePrefix("10.99.0.0/16"))
 	m.proveSabotage(func(t *testing.T, n *node) {
@@ -437,12 +439,12 @@ func TestSwappedDirectionsAreCaughtAndNamed(t *testing.T) {
 	}, true, Swapped, `^node-0 -> node-1: the directions are swapped: asked 35ms out and 20ms back, measured 20\.\d+ms out and 35\.\d+ms back$`)
 }
 
-// reapply changes what the node does with its first peer.
+// reapply changes the node's shaping of its first peer.
 func (n *node) reapply(t *testing.T, change func(*shaping.Peer)) {
 	t.Helper()
 	table := n.table()
 	for i := range table {
-		// Node 1 is the first peer of node 0 and the other way round.
+		// Node 1 is the first peer of node 0, and node 0 is the first peer of node 1.
 		if table[i].Address == n.pairs[0].Peer {
 			change(&table[i])
 		}
@@ -452,7 +454,7 @@ func (n *node) reapply(t *testing.T, change func(*shaping.Peer)) {
 	}
 }
 
-// removeRules does what a user with nft would do: flush the ruleset.
+// removeRules does the same as a user of nft: it flushes the ruleset.
 func removeRules(t *testing.T, n *node) {
 	t.Helper()
 	if err := n.run(func() error {
@@ -467,9 +469,9 @@ func removeRules(t *testing.T, n *node) {
 	}
 }
 
-// proveSabotage breaks a network that is right. The gate must find the pair and name what is wrong.
-// Only the machine of hack/vm insists on the name Swapped. On a machine that others share, a
-// processor that is away for 0.5 ms turns swapped directions into two wrong delays.
+// proveSabotage breaks a network that is right. The gate must find the pair and name the error.
+// Only the machine of hack/vm demands the name Swapped. On a machine that others share, a delay of
+// 0.5 ms by a busy processor turns swapped directions into two wrong delays.
 func (m *mesh) proveSabotage(sabotage func(*testing.T, *node), only bool, want Reason, message string) {
 	t := m.t
 	t.Helper()
@@ -486,7 +488,7 @@ func (m *mesh) proveSabotage(sabotage func(*testing.T, *node), only bool, want R
 		t.Fatalf("before the sabotage: %v", wrong)
 	}
 	sabotage(t, m.nodes[0])
-	m.options.Rounds = 3 // what is wrong stays wrong in all of them
+	m.options.Rounds = 3 // the wrong links stay wrong in all of them
 	caught, inVM := false, os.Getenv("ASSAY_VM") != ""
 	pattern := regexp.MustCompile(message)
 	for _, wrong := range wrongOf(m.prove(m.options)) {
@@ -522,7 +524,8 @@ func TestIPv6IsMeasuredAsIPv4Is(t *testing.T) {
 	t.Logf("one way less asked: %s", percentiles(m.errors(proofs)))
 }
 
-// A fault that was announced leaves what is steady right; one that was not is seen.
+// An announced fault does not change the steady numbers. The canary detects a fault that was not
+// announced.
 func TestTheCanarySeesWhatHappensDuringATrial(t *testing.T) {
 	m := newMesh(t, 3, netip.MustParsePrefix("10.99.0.0/16"))
 	if wrong := wrongOf(m.measureBaseline()); len(wrong) > 0 {
@@ -536,8 +539,9 @@ func TestTheCanarySeesWhatHappensDuringATrial(t *testing.T) {
 		name := map[bool]string{true: "announced", false: "not announced"}[announced]
 		t.Run(name, func(t *testing.T) {
 			n := m.nodes[0]
-			// Some 40 probes to each peer are in flight at any instant. A shorter deadline gives
-			// all of them up when the machine stands still for so long: more than are answered.
+			// Some 40 probes to each peer are in flight at any instant. When the machine stands
+			// still for longer than the deadline, the canary gives all of them up. With a shorter
+			// deadline, that would be more probes than are answered.
 			var c *Canary
 			if err := n.run(func() (err error) {
 				c, err = Watch(t.Context(), m.config, peersOf(n.pairs), CanaryOptions{Every: 5 * msec, Deadline: MaxDeadline})
@@ -571,7 +575,7 @@ func TestTheCanarySeesWhatHappensDuringATrial(t *testing.T) {
 				steady = append(steady, w.Steady)
 			}
 			n.reapply(t, func(*shaping.Peer) {})
-			// How late the median is says more about the machine than about the network here.
+			// Here the lateness of the median depends more on the machine than on the network.
 			tolerance := Tolerance{Late: time.Second, Path: SteadyTolerance.Path, Lost: 0.5}
 			wrong := JudgeSteady(n.pairs, m.baseline[0], steady, tolerance)
 			for _, w := range wrong {

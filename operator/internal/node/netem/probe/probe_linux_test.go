@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/node/launcher"
 )
 
-// Loopback addresses: any number of peers without a namespace.
+// With loopback addresses there can be any number of peers without a namespace.
 var (
 	here  = netip.MustParseAddr("127.0.0.1")
 	there = netip.MustParseAddr("127.0.0.2")
@@ -106,7 +106,7 @@ func TestMeasureEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	go func() {
 		_, _ = peer.Read(make([]byte, 100))
-		time.Sleep(50 * time.Millisecond) // that it was sent is counted when the kernel has it
+		time.Sleep(50 * time.Millisecond) // the sender counts a packet when the kernel has it
 		cancel()
 	}()
 	measured, err := Measure(ctx, config, []netip.Addr{here}, Options{Probes: 2, Spacing: time.Hour, Deadline: time.Hour})
@@ -137,8 +137,8 @@ func TestTheResponderIgnoresNoise(t *testing.T) {
 	(&packet{kind: request, sequence: 7}).encode(&good, &config.Key)
 	(&packet{kind: request}).encode(&strange, &Key{})
 	(&packet{kind: answer}).encode(&reply, &config.Key)
-	// The last one is the only good one, and the responder takes one at a time: whatever it said to
-	// another one would come first.
+	// Only the last packet is good. The responder reads one at a time, so an answer to an earlier
+	// packet would come first.
 	for _, data := range [][]byte{nil, []byte("hello"), make([]byte, 60_000), strange[:], reply[:], append(good[:packetSize:packetSize], 0), good[:]} {
 		if _, err := conn.Write(data); err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestProveProbesOnlyWrongPairsAgain(t *testing.T) {
 	config, r := responding(t, nil)
 	defer r.Stop()
 	pairs := []Pair{{From: "a", To: "b", Peer: here}, {From: "a", To: "c", Peer: there, Out: shaping.Link{Delay: 20 * msec}}}
-	// Loopback is as quick as the scheduler lets it be; it is not what is tested.
+	// Loopback is as quick as the scheduler allows; the test does not measure it.
 	options := ProveOptions{Options: Options{Probes: 3, Spacing: time.Millisecond, Deadline: time.Minute}, Tolerance: Tolerance{Late: time.Minute, Path: time.Minute}}
 	baseline, err := Baseline(t.Context(), config, pairs, options)
 	if err != nil || len(baseline.Wrong) > 0 {
@@ -232,7 +232,7 @@ func faultsApart(t *testing.T) error {
 			t.Errorf("%d probes are remembered", got)
 		}
 	}
-	if lost := w[1].Steady.Sent - w[1].Steady.Answered; lost != 0 { // or late: their deadline is a second
+	if lost := w[1].Steady.Sent - w[1].Steady.Answered; lost != 0 { // or late: the probes' deadline is a second
 		return fmt.Errorf("%d probes of the peer with a fault count as lost without one", lost)
 	}
 	return nil

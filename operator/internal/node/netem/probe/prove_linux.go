@@ -11,10 +11,10 @@ import (
 // ProveOptions of Prove and Baseline.
 type ProveOptions struct {
 	// Options of the first round. Its Probes double from round to round. Its Spacing shrinks with
-	// the number of pairs, but not below 20ms. Its Deadline is a margin on top of the longest round
-	// trip that was asked, 0: 500ms.
+	// the number of pairs, but not below 20ms. Its Deadline is a margin on top of the longest
+	// requested round trip; 0: 500ms.
 	Options
-	// Rounds at most; 0: 3. From the second one on, only pairs that are still wrong are probed.
+	// Rounds at most; 0: 3. From the second one on, Prove probes only pairs that are still wrong.
 	Rounds int
 	// Tolerance; all zero: DefaultTolerance.
 	Tolerance Tolerance
@@ -34,23 +34,24 @@ func (o ProveOptions) orDefault(pairs int) ProveOptions {
 	return o
 }
 
-// Proof is what a pod knows of its links before a trial.
+// Proof is the result of a pod's measurements before a trial.
 type Proof struct {
 	// Measurements of the last round that each pair took part in, in the order of the pairs.
 	Measurements []Measurement `json:"measurements"`
-	// Wrong pairs after the last round; none: the network is what was asked.
+	// Wrong pairs after the last round. Without any, the network is as requested.
 	Wrong []Wrong `json:"wrong,omitempty"`
 	// Probed pairs in each round; its length is the number of rounds.
 	Probed []int `json:"probed"`
-	// Undirected says of each pair that different delays were asked for its directions, which the
-	// clocks of the two pods could not tell apart. If they had been swapped, it would not be seen.
+	// Undirected says, for each pair, that its directions have different requested delays, and that
+	// the clocks of the two pods could not tell them apart. The measurement would not show it if
+	// they were swapped.
 	Undirected []bool        `json:"undirected,omitempty"`
 	Took       time.Duration `json:"took"`
 }
 
-// Prove measures the pairs of one pod and judges them. Those that are wrong are measured again,
-// with more probes: on a busy machine the least of seven may still be noise. A round replaces the
-// results of the one before. So a network that became right in the meantime is right.
+// Prove measures the pairs of one pod and judges them. It measures wrong pairs again, with more
+// probes: on a busy machine the least of seven may still be noise. A round replaces the results of
+// the one before. So a network that became right in the meantime counts as right.
 func Prove(ctx context.Context, config Config, pairs []Pair, baseline []Measurement, options ProveOptions) (Proof, error) {
 	options = options.orDefault(len(pairs))
 	judge := func(pairs []Pair, measured []Measurement) []Wrong {
@@ -61,8 +62,8 @@ func Prove(ctx context.Context, config Config, pairs []Pair, baseline []Measurem
 	return proof, err
 }
 
-// undirected says whose directions could be swapped unseen. The measurements are in the order of
-// the pairs.
+// undirected says which pairs' directions could be swapped without a visible difference. The
+// measurements are in the order of the pairs.
 func undirected(pairs []Pair, measurements []Measurement, tolerance Tolerance) []bool {
 	unseen := make([]bool, len(pairs))
 	for i, pair := range pairs {
@@ -72,9 +73,9 @@ func undirected(pairs []Pair, measurements []Measurement, tolerance Tolerance) [
 	return unseen
 }
 
-// Baseline measures what the undelayed paths take; no pod may shape its links before all have done
-// so. Wrong lists the peers without an answer, and the peers with a path that takes longer than the
-// tolerance. Pairs need names and peers only.
+// Baseline measures the times of the undelayed paths. No pod may shape its links before all pods
+// have done so. Wrong lists the peers without an answer, and the peers with a path that takes
+// longer than the tolerance. Only the names and peers of pairs are used.
 func Baseline(ctx context.Context, config Config, pairs []Pair, options ProveOptions) (Proof, error) {
 	options = options.orDefault(len(pairs))
 	undelayed := make([]Pair, len(pairs))
@@ -117,7 +118,7 @@ func inRounds(
 	return proof, nil
 }
 
-// longest round trip that was asked.
+// longest requested round trip.
 func longest(pairs []Pair) time.Duration {
 	var most time.Duration
 	for _, pair := range pairs {
@@ -134,7 +135,7 @@ func peersOf(pairs []Pair) []netip.Addr {
 	return peers
 }
 
-// only the pairs that are wrong.
+// only returns the pairs that are wrong.
 func only(pairs []Pair, wrong []Wrong) []Pair {
 	named := make(map[netip.Addr]bool, len(wrong))
 	for _, w := range wrong {

@@ -6,14 +6,14 @@ import (
 	"assay.dev/assay/operator/internal/node/launcher"
 )
 
-// Config is what the probes of one pod have in common.
+// Config is the common configuration of all probes of one pod.
 type Config struct {
 	// Key of the trial.
 	Key Key
-	// Port that all pods answer on; 0: Port.
+	// Port on which all pods answer; 0: Port.
 	Port uint16
-	// Clock returns what the pod knows of the coordinator's clock. It is called for every packet,
-	// from several goroutines. Nil: nothing.
+	// Clock returns the pod's estimate of the coordinator's clock. Several goroutines call it for
+	// every packet. Nil: there is no estimate.
 	Clock func() Clock
 }
 
@@ -31,8 +31,8 @@ func (c Config) clock() Clock {
 	return c.Clock()
 }
 
-// Responder answers the probes of other pods. It keeps nothing of them: one thread and one buffer,
-// however many there are.
+// Responder answers the probes of other pods. It keeps no state: it has one thread and one buffer,
+// however many probes there are.
 type Responder struct {
 	config Config
 	host   uint64
@@ -40,8 +40,8 @@ type Responder struct {
 	done   chan struct{}
 }
 
-// Respond starts to answer in the network namespace of the calling thread, until Stop. It fails
-// when the port is taken.
+// Respond answers probes in the network namespace of the calling thread, until Stop. It fails when
+// the port is in use.
 func Respond(config Config) (*Responder, error) {
 	host, err := hostDigest()
 	if err != nil {
@@ -60,7 +60,7 @@ func Respond(config Config) (*Responder, error) {
 	return r, nil
 }
 
-// Stop returns when nothing is answered any more and the port is free. It may be called once.
+// Stop returns when no probe is answered any more and the port is free. It may be called once.
 func (r *Responder) Stop() {
 	r.socket.shutdown()
 	<-r.done
@@ -70,7 +70,7 @@ func (r *Responder) Stop() {
 func (r *Responder) run() {
 	defer close(r.done)
 	ownThread()
-	var buffer [packetSize + 1]byte // one more, to know a longer packet
+	var buffer [packetSize + 1]byte // one byte more, to recognise a longer packet
 	var reply [packetSize]byte
 	var control [controlSize]byte
 	var p packet
@@ -87,7 +87,7 @@ func (r *Responder) run() {
 		p.kind, p.received, p.host, p.clock = answer, received, r.host, r.config.clock()
 		p.answered = launcher.Monotonic()
 		p.encode(&reply, &r.config.Key)
-		// An answer that cannot be sent is a probe that is not answered: the prober says so.
+		// If the answer cannot be sent, the probe stays unanswered, and the prober reports that.
 		_ = r.socket.send(reply[:], control[:], from)
 	}
 }

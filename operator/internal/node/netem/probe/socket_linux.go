@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// receiveBuffer of a socket: some thousand probes, for a thread that did not get a processor
-	// for a while.
+	// receiveBuffer of a socket holds some thousand probes, for a thread that got no processor for
+	// a while.
 	receiveBuffer = 1 << 20
-	// receiveTimeout ends a wait for a packet, as a last resort: shutdown does, at once.
+	// receiveTimeout ends a wait for a packet as a last resort. Usually shutdown ends it at once.
 	receiveTimeout = 5 * time.Second
 )
 
-// socket is a UDP socket for both families that blocks. Its reader sleeps in the kernel, on a
-// thread of its own, and is woken without a detour through Go's poller and scheduler.
+// socket is a blocking UDP socket for both families. Its reader sleeps in the kernel, on a thread
+// of its own. So the kernel wakes it directly, and not through Go's poller and scheduler.
 type socket struct {
 	fd   int
 	six  bool // an IPv6 socket, which also carries IPv4
 	over atomic.Bool
 }
 
-// openSocket binds a socket in the network namespace of the calling thread; port 0 is any.
+// openSocket binds a socket in the network namespace of the calling thread; port 0 means any port.
 func openSocket(port uint16) (*socket, error) {
 	s, err := openFamily(unix.AF_INET6, port)
 	if errors.Is(err, unix.EAFNOSUPPORT) { // a kernel without IPv6
@@ -58,13 +58,13 @@ func openFamily(family int, port uint16) (*socket, error) {
 func (s *socket) prepare(port uint16) error {
 	var address unix.Sockaddr = &unix.SockaddrInet4{Port: int(port)}
 	if s.six {
-		// Not the default everywhere: sysctl net.ipv6.bindv6only.
+		// This is not the default on every machine: sysctl net.ipv6.bindv6only.
 		if err := unix.SetsockoptInt(s.fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
 			return err
 		}
 		address = &unix.SockaddrInet6{Port: int(port)}
 	}
-	// Beyond net.core.rmem_max it takes CAP_NET_ADMIN; up to it, none.
+	// A buffer beyond net.core.rmem_max needs CAP_NET_ADMIN; a smaller one needs no capability.
 	if unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer) != nil {
 		if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer); err != nil {
 			return err
@@ -77,9 +77,9 @@ func (s *socket) prepare(port uint16) error {
 	return unix.Bind(s.fd, address)
 }
 
-// receive waits for a packet. It returns a negative length after shutdown, and 0 for nothing: a
-// time-out, or a word of an earlier packet's fate. At the begin of control, if there is any, stands
-// what send needs to answer from the address that the packet was sent to.
+// receive waits for a packet. It returns a negative length after shutdown. It returns 0 without a
+// packet: after a time-out, or for an error about an earlier packet. If control has room, its
+// beginning then holds the address to which the packet was sent, so that send can answer from it.
 func (s *socket) receive(buffer, control []byte) (n int, from unix.Sockaddr) {
 	n, _, _, from, err := unix.Recvmsg(s.fd, buffer, control, 0)
 	switch {
@@ -95,8 +95,8 @@ func (s *socket) receive(buffer, control []byte) (n int, from unix.Sockaddr) {
 // controlSize holds one control message: a header, and the larger of in6_pktinfo and in_pktinfo.
 const controlSize = unix.SizeofCmsghdr + (unix.SizeofInet6Pktinfo+7)&^7
 
-// answerFromSameAddress has receive fill its control. Without it, a pod with several addresses
-// would answer from the first of them, whichever was asked.
+// answerFromSameAddress makes receive fill its control. Without it, a pod with several addresses
+// would answer from the first of them, whatever address the request was sent to.
 func (s *socket) answerFromSameAddress() error {
 	if s.six {
 		return unix.SetsockoptInt(s.fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
@@ -118,10 +118,10 @@ func (s *socket) send(buffer, control []byte, to unix.Sockaddr) error {
 	return unix.Sendmsg(s.fd, buffer, control, to, 0)
 }
 
-// shutdown wakes the reader, whose next receive says that it is over.
+// shutdown wakes the reader. Its next receive returns that the socket is shut down.
 func (s *socket) shutdown() {
 	s.over.Store(true)
-	// Linux says ENOTCONN of a UDP socket without a peer, and does it.
+	// Linux returns ENOTCONN for a UDP socket without a peer, but shuts it down.
 	_ = unix.Shutdown(s.fd, unix.SHUT_RD)
 }
 
@@ -153,15 +153,15 @@ func addressOf(from unix.Sockaddr) netip.AddrPort {
 	}
 }
 
-// hostDigest tells kernels, or rather their clocks, apart: the identity of this boot and, if the
-// process has another one than init, the time namespace, which moves CLOCK_MONOTONIC.
+// hostDigest tells the clocks of kernels apart. It is made of the identity of this boot and, if it
+// differs from that of init, the time namespace of the process, which moves CLOCK_MONOTONIC.
 func hostDigest() (uint64, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return 0, fmt.Errorf("read the kernel's boot identity: %w", err)
 	}
 	timeNamespace, err := os.Readlink("/proc/self/ns/time")
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel before 5.6 has none
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // kernels before 5.6 have no time namespaces
 		return 0, fmt.Errorf("read the time namespace: %w", err)
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(string(boot)) + "\n" + timeNamespace))

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// A pod has one kind of socket or the other; either answers from the address that was asked, which
-// need not be the first one.
+// A pod has a socket of one kind or the other. Each kind answers from the address that the request
+// was sent to, even if it is not the first one.
 func TestASocketAnswersFromTheAddressThatWasAsked(t *testing.T) {
 	for name, family := range map[string]int{"both families": unix.AF_INET6, "IPv4 alone": unix.AF_INET} {
 		t.Run(name, func(t *testing.T) {

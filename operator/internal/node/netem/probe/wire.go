@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// Port that every agent answers probes on (UDP).
+// Port on which every agent answers probes (UDP).
 const Port = 7444
 
-// Key of a trial: packets without it are ignored. It keeps a stray packet, of another trial or of
-// none, from being answered or counted; a user who can read the trial's packets can read the key.
+// Key of a trial. Packets without it are ignored, so that no stray packet, of another trial or of
+// another program, is answered or counted. It is not secret from a user who can read the trial's
+// packets.
 type Key [16]byte
 
-// Clock is what a pod knows of the coordinator's clock: its Unix time in nanoseconds =
+// Clock is a pod's estimate of the coordinator's clock: its Unix time in nanoseconds =
 // CLOCK_MONOTONIC + Offset, within Error nanoseconds.
 type Clock struct {
 	Offset, Error int64
 	Known         bool
 }
 
-// packetSize of a request and of its answer, which is never larger.
+// packetSize is the size of a request and of its answer, which is never larger.
 //
 //	 0  magic     4 bytes       32  sequence  of the request            64  host   digest of the answering kernel's boot identity
 //	 4  kind      1 byte        40  sent      by the prober             72  offset of the answering pod's Clock
@@ -39,8 +40,8 @@ const (
 	answer  = 2
 )
 
-// packet is what goes over the wire, its magic and key apart. Instants are on the CLOCK_MONOTONIC
-// of whom they belong to.
+// packet is the content of a packet, except for its magic and key. Each instant is on the
+// CLOCK_MONOTONIC of the pod that read it.
 type packet struct {
 	kind                     byte
 	session, sequence        uint64
@@ -63,7 +64,7 @@ func (p *packet) encode(buffer *[packetSize]byte, key *Key) {
 	}
 }
 
-// decode returns false for anything but a packet of that kind with this key.
+// decode returns false for all data but a packet of that kind with this key.
 func (p *packet) decode(data []byte, kind byte, key *Key) bool {
 	if len(data) != packetSize || binary.BigEndian.Uint32(data) != magic || data[4] != kind || subtle.ConstantTimeCompare(data[8:24], key[:]) == 0 {
 		return false
@@ -84,16 +85,16 @@ type trip struct {
 	err       time.Duration
 }
 
-// tripOf computes the trip of an answer that came back at this instant, for the pod with this host
-// digest and clock.
+// tripOf computes the trip of an answer that came back at the instant back, for the pod with this
+// host digest and clock.
 func tripOf(answer *packet, back int64, host uint64, clock Clock) trip {
 	t := trip{roundTrip: time.Duration((back - answer.sent) - (answer.answered - answer.received))}
-	var difference int64 // of the responder's CLOCK_MONOTONIC to ours
+	var difference int64 // from the responder's CLOCK_MONOTONIC to ours
 	switch {
 	case answer.host == host:
 		t.oneWay = true
 	case answer.clock.Known && clock.Known:
-		// Responder's monotonic + its offset = coordinator's time = our monotonic + our offset.
+		// Both sides compute the coordinator's time: the monotonic clock plus the offset.
 		t.oneWay, difference = true, clock.Offset-answer.clock.Offset
 		t.err = time.Duration(clock.Error + answer.clock.Error)
 	default:

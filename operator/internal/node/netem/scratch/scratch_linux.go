@@ -1,5 +1,5 @@
-// Package scratch tries out a shaper on a pair of devices that is created for it and removed again,
-// in the network namespace of the calling thread. No other device is touched, and no packet leaves
+// Package scratch tries out a shaper on a pair of devices, in the network namespace of the calling
+// thread. It makes the pair and removes it again. It changes no other device, and no packet leaves
 // the pair.
 package scratch
 
@@ -34,22 +34,22 @@ var (
 )
 
 const (
-	within = 5 * time.Second // for all of it
+	within = 5 * time.Second // for the whole attempt
 	delay  = 20 * time.Millisecond
-	// late is by how much the best of several packets may be: far more than on an idle machine, far
-	// less than the delay.
+	// late is by how much the best of several packets may be late: far more than on an idle
+	// machine, and far less than the delay.
 	late = 15 * time.Millisecond
-	// tries are enough for a second or two in which the machine is elsewhere; a shaper that works
-	// needs one or two.
+	// tries are enough for a second or two in which the machine does other work. A shaper that
+	// works needs one or two.
 	tries = 40
-	size  = 1000                   // in bytes: tells our packets from others
+	size  = 1000                   // in bytes: distinguishes our packets from others
 	again = 200 * time.Microsecond // between two readings of a counter
-	lost  = 500 * time.Millisecond // when a packet is given up
+	lost  = 500 * time.Millisecond // after this time a packet counts as lost
 )
 
 // Try opens a shaper for one device and lets it delay packets to one address. The counters of the
 // other device must show these packets late by the delay, and packets to another address on time.
-// It needs CAP_NET_ADMIN and what the shaper needs. It takes some 100 ms, at most 5 s.
+// It needs CAP_NET_ADMIN and the shaper's own capabilities. It takes some 100 ms, at most 5 s.
 func Try(ctx context.Context, open func(device string) (netem.Shaper, error)) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -88,7 +88,7 @@ func Try(ctx context.Context, open func(device string) (netem.Shaper, error)) (e
 	return s.Remove()
 }
 
-// create makes the pair, in place of what a process that was killed has left.
+// create makes the pair. First it removes the pair of a process that was killed.
 func create(handle *netlink.Handle) (netlink.Link, error) {
 	if left, err := handle.LinkByName(device); err == nil {
 		if err := handle.LinkDel(left); err != nil {
@@ -111,8 +111,8 @@ func setUp(handle *netlink.Handle, pair netlink.Link) error {
 		return err
 	}
 	for _, link := range []netlink.Link{pair, end} {
-		// Without a link-local address the kernel sends nothing of its own. An error means that
-		// there is no IPv6 here, which is as good.
+		// Without a link-local address the kernel sends no packets of its own. An error means that
+		// there is no IPv6 here, which has the same effect.
 		_ = handle.LinkSetIP6AddrGenMode(link, 1)
 		if err := handle.LinkSetUp(link); err != nil {
 			return err
@@ -134,7 +134,8 @@ func setUp(handle *netlink.Handle, pair netlink.Link) error {
 	return nil
 }
 
-// measure sends packets to the address until one arrives as late as wanted; none may be earlier.
+// measure sends packets to the address until one arrives as late as wanted. No packet may be
+// earlier.
 func measure(ctx context.Context, handle *netlink.Handle, to netip.Addr, want time.Duration) error {
 	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
 	if err != nil {

@@ -9,20 +9,20 @@ type MachineHost struct {
 	Names []string `json:"names"`
 }
 
-// MachineConfig is what a machine that answers SSH is told. Assay renders it when every machine has
-// its address.
+// MachineConfig is the configuration of a machine that answers SSH. Assay renders it when every
+// machine has its address.
 type MachineConfig struct {
 	// Name of the machine.
 	Name string `json:"name"`
-	// User that its processes are, and the user's home directory.
+	// User of its processes, and the user's home directory.
 	User string `json:"user"`
 	Home string `json:"home"`
-	// Port that SSH is answered on.
+	// Port of SSH.
 	Port int `json:"port"`
 	// Keys is the directory with the trial's keys.
 	Keys string `json:"keys"`
-	// Hosts are all machines of the trial, and HostsFile is where they are written to. Empty:
-	// nowhere.
+	// Hosts are all machines of the trial, and HostsFile is the file for them. Empty: they are not
+	// written.
 	Hosts     []MachineHost `json:"hosts"`
 	HostsFile string        `json:"hostsFile,omitempty"`
 	// Env of sessions and of the script, NAME=value.
@@ -34,11 +34,11 @@ type MachineConfig struct {
 	// Boot is a command that runs when the machine comes up. Empty: none.
 	Boot []string `json:"boot,omitempty"`
 	// Shared are the directories that all machines see. The machine of the script empties them when
-	// that has succeeded; others have none here.
+	// the script has succeeded. Other machines have none here.
 	Shared []string `json:"shared,omitempty"`
-	// Marks that lines of output on this machine are.
+	// Marks to look for in lines of output on this machine.
 	Marks []MachineMark `json:"marks,omitempty"`
-	// Script that runs on this machine; nil: none does.
+	// Script that runs on this machine; nil: there is none.
 	Script *MachineScript `json:"script,omitempty"`
 }
 
@@ -49,12 +49,12 @@ const MarksFile = RunDir + "/marks.jsonl"
 // MaxMarks is how many marks of a machine are kept.
 const MaxMarks = 1000
 
-// MachineMark is a mark that lines of output are.
+// MachineMark says which lines of output are a mark.
 type MachineMark struct {
 	Name string `json:"name"`
 	// Pattern is a regular expression that the line matches.
 	Pattern string `json:"pattern"`
-	// File that the line is written to. Empty: the script prints it.
+	// File of the line. Empty: the script's output.
 	File string `json:"file,omitempty"`
 }
 
@@ -67,19 +67,20 @@ type MarkLine struct {
 	MonotonicNanos int64 `json:"monotonicNanos"`
 }
 
-// MachineScript is the run of an artifact: what its authors start on one of the machines.
+// MachineScript is the run of an artifact: the command that its authors start on one of the
+// machines.
 type MachineScript struct {
-	// Command with its arguments, and the directory that it starts in; a relative one is below the
-	// home directory.
+	// Command with its arguments, and the directory in which it starts. A relative directory is
+	// below the home directory.
 	Command []string `json:"command"`
 	Dir     string   `json:"dir,omitempty"`
-	// Deadline after which the script and all that it started on this machine are killed.
+	// Deadline after which the script and all its processes on this machine are killed.
 	Deadline time.Duration `json:"deadline"`
-	// Results is the file with the script's numbers, and ResultsTo where a Report of it is written
-	// to when the script has ended. Empty: nowhere.
+	// Results is the file with the script's numbers. ResultsTo is the file for the Report, written
+	// when the script has ended. Empty: there is none.
 	Results   string `json:"results,omitempty"`
 	ResultsTo string `json:"resultsTo,omitempty"`
-	// HostsTo is a file that HostsText is written to before the script starts. Empty: none.
+	// HostsTo is a file that gets HostsText before the script starts. Empty: there is none.
 	HostsTo   string `json:"hostsTo,omitempty"`
 	HostsText string `json:"hostsText,omitempty"`
 }

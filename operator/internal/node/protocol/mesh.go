@@ -7,13 +7,13 @@ import (
 	"iter"
 )
 
-// Mesh is what the networks of all pods of a region share: every pod of the trial, and what is
-// asked of its links with the region. A list for each pod would take memory in proportion to the
-// square of the pods, and as much time to encode whenever a directive changes.
+// Mesh is the common part of the networks of all pods in a region: every pod of the trial, and the
+// requested links between it and the region. A list for each pod would take memory in proportion to
+// the square of the pods, and as much time to encode whenever a directive changes.
 type Mesh struct {
 	pods []NetworkPeer
-	// encoded are the pods in JSON, with a comma after each; ends is where each ends, its comma
-	// included.
+	// encoded has the pods in JSON, with a comma after each. ends has where each pod and its comma
+	// end.
 	encoded []byte
 	ends    []int
 }
@@ -33,7 +33,7 @@ func NewMesh(pods []NetworkPeer) (*Mesh, error) {
 	return m, nil
 }
 
-// without are all pods but one, in JSON with commas between them, in two parts.
+// without returns all pods but one in two parts, in JSON with commas between them.
 func (m *Mesh) without(self int) (before, after []byte) {
 	last := len(m.pods) - 1
 	if self == last {
@@ -51,7 +51,7 @@ func (m *Mesh) start(i int) int {
 	return m.ends[i-1]
 }
 
-// All are the peers, in the layout's order, wherever the network has them. Nil has none.
+// All returns the peers in the layout's order, from Peers or from Mesh. A nil Network has none.
 func (n *Network) All() iter.Seq[*NetworkPeer] {
 	return func(yield func(*NetworkPeer) bool) {
 		if n == nil {
@@ -69,7 +69,7 @@ func (n *Network) All() iter.Seq[*NetworkPeer] {
 	}
 }
 
-// MarshalJSON writes all peers, wherever the network has them.
+// MarshalJSON writes all peers, from Peers or from Mesh.
 func (n *Network) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	err := n.encode(&out)
@@ -88,7 +88,7 @@ func (n *Network) encode(w io.Writer) error {
 		return err
 	}
 	before, after := n.Mesh.without(n.Self)
-	return write(w, []byte(`{"peers":[`), before, after, []byte("],"), rest[1:]) // of which a key and a tolerance are always there
+	return write(w, []byte(`{"peers":[`), before, after, []byte("],"), rest[1:]) // these always have a key and a tolerance
 }
 
 // Encode writes the directive as JSON. It copies no list of pods: each directive has all pods of a
@@ -110,7 +110,7 @@ func (d *Directive) Encode(w io.Writer) error {
 	if err := d.Network.encode(w); err != nil {
 		return err
 	}
-	return write(w, comma, rest[1:]) // of which a version is always there
+	return write(w, comma, rest[1:]) // the rest always has a version
 }
 
 func write(w io.Writer, parts ...[]byte) error {

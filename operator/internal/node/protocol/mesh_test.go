@@ -32,8 +32,8 @@ func meshOf(t *testing.T, n int) *Mesh {
 	return m
 }
 
-// An agent gets all peers of its pod, in their order, whether the manager has a list of them or
-// what all pods share.
+// An agent gets all peers of its pod, in their order. The manager may have a list of them, or the
+// mesh of all pods.
 func TestAnAgentGetsThePeersOfAMesh(t *testing.T) {
 	for name, tc := range map[string]struct{ pods, self int }{
 		"the first": {5, 0}, "one in the middle": {5, 2}, "the last": {5, 4}, "of two": {2, 1}, "alone": {1, 0},
@@ -80,8 +80,8 @@ func TestAnAgentGetsThePeersOfAMesh(t *testing.T) {
 	}
 }
 
-// To encode a directive took as many allocations as the trial has pods, and all directives of a
-// trial are encoded whenever one changes.
+// Encoding a directive took as many allocations as the trial has pods, and one change makes the
+// manager encode all directives of a trial.
 func TestADirectiveIsWrittenWithoutAllocationsForEachPeer(t *testing.T) {
 	allocations := func(pods int) float64 {
 		d := &Directive{Network: &Network{Mesh: meshOf(t, pods)}}

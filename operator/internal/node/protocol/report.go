@@ -1,6 +1,7 @@
 package protocol
 
-// Action is what became of an action, or nil: the report, if there is one, does not say.
+// Action returns the record of an action. It is nil if the report does not have it, or is nil
+// itself.
 func (rep *Report) Action(id string) *ActionRecord {
 	if rep == nil {
 		return nil
@@ -13,7 +14,8 @@ func (rep *Report) Action(id string) *ActionRecord {
 	return nil
 }
 
-// LostContainer is the first container that was restarted and has lost its process, or nothing.
+// LostContainer is the first container that was restarted and has lost its process. Empty: there is
+// none.
 func (rep *Report) LostContainer() string {
 	if rep != nil {
 		for i := range rep.Containers {
@@ -25,7 +27,8 @@ func (rep *Report) LostContainer() string {
 	return ""
 }
 
-// Command is what became of a command, or nil: the report, if there is one, does not say.
+// Command returns the result of a command. It is nil if the report does not have it, or is nil
+// itself.
 func (rep *Report) Command(id string) *CommandResult {
 	if rep == nil {
 		return nil

@@ -1,8 +1,8 @@
-// Package builders makes valid Systems, Experiments and Trials for tests, and changes one thing of
-// them at a time. Only _test files import it.
+// Package builders makes valid Systems, Experiments and Trials for tests. Each method changes one
+// part of an object. Only _test files import it.
 //
-// Each method sets one thing, resets nothing else and may be called in any order. Obj returns the
-// object itself, Clone an independent builder.
+// Each method sets one field, resets no other field, and may be called in any order. Obj returns
+// the object itself, and Clone an independent builder.
 package builders
 
 import (
@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Namespace that the objects are in unless a test says otherwise.
+// Namespace of the objects, unless a test sets another one.
 const Namespace = "default"
 
 // Value returns anything as a Value.
@@ -78,7 +78,7 @@ func (b *SystemBuilder) Parameter(p v1alpha1.Parameter) *SystemBuilder {
 	return b
 }
 
-// Set changes anything else.
+// Set makes any other change.
 func (b *SystemBuilder) Set(change func(*v1alpha1.SystemSpec)) *SystemBuilder {
 	change(&b.obj.Spec)
 	return b
@@ -165,7 +165,7 @@ func (b *ExperimentBuilder) Repetitions(n int32) *ExperimentBuilder {
 	return b
 }
 
-// Retries sets how many more trials a repetition may take.
+// Retries sets how many additional trials a repetition may take.
 func (b *ExperimentBuilder) Retries(n int32) *ExperimentBuilder { b.obj.Spec.Retries = &n; return b }
 
 // Order sets the order of the trials.
@@ -174,7 +174,7 @@ func (b *ExperimentBuilder) Order(o v1alpha1.TrialOrder) *ExperimentBuilder {
 	return b
 }
 
-// Set changes anything else.
+// Set makes any other change.
 func (b *ExperimentBuilder) Set(change func(*v1alpha1.ExperimentSpec)) *ExperimentBuilder {
 	change(&b.obj.Spec)
 	return b
@@ -219,7 +219,7 @@ func (b *TrialBuilder) Because(reason string) *TrialBuilder {
 	return b
 }
 
-// Took sets for how long the trial held its machines.
+// Took sets how long the trial held its machines.
 func (b *TrialBuilder) Took(d time.Duration) *TrialBuilder {
 	admitted := metav1.NewMicroTime(time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC))
 	done := metav1.NewMicroTime(admitted.Add(d))
@@ -227,7 +227,7 @@ func (b *TrialBuilder) Took(d time.Duration) *TrialBuilder {
 	return b
 }
 
-// RetryFor sets how long trials that the environment disturbed are repeated.
+// RetryFor sets how long trials are retried after a disturbance by the environment.
 func (b *ExperimentBuilder) RetryFor(d v1alpha1.Duration) *ExperimentBuilder {
 	b.obj.Spec.Disturbances.RetryFor = d
 	return b

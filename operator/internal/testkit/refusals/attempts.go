@@ -1,7 +1,7 @@
 package refusals
 
-// AttemptsOfSystems are edits of the System of config/samples/systems/driver.yaml that ask for what
-// no System may have.
+// AttemptsOfSystems are edits of the System of config/samples/systems/driver.yaml. They request
+// rights that no System may have.
 var AttemptsOfSystems = map[string]Wrong{
 	"host path as a volume":           {[]Edit{{"spec.replicas.volumes", "[{name: v, mountPath: /data, medium: HostPath, size: 1Mi}]"}}, "spec.replicas.volumes[0].medium", `"HostPath"`, `"Memory", "Disk", "HugePages", "PersistentVolumeClaim"`},
 	"host path beside a medium":       {[]Edit{{"spec.replicas.volumes", "[{name: v, mountPath: /data, medium: Disk, size: 1Mi, hostPath: {path: /}}]"}}, "spec.replicas.volumes[0].hostPath", "", "unknown field"},
@@ -38,8 +38,8 @@ var AttemptsOfSystems = map[string]Wrong{
 	"the manager's files":             {[]Edit{{"spec.replicas.containers.0.command", `['{{readFile "/var/run/secrets"}}']`}}, "spec.replicas.containers[0].command[0]", `{{readFile`, `function "readFile" not defined`},
 }
 
-// AttemptsOfExperiments are edits of config/samples/experiment-faults.yaml that reach for what
-// belongs to others.
+// AttemptsOfExperiments are edits of config/samples/experiment-faults.yaml. They try to use objects
+// of other owners.
 var AttemptsOfExperiments = map[string]Wrong{
 	"a System of another namespace":       {[]Edit{{"spec.systems", "[{name: other/kv}]"}}, "spec.systems[0].name", `"other/kv"`, "should match"},
 	"a System's namespace beside it":      {[]Edit{{"spec.systems", "[{name: kv, namespace: other}]"}}, "spec.systems[0].namespace", "", "unknown field"},

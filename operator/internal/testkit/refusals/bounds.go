@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// patterns of the schemas: a text that matches each, and one that does not.
+// patterns of the schemas. Each has a text that matches it, and a text that does not.
 var patterns = map[string]struct{ good, bad string }{
 	`^([1-9][0-9]*(\.[0-9]+)?|0\.[0-9]*[1-9][0-9]*)$`:                                                                   {"1.5", "0"},
 	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`:                                 {"a.b/c", "-"},

@@ -1,6 +1,6 @@
 package refusals
 
-// fault appends a fault of every point to those of the sample, where it is the third.
+// fault adds a fault for every point to those of the sample. It is the third fault.
 func fault(text string) Edit {
 	return Edit{"spec.faults.-", "{name: x, everyPoint: true, " + text + "}"}
 }
@@ -10,7 +10,7 @@ func chaos(kind, spec string) Edit {
 	return fault("at: 1s, for: 1s, chaosMesh: {kind: " + kind + ", target: {replicas: [0]}, spec: {" + spec + "}}")
 }
 
-// flame is a flame graph of replica 0, at points with these values.
+// flame is a flame graph of replica 0, at points with these axis values.
 func flame(when, points string) Edit {
 	return Edit{"spec.faults.-", "{name: x, " + when + ", flameGraph: {tool: Perf, target: {replicas: [0]}, points: {" + points + "}}}"}
 }
@@ -50,7 +50,8 @@ var FurtherExperiments = map[string]Wrong{
 	"complete clients that a fault spoils": {[]Edit{set("systems", "[{name: kv-complete}]"), fault("clientBehavior: {share: 50%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior", "", "has clients without a driver process"},
 	"as many replicas as a parameter says": {[]Edit{set("systems", "[{name: kv-sized}]"), set("parameters", "{batchSize: 1000}")}, "spec.topology.f", ": 2:", "gives 1004 replicas for f = 2"},
 	"parameter without a value":            {[]Edit{set("systems", "[{name: kv-needs}]")}, "spec.parameters[batchSize]", "Required value", `System "kv-needs" has no default for it`},
-	// A System with clients may not leave these out, and repetitions until claims are decided.
+	// A System with clients may not leave these out; the last case is about repetitions until
+	// claims are decided.
 	"no loop":                            {[]Edit{set("clients.loop", "")}, "spec.clients.loop", "Required value", "say how clients offer load"},
 	"no length of a trial":               {[]Edit{set("schedule.measure", "")}, "spec.schedule.measure", "Required value", "say how long a trial is measured"},
 	"until of nothing":                   {[]Edit{set("repetitions", "{min: 5, max: 9, until: {of: [Throughput]}}")}, "spec.repetitions.until", "Required value", "says nothing"},
@@ -88,7 +89,7 @@ var FurtherExperiments = map[string]Wrong{
 	"a trace from before its begin":      {[]Edit{set("clients", "{loop: Open, trace: {file: /t, begin: -1s}}")}, "spec.clients.trace.begin", `"-1s"`, "must be"},
 	"sessions of a Closed loop":          {[]Edit{set("clients.session", "{requests: 3}")}, "spec.clients.session", ": 3:", "users arrive in an Open loop only"},
 	"a knee below the lowest load":       {[]Edit{set("sweep.-", "{axis: clients, search: {from: 20, to: 90, objective: {kneeLatency: 90%}}}")}, "spec.sweep[1].search.objective.kneeLatency", `"90%"`, "from 110% to 1000%"},
-	// A schema lets these through.
+	// The schema accepts these.
 	"value of nothing":                {[]Edit{set("sweep.-", "{axis: distribution, values: ['']}")}, "spec.sweep[1].values[0]", `""`, "must be 1 to 128 characters"},
 	"search from beyond the most":     {[]Edit{set("sweep.-", "{axis: clients, search: {from: 200000, to: 300000, objective: {p99Latency: 5ms}}}")}, "spec.sweep[1].search.from", ": 200000:", "must be from 1 to 100000"},
 	"more than all clients misbehave": {[]Edit{fault("clientBehavior: {share: 150%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior.share", `"150%"`, "must be more than 0% and less than 100%"},
@@ -204,7 +205,7 @@ var FurtherSystems = map[string]Wrong{
 type Table struct {
 	Kind, File string
 	Cases      map[string]Wrong
-	// Words: webhooks refuse the cases, in the same words everywhere.
+	// Words: webhooks reject the cases, with the same words everywhere.
 	Words bool
 }
 

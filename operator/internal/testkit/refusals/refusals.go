@@ -1,12 +1,14 @@
-// Package refusals holds objects that a cluster refuses. There is one for each bound of the kinds'
-// schemas, made from the schemas, and one for each rule in CEL. Those of the webhooks are written
-// by hand. Two tests feed them to package admit and to a real API server, which must agree.
+// Package refusals holds objects that a cluster rejects. There is one for each bound in the kinds'
+// schemas, made from the schemas, and one for each rule in CEL. The objects that webhooks reject
+// are written by hand. Two tests give them to package admit and to a real API server, and compare
+// the answers.
 //
 //	bounds      a violation of each required, enum, pattern, minimum, ... at each place (bounds.go)
 //	rules       a value that breaks each rule, put at each place that has the rule (rules.go)
 //	webhooks    a valid sample with edits (written.go)
 //
-// A rule or a pattern without a case is an error of Generate, which says where to add a line.
+// Generate returns an error for a rule or a pattern without a case. The error says where to add a
+// line.
 package refusals
 
 import (
@@ -20,20 +22,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Case is an object that a cluster refuses to create.
+// Case is an object that a cluster rejects.
 type Case struct {
-	// Name says which bound or rule it violates, and where.
+	// Name says which bound or rule the object violates, and where.
 	Name   string
 	Kind   string
 	Object map[string]any
-	// Field that the refusal names, as validators write paths; empty: any.
+	// Field that the rejection names, in the notation of validators; empty: any.
 	Field string
-	// Says is what the refusal has, of a rule whose message is always the same; empty: anything.
+	// Says is a part of the rejection's text, for rules with a constant message; empty: any text.
 	Says string
 }
 
-// Generate makes the cases of a kind's schema. The status is left out: no user can create one, and
-// the manager writes it.
+// Generate makes the cases of a kind's schema. It leaves out the status: no user can create one,
+// and only the manager writes it.
 func Generate(kind string, schema *apiextensionsv1.JSONSchemaProps) ([]Case, error) {
 	g := &generator{kind: kind}
 	root, spec := Least(kind, schema), schema.Properties["spec"]
@@ -46,7 +48,7 @@ func Generate(kind string, schema *apiextensionsv1.JSONSchemaProps) ([]Case, err
 	return g.cases, nil
 }
 
-// Least is an object with the least that a kind's schema admits.
+// Least is a smallest object that a kind's schema accepts.
 func Least(kind string, schema *apiextensionsv1.JSONSchemaProps) map[string]any {
 	g := &generator{kind: kind}
 	spec := schema.Properties["spec"]
@@ -64,7 +66,7 @@ type step struct {
 // place is a way through an object.
 type place []step
 
-// String is the place as validators write it.
+// String is the place in the notation of validators.
 func (p place) String() string {
 	var b strings.Builder
 	for i, s := range p {
@@ -93,7 +95,8 @@ func (g *generator) add(what string, at place, field string, object map[string]a
 	g.cases = append(g.cases, Case{Name: fmt.Sprintf("%s %s: %s", g.kind, at, what), Kind: g.kind, Object: object, Field: field})
 }
 
-// walk makes the cases of a node, and of all below it. object has the node's place filled in.
+// walk makes the cases of a node, and of all nodes below it. In object, the node's place has a
+// value.
 func (g *generator) walk(props *apiextensionsv1.JSONSchemaProps, at place, object map[string]any) {
 	g.bounds(props, at, object)
 	g.rules(props, at, object)
@@ -121,7 +124,7 @@ func (g *generator) walk(props *apiextensionsv1.JSONSchemaProps, at place, objec
 	}
 }
 
-// minimal is the least value that a schema admits; rules may refuse it.
+// minimal is the smallest value that a schema accepts; rules may reject it.
 func (g *generator) minimal(props *apiextensionsv1.JSONSchemaProps, at string) any {
 	switch {
 	case len(props.Enum) > 0:
@@ -163,7 +166,7 @@ func (g *generator) minimal(props *apiextensionsv1.JSONSchemaProps, at string) a
 	return "1" // a Value
 }
 
-// another is a minimal value that differs from others of its list, as far as its type allows.
+// another is a minimal value that differs from the others of its list, if its type allows that.
 func (g *generator) another(props *apiextensionsv1.JSONSchemaProps, at string, n int) any {
 	value := g.minimal(props, at)
 	if n == 0 {
@@ -219,7 +222,7 @@ func number(n *int64) int64 {
 	return *n
 }
 
-// get what is at a place; nil if there is nothing.
+// get returns the value at a place; nil if there is none.
 func get(in any, at place) any {
 	for _, s := range at {
 		switch node := in.(type) {
@@ -237,10 +240,10 @@ func get(in any, at place) any {
 	return in
 }
 
-// removed is a value that is not there.
+// removed stands for a missing value.
 type removed struct{}
 
-// with is a copy of an object that has a value at a place.
+// with returns a copy of an object with a value at a place.
 func with(object map[string]any, at place, value any) map[string]any {
 	return put(object, at, value).(map[string]any)
 }

@@ -8,8 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// rules in CEL, and a value that breaks each: in YAML, laid over the least value that the schema
-// admits. Where that value is right by itself, it says what else must be there.
+// rules in CEL, with a value in YAML that breaks each. The value is merged with the smallest value
+// that the schema accepts. If the value is valid alone, its text says which other members it needs.
 var rules = map[string]string{
 	"self.metadata.name.size() <= 24":                                            "{metadata: {name: a-name-of-twenty-five-char}}",
 	"!has(self.spec.recurrence) || self.metadata.name.size() <= 13":              "{metadata: {name: fourteen-chars}, spec: {recurrence: {cron: '0 3 * * *'}}}",
@@ -66,7 +66,7 @@ var rules = map[string]string{
 	"!has(self.machines) || !(has(self.replicas) || has(self.clients) || has(self.components) || has(self.prepare) || has(self.datasets) || has(self.steps) || has(self.checks) || has(self.roles))": "{machines: [{name: a, count: \"1\", hostnames: h, image: i}], script: {command: [a], results: {path: b}}, steps: [{name: a, runsOn: FirstReplica, command: [b]}]}",
 }
 
-// transitions are rules that compare an object with what it was; TestChangesAreRefused in
+// transitions are rules that compare an object with its earlier version; TestChangesAreRefused in
 // operator/test/integration has their cases.
 var transitions = map[string]bool{"self == oldSelf": true}
 
@@ -97,7 +97,7 @@ func (g *generator) rules(props *apiextensionsv1.JSONSchemaProps, at place, obje
 	}
 }
 
-// laidOver is the least object with other members, in which members that are objects are completed.
+// laidOver is the smallest object with the members of over. It completes members that are objects.
 func (g *generator) laidOver(props *apiextensionsv1.JSONSchemaProps, under, over map[string]any, at place) map[string]any {
 	out := map[string]any{}
 	for k, v := range under {

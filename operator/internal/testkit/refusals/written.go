@@ -11,8 +11,8 @@ import (
 // element appends to a list, and an empty value removes a field.
 type Edit struct{ Path, Value string }
 
-// Wrong is a specification that cannot work: a valid one with edits. The refusal of a cluster must
-// name the field, the value that is wrong and what would be right.
+// Wrong is a specification that cannot work: a valid one with edits. The cluster's rejection must
+// name the field, the wrong value and a right one.
 type Wrong struct {
 	Edits               []Edit
 	Field, Value, Right string
@@ -70,12 +70,12 @@ func Read(text []byte) (map[string]any, error) {
 	return object, err
 }
 
-// NeedCluster are Experiments of WrongExperiments that only a cluster refuses: it knows which
-// capabilities it allows.
+// NeedCluster are Experiments of WrongExperiments that only a cluster rejects, since only the
+// cluster knows its allowed capabilities.
 var NeedCluster = map[string]bool{"capability that nobody allows": true}
 
-// AllSystems that the tables name, made of the samples with a driver, with components and with
-// machines.
+// AllSystems returns the Systems that the tables name, made from the samples with a driver, with
+// components and with machines.
 func AllSystems(driver, components, machines map[string]any) []map[string]any {
 	index := Wrong{Edits: []Edit{{"metadata.name", "kv-index"}, {"spec.replicas.containers.0.command", "['{{(index .Replicas 99).IP}}']"}}}
 	admin := Wrong{Edits: []Edit{{"metadata.name", "kv-admin"}, {"spec.replicas.containers.0.runAsUser", "0"}, {"spec.replicas.containers.0.capabilities", "[SYS_ADMIN]"}}}
@@ -277,7 +277,7 @@ func numbers(n int) string {
 	return b.String()
 }
 
-// counters are so many measurements.
+// counters makes n measurements.
 func counters(n int) string {
 	var all []string
 	for i := range n {

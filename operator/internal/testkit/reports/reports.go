@@ -20,10 +20,10 @@ import (
 // Start is when the first trial began.
 var Start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 
-// Axes are those of Experiment.
+// Axes are the axes of Experiment.
 var Axes = []results.Axis{{Name: "clients", Values: []string{"5", "50"}}, {Name: "variant", Values: []string{"ideal", "failure-nofp", "failure-fp"}}}
 
-// Experiment is the failure experiment of the Pesto artifact's notes, at two of its loads.
+// Experiment is the failure experiment from the notes of the Pesto artifact, at two of its loads.
 func Experiment() *v1alpha1.Experiment {
 	value := v1alpha1.NewValue
 	series := func(variant, metric, unit, low, high string) v1alpha1.ReportedSeries {
@@ -70,8 +70,8 @@ func Experiment() *v1alpha1.Experiment {
 	}
 }
 
-// Lines are three trials of each point but the last, which has one, with an invalid and a failed
-// attempt among them.
+// Lines are the trials: three for each point, but one for the last point. They include an invalid
+// and a failed attempt.
 func Lines() []results.TrialLine {
 	mean := []float64{2.63, 4.08, 8.21, 7.1, 8.5, 9.2}
 	var ls []results.TrialLine
@@ -110,7 +110,7 @@ func Lines() []results.TrialLine {
 	return ls
 }
 
-// Systems that the experiment runs: another Basil than its authors'.
+// Systems of the experiment: a Basil that is not its authors' program.
 var Systems = map[string]v1alpha1.SystemSpec{"basil": {Program: &v1alpha1.Program{Name: "Basil in Go", Version: "1", Reimplements: "Basil"}}}
 
 // Build is the experiment of Lines.
@@ -134,7 +134,7 @@ func WithEverything() results.Experiment {
 	for i, p := range e.Points {
 		e.Latencies = append(e.Latencies, results.PointLatency{Point: p.Index, Coordinates: p.Coordinates, Trials: 3, Count: 1000, Percentiles: []float64{1, 50, 90, 99}, Millis: []float64{1, 2 + float64(i), 4, 9}})
 	}
-	e.Axes = []results.Axis{{Name: "clients", Values: []string{"5", "50", "100"}}, Axes[1]} // a third load, for curves to have knees
+	e.Axes = []results.Axis{{Name: "clients", Values: []string{"5", "50", "100"}}, Axes[1]} // a third load, so that curves have knees
 	for i, variant := range Axes[1].Values {
 		e.Points = append(e.Points, results.PointResult{
 			Index: int32(len(e.Points)), Coordinates: map[string]string{"clients": "100", "variant": variant}, Valid: 5, Metrics: map[string]results.Aggregate{
@@ -155,10 +155,10 @@ func WithEverything() results.Experiment {
 	return e
 }
 
-// Wobble is by how much runs of an unchanged system differ here, in a fixed order without a trend.
+// Wobble is how much the runs of an unchanged system differ here, in a fixed order without a trend.
 var Wobble = []float64{0.3, -0.5, 0.9, -0.2, -0.8, 0.6, 0.1, -0.9, 0.7, -0.4, 0.5, -0.6, 0.8, -0.1, -0.7, 0.4}
 
-// RunOf is a run on a day, with one point whose metrics are given.
+// RunOf is a run on a day. It has one point with the given metrics.
 func RunOf(day int, metrics map[string]float64) model.Historic {
 	e := results.Experiment{
 		Name: "kv", UID: fmt.Sprint(day), Started: time.Date(2026, 5, day, 1, 0, 0, 0, time.UTC),
@@ -172,8 +172,8 @@ func RunOf(day int, metrics map[string]float64) model.Historic {
 	return model.Historic{From: fmt.Sprintf("day-%d.tar.gz", day), Results: e}
 }
 
-// Nightly are sixteen runs. From the eleventh on, throughput is a tenth less and latency a tenth
-// more; aborts are as before, and so is what is better in no direction.
+// Nightly are sixteen runs. From the eleventh on, throughput is a tenth lower and latency a tenth
+// higher. Aborts do not change, and neither does the metric without a better direction.
 func Nightly() []model.Historic {
 	var runs []model.Historic
 	for i, w := range Wobble {
@@ -188,7 +188,7 @@ func Nightly() []model.Historic {
 	return runs
 }
 
-// HistoryOf builds a history, and fails the test where that fails.
+// HistoryOf builds a history. It fails the test on an error.
 func HistoryOf(t *testing.T, runs []model.Historic, o model.HistoryOptions) model.History {
 	t.Helper()
 	h, err := model.NewHistory(runs, o)
@@ -198,7 +198,7 @@ func HistoryOf(t *testing.T, runs []model.Historic, o model.HistoryOptions) mode
 	return h
 }
 
-// Section is what a Markdown report has below a heading.
+// Section is the text of a Markdown report below a heading.
 func Section(t *testing.T, e results.Experiment, title string) string {
 	t.Helper()
 	var page bytes.Buffer

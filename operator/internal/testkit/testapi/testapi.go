@@ -1,5 +1,5 @@
-// Package testapi connects tests to the API server of a cluster that is as busy as they are. For
-// tests only.
+// Package testapi connects tests to the API server of a cluster on a busy machine. It is for tests
+// only.
 package testapi
 
 import (
@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Insist has clients of the configuration ask again when the API server did not answer a request
-// that changes nothing, nor what it passes on to others.
+// Insist makes clients with this configuration retry requests without an answer of the API server.
+// It retries only requests that change nothing and that the API server does not pass on to other
+// programs.
 func Insist(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return insistent{next, time.Second} })
 }

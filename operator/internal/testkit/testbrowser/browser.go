@@ -22,13 +22,13 @@ const width, height = 1280, 900
 // Tab is a page in a browser.
 type Tab struct {
 	T *testing.T
-	// Patience with the page.
+	// Patience is how long to wait for the page.
 	Patience time.Duration
 	ctx      context.Context
 }
 
-// Open starts a browser that finds this machine only. It ends with the test, or within. Without a
-// browser the test is skipped.
+// Open starts a browser that reaches only this machine. It ends with the test, or after the time
+// within. Without a browser the test is skipped.
 func Open(t *testing.T, within, patience time.Duration) Tab {
 	t.Helper()
 	path := ""
@@ -42,7 +42,7 @@ func Open(t *testing.T, within, patience time.Duration) Tab {
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.DisableGPU, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
 	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses root
+		options = append(options, chromedp.NoSandbox) // Chromium's sandbox does not work for root
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	t.Cleanup(cancel)
@@ -91,11 +91,11 @@ func (b Tab) Text(js string) string {
 	return s
 }
 
-// Picture keeps what the page looks like in light and dark, wide and narrow, and in print, in the
+// Picture saves pictures of the page, in light and dark, wide and narrow, and in print, in the
 // folder ASSAY_SCREENSHOTS if that is set. A page that is wider than its window fails the test.
 func (b Tab) Picture(name string) {
 	b.T.Helper()
-	const paper = 1123 // A4 across at 96 dots an inch
+	const paper = 1123 // the width of A4 at 96 dots an inch
 	for _, look := range []struct {
 		name, scheme, media string
 		width               int64
@@ -122,7 +122,7 @@ func (b Tab) Picture(name string) {
 	b.look("screen", "light", width)
 }
 
-// look sets how the page is looked at.
+// look sets the media, the colour scheme and the width of the page.
 func (b Tab) look(media, scheme string, width int64) {
 	b.T.Helper()
 	err := chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {

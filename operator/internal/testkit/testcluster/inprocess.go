@@ -27,11 +27,11 @@ var (
 // InProcess returns the API of a test in this process: that of kubectl assay --local, over a folder
 // of the test's own. It needs no server, and tests do not see each other's objects. It has
 // versions, conflicts, finalizers, owners, and Assay's own defaults and bounds. It has no quotas,
-// webhooks, policies or managed fields, of subresources only status and binding, and no kinds of
-// others: a test that is about these takes testenv.Get.
+// webhooks, policies or managed fields, no kinds of other programs, and only the subresources
+// status and binding. A test about these takes testenv.Get.
 //
-// A pod that no node has goes as soon as it is deleted, and else when a test, which plays the
-// kubelet, deletes it with a grace of 0.
+// A deleted pod without a node disappears at once. A deleted pod on a node disappears when the
+// test, which plays the kubelet, deletes it with a grace of 0.
 func InProcess(t testing.TB) *Env {
 	t.Helper()
 	inProcessMu.Lock()
@@ -72,7 +72,7 @@ func newInProcess(t testing.TB) (*Env, error) {
 			return errors.Join(err, endPods(store, o, options))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.UpdateOption) error {
-			err := c.Update(ctx, o, options...) // it may have dropped the last finalizer
+			err := c.Update(ctx, o, options...) // the update may have removed the last finalizer
 			return errors.Join(err, endPods(store, nil, nil))
 		},
 		SubResourceCreate: func(ctx context.Context, c client.Client, name string, o, sub client.Object, options ...client.SubResourceCreateOption) error {
@@ -91,8 +91,8 @@ func newInProcess(t testing.TB) (*Env, error) {
 	return e, e.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}})
 }
 
-// endPods removes the deleted pods that no kubelet has to end, as an API server does. deleted is
-// the object just deleted.
+// endPods removes the deleted pods that no kubelet has to end, like an API server. deleted is the
+// object just deleted.
 func endPods(store *folder.Store, deleted client.Object, options []client.DeleteOption) error {
 	asked := client.DeleteOptions{}
 	asked.ApplyOptions(options)

@@ -21,7 +21,7 @@ func Node(t testing.TB, c client.Client, name, pool string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Delete(context.Background(), node) })
-	node.Spec.Taints = nil // not-ready, by the API server, until a kubelet says otherwise
+	node.Spec.Taints = nil // the API server taints a node as not-ready until a kubelet removes the taint
 	if err := c.Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}

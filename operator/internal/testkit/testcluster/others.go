@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// WithOthers returns the same API with every kind of a group that is neither Kubernetes' nor
-// Assay's. Its objects are in memory, and have versions, labels and finalizers. There is no schema
-// of them: a test about what a kind refuses or sets takes testenv.Get. Objects that are not
-// unstructured need types, which register themselves.
+// WithOthers returns the same API with all kinds of a group outside of Kubernetes and Assay. Their
+// objects are in memory, and have versions, labels and finalizers. They have no schema: a test
+// about the values that a kind rejects or sets takes testenv.Get. Objects that are not unstructured
+// need types, which register themselves.
 func (e *Env) WithOthers(t testing.TB, group string, types ...func(*runtime.Scheme) error) *Env {
 	t.Helper()
 	scheme := runtime.NewScheme()

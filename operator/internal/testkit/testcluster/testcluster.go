@@ -1,6 +1,6 @@
-// Package testcluster gives tests the API of a cluster, and plays what else a cluster does: nodes,
-// kubelets, controllers of Jobs. InProcess makes an API within the test. Package testenv starts a
-// real server, and has the same methods. Only _test files import it.
+// Package testcluster gives tests the API of a cluster. It plays the other parts of a cluster:
+// nodes, kubelets, controllers of Jobs. InProcess makes an API within the test. Package testenv
+// starts a real server, and has the same methods. Only _test files import it.
 package testcluster
 
 import (
@@ -43,7 +43,7 @@ func (e *Env) Start(t testing.TB, cacheOptions cache.Options, setup func(ctrl.Ma
 		Scheme:  e.Scheme,
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:   cacheOptions,
-		// Several tests of a process may register a controller of one name.
+		// Several tests of a process may register controllers with the same name.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {

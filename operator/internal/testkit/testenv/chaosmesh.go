@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// chaosKinds of Chaos Mesh that a test's API server gets. The others that a fault may name are
-// missing on purpose: a test needs one that is.
+// chaosKinds of Chaos Mesh that a test's API server gets. The other kinds of faults are missing on
+// purpose: a test needs a missing kind.
 var chaosKinds = []string{"podchaos", "networkchaos", "stresschaos", "timechaos", "httpchaos"}
 
 var (
@@ -20,9 +20,9 @@ var (
 	chaosFailed error
 )
 
-// ChaosMesh adds kinds of Chaos Mesh to the package's API server, as its own API module describes
-// them: PodChaos, NetworkChaos, StressChaos, TimeChaos, HTTPChaos. There is no controller and no
-// webhook of it: a test plays them.
+// ChaosMesh adds kinds of Chaos Mesh to the package's API server, as its own API module defines
+// them: PodChaos, NetworkChaos, StressChaos, TimeChaos, HTTPChaos. Its controller and webhook do
+// not run: a test plays them.
 func (e *Env) ChaosMesh(t testing.TB) {
 	t.Helper()
 	chaosOnce.Do(func() { chaosFailed = e.installChaosMesh() })

@@ -20,9 +20,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// RestartAPIServer kills the package's API server, calls during while there is none, and starts it
-// again with its arguments. Its objects are in etcd. With the Stop of envtest the clients'
-// certificates would be gone. A package that calls this runs no other test meanwhile.
+// RestartAPIServer kills the package's API server, calls during while no server runs, and starts it
+// again with its arguments. Its objects are in etcd. envtest's Stop would also delete the clients'
+// certificates. The package must run no other test meanwhile.
 func (e *Env) RestartAPIServer(t *testing.T, during func()) {
 	t.Helper()
 	pid, args := e.apiServer(t)
@@ -34,7 +34,7 @@ func (e *Env) RestartAPIServer(t *testing.T, during func()) {
 	if err := again.Start(); err != nil {
 		t.Fatalf("start the API server again: %v", err)
 	}
-	// It serves the tests after this one; envtest only knows that its own one has ended.
+	// The new server serves the later tests. envtest only knows that its own server has ended.
 	stop := e.stop
 	e.stop = func() {
 		stop()
@@ -49,7 +49,7 @@ func (e *Env) RestartAPIServer(t *testing.T, during func()) {
 	}).WithTimeout(patience).WithPolling(time.Second).Should(gomega.Succeed())
 }
 
-// apiServer is the process that serves the package: the child with this package's port.
+// apiServer is the process that serves the package: the child process with this package's port.
 func (e *Env) apiServer(t *testing.T) (pid int, args []string) {
 	t.Helper()
 	port := e.server.ControlPlane.GetAPIServer().SecureServing.Port

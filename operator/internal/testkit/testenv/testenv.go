@@ -1,11 +1,11 @@
 // Package testenv gives tests a real API server: etcd and kube-apiserver as envtest starts them,
-// with Assay's CRDs, and with its webhooks where a test package serves them. Only _test files
-// import it.
+// with Assay's CRDs. It has Assay's webhooks if a test package serves them. Only _test files import
+// it.
 //
-// There is no controller manager: nothing collects garbage, makes pods of StatefulSets or runs
-// them. A test that needs one of these plays it.
+// There is no controller manager: no program collects garbage, makes the pods of StatefulSets or
+// runs them. A test that needs one of these plays it.
 //
-// One server serves a whole test package. It starts when the first test asks for it:
+// One server serves a whole test package. The first test that asks for it starts it:
 //
 //	func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 //	func TestX(t *testing.T)    { env := testenv.Get(t); ns := env.Namespace(t); ... }
@@ -40,8 +40,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
-// patience is how long etcd, the API server, a kind or a webhook may take to be there. A machine
-// that is busy, or writes its disk back, takes many times as long as others.
+// patience is how long etcd, the API server, a kind or a webhook may take to appear. They take many
+// times as long on a machine that is busy, or that writes its disk back.
 const patience = 2 * time.Minute
 
 // Options of a package's API server.
@@ -84,7 +84,7 @@ func Run(m *testing.M, o Options) int {
 	return code
 }
 
-// Get returns the package's API server and starts it if it is the first to ask.
+// Get returns the package's API server. The first caller starts it.
 func Get(t testing.TB) *Env {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -97,7 +97,7 @@ func Get(t testing.TB) *Env {
 	return shared
 }
 
-// Kubeconfig is what a program that is started by a test needs to reach the API server.
+// Kubeconfig is the configuration with which a program that a test starts reaches the API server.
 func (e *Env) Kubeconfig() []byte { return e.server.KubeConfig }
 
 // Root is the root of the repository.
@@ -132,10 +132,10 @@ func start() (*Env, error) {
 		e.server.WebhookInstallOptions.ValidatingWebhooks = webhooks()
 	}
 	if e.Config, err = e.server.Start(); err != nil {
-		// CRDs that the API server refuses leave it running.
+		// If the API server rejects the CRDs, it still runs.
 		return nil, errors.Join(err, e.server.Stop())
 	}
-	// A fair share on a cluster is a brake on tests.
+	// The client's rate limit would only slow the tests down.
 	e.Config.QPS = -1
 	if e.Client, err = client.NewWithWatch(e.Config, client.Options{Scheme: e.Scheme}); err != nil {
 		return nil, errors.Join(fmt.Errorf("make a client: %w", err), e.close())

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// webhooks are the registrations of the chart, for a server on this machine: envtest puts its
-// address in the place of the Service.
+// webhooks are the registrations of the chart, for a server on this machine: envtest replaces the
+// Service with the server's address.
 func webhooks() []*admissionv1.ValidatingWebhookConfiguration {
 	c := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "assay"}}
 	for _, kind := range []string{"experiment", "system"} {
@@ -20,7 +20,7 @@ func webhooks() []*admissionv1.ValidatingWebhookConfiguration {
 			AdmissionReviewVersions: []string{"v1"},
 			SideEffects:             new(admissionv1.SideEffectClassNone),
 			FailurePolicy:           new(admissionv1.Fail),
-			TimeoutSeconds:          new(int32(30)), // the most that there is: the machine may be busy
+			TimeoutSeconds:          new(int32(30)), // the maximum: the machine may be busy
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 				Rule:       admissionv1.Rule{APIGroups: []string{"assay.dev"}, APIVersions: []string{"v1alpha1"}, Resources: []string{kind + "s"}},
@@ -33,7 +33,7 @@ func webhooks() []*admissionv1.ValidatingWebhookConfiguration {
 	return []*admissionv1.ValidatingWebhookConfiguration{c}
 }
 
-// waitFor returns when the webhook server answers, or with an error when it does not.
+// waitFor returns when the webhook server answers. It returns an error if it does not.
 func waitFor(ctx context.Context, started healthz.Checker) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

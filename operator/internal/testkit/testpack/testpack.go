@@ -1,4 +1,4 @@
-// Package testpack reads what agents send of a pod's files, for tests.
+// Package testpack reads the packs of files that agents send, for tests.
 package testpack
 
 import (

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Clone unpacks directories of the last commit of the clone that ASSAY_ARTIFACT names, bare or not,
-// and returns where they are. It changes nothing in the clone.
+// Clone unpacks directories of the last commit of the clone in ASSAY_ARTIFACT, bare or not, and
+// returns where they are. It changes nothing in the clone.
 func Clone(t *testing.T, directories ...string) string {
 	t.Helper()
 	source := os.Getenv("ASSAY_ARTIFACT")

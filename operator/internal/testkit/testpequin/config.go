@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Setting is a member of a configuration. The value is as it stands in the file.
+// Setting is a member of a configuration. The value is the text of the file.
 type Setting struct{ Name, Value string }
 
-// Config is what a configuration says. One without a value of a field has no such setting.
+// Config is a configuration. An empty field means that the setting is missing.
 type Config struct {
 	Protocol  string
-	Client    string // client_protocol_mode; empty: as the protocol
+	Client    string // client_protocol_mode; empty: the same as the protocol
 	Benchmark string
 	SQL       bool
 	F, Shards int
@@ -23,13 +23,13 @@ type Config struct {
 	Clients, Processes, Threads    []int
 	Length, RampUp, RampDown, Runs int
 	WAN                            bool
-	// Protocols are members of replication_protocol_settings, Top of the top level.
+	// Protocols are members of replication_protocol_settings, and Top members of the top level.
 	Protocols, Top []Setting
-	// Resolved: as the scripts save it beside results, without the outer loop's lists.
+	// Resolved: the form that the scripts save beside results, without the outer loop's lists.
 	Resolved bool
 }
 
-// Names are n machines of each region, region by region.
+// Names are n machines for each region, region by region.
 func Names(n int, regions ...string) []string {
 	var out []string
 	for _, region := range regions {
@@ -40,14 +40,14 @@ func Names(n int, regions ...string) []string {
 	return out
 }
 
-// loops are what all configurations sweep: the outer loop's variables, and the inner one's.
+// loops are the variables that all configurations sweep: those of the outer loop, and those of the
+// inner one.
 const loops = `[["replication_protocol", "client_protocol_mode", "server_names", "replication_protocol_settings", "server_regions",
 	  "num_shards", "num_groups", "client_total", "client_threads_per_process", "client_processes_per_client_node"],
     ["client_total", "client_processes_per_client_node", "client_threads_per_process"]]`
 
-// aside are settings of configurations that no program takes: of the scripts, of things around the
-// programs, of former programs, and comments. Two of the comments stand there twice, as they do
-// where people edit by hand.
+// aside are settings that no program reads: those of the scripts, of other tools, of former
+// programs, and comments. Two of the comments occur twice, as in files that people edit by hand.
 var aside = []Setting{
 	{"_first note", `"of people to people"`}, {"_first note", "0"}, {"__SECOND note", "true"},
 	{"experiment_name", `"made-up"`}, {"codebase_name", `"none"`}, {"project_name", `"nobody"`}, {"emulab_user", `"someone"`},
@@ -70,7 +70,7 @@ var ofClients = []Setting{
 	{"client_message_timeout", "9500"}, {"server_debug_stats", "false"}, {"client_debug_stats", "false"},
 }
 
-// millis between two regions, one way to the other and back: another number for each pair.
+// millis is the round trip between two regions: another number for each pair.
 func millis(regions []string, a, b int) int {
 	if a == b {
 		return 0
@@ -78,7 +78,7 @@ func millis(regions []string, a, b int) int {
 	return 10 + 7*(a+b) + len(regions)
 }
 
-// protocols are replication_protocol_settings: an object, in a list of series.
+// protocols are replication_protocol_settings: an object in a list of series.
 func (c Config) protocols() string {
 	own := make([]string, len(c.Protocols))
 	for i, s := range c.Protocols {
@@ -91,8 +91,8 @@ func (c Config) protocols() string {
 	return "[\n   " + object + "\n  ]"
 }
 
-// JSON is the configuration's text. It is as untidy as those that people edit: tabs beside blanks,
-// empty lines, comments that stand there twice.
+// JSON is the configuration's text. It is as untidy as files that people edit: tabs beside blanks,
+// empty lines, repeated comments.
 func (c Config) JSON() string {
 	series := func(v any) string { // of the outer loop
 		b, err := json.Marshal(v)
@@ -144,7 +144,7 @@ func (c Config) JSON() string {
 	return untidy(all)
 }
 
-// untidy writes an object as people who edit by hand leave it.
+// untidy writes an object like people who edit by hand.
 func untidy(members []Setting) string {
 	lines := make([]string, len(members))
 	for i, m := range members {

@@ -17,7 +17,7 @@ var Orders = Evaluation{
 		{32, 272.7666666666667, 23.09090909090909}, {36, 265.1, 27.714285714285715}},
 }
 
-// Ranges is one with two stats.json. In the second, 30 processes have 25 correct clients.
+// Ranges is an evaluation with two stats.json. In the second, 30 processes have 25 correct clients.
 var Ranges = Evaluation{
 	Points: []Point{
 		{Folder: "2023-03-04-05-06-07", Processes: 18, Clients: 18, Seconds: 20, Operations: []Operation{{"scan", 4321, 1.5, 0.001953125}}},

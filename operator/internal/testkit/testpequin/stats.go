@@ -1,5 +1,5 @@
-// Package testpequin writes files in the shape of those of the Pequin artifact: configurations of
-// experiments and folders of results. All values in them are made up here. For tests only.
+// Package testpequin writes files in the format of the Pequin artifact: configurations of
+// experiments and folders of results. All values in them are made up here. It is for tests only.
 package testpequin
 
 import (
@@ -12,11 +12,11 @@ import (
 )
 
 // Operation is one kind of transaction of a run. Its latencies are evenly spaced, so that a test
-// can say what their statistics are.
+// can compute their statistics.
 type Operation struct {
 	Name        string
 	Count       int     // of committed transactions
-	First, Step float64 // ms: the least latency, and what each has more than the one before
+	First, Step float64 // ms: the least latency, and the step to each next one
 }
 
 func (o Operation) latencies() []float64 {
@@ -27,11 +27,11 @@ func (o Operation) latencies() []float64 {
 	return out
 }
 
-// Point is what was measured at one point of a sweep, in one run.
+// Point has the measurements of one point of a sweep, in one run.
 type Point struct {
-	Folder     string // named after the time at which the run began
+	Folder     string // named after the start of the run
 	Processes  int    // client_total, which the CSV files list
-	Clients    int    // that are correct
+	Clients    int    // only the correct ones
 	Seconds    float64
 	Operations []Operation
 	Counters   map[string]float64 // of the run
@@ -48,8 +48,8 @@ func (p Point) committed() int {
 	return n
 }
 
-// newRate is what the artifact calls new_tput, a throughput by the clients' own time. Here that is
-// 2% longer than the window.
+// newRate is the artifact's new_tput, a throughput over the clients' own time. Here that time is 2%
+// longer than the window.
 const newRate = 1 / 1.02
 
 // statistics are the members of one operation. The percentiles are interpolated linearly.
@@ -80,7 +80,7 @@ func (p Point) statistics(latencies []float64) map[string]any {
 	for q := 1.; q < 100; q++ {
 		cdf = append(cdf, [2]float64{q, percentile(q)})
 	}
-	for left := 100.; left > 0.01; left *= 0.97 { // ever closer to 100%
+	for left := 100.; left > 0.01; left *= 0.97 { // approaches 100%
 		log = append(log, [2]float64{100 - left, percentile(100 - left)})
 	}
 	m["cdf"], m["cdf_log"] = cdf, log
@@ -126,14 +126,15 @@ func (p Point) Stats() []byte {
 	return b
 }
 
-// Line is a point of which only the CSV files tell.
+// Line is a point that only the CSV files have.
 type Line struct {
 	Processes        int
 	Throughput, Mean float64
 }
 
-// Folder is a folder of results. It has a stats.json of each point, beside the files of a process,
-// and two CSV files. Their lines are about the points and the others, by number of processes.
+// Folder is a folder of results. It has a stats.json for each point, beside the files of a process,
+// and two CSV files. The CSV files have a line for each point and for each Line, by number of
+// processes.
 func Folder(e Evaluation) fstest.MapFS {
 	out := fstest.MapFS{}
 	lines := slices.Clone(e.Others)

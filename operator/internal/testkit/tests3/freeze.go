@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Freeze makes the server hang: connections to it are taken, by its kernel, and nothing is ever
-// answered. Thaw ends that.
+// Freeze makes the server hang: its kernel accepts connections, and no request gets an answer. Thaw
+// ends that.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGSTOP)
-	// The signal is on its way: until each thread has stopped, the server may still answer.
+	// The signal takes effect later: until each thread has stopped, the server may still answer.
 	threads := fmt.Sprintf("/proc/%d/task/*/stat", s.cmd.Process.Pid)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		stats, err := filepath.Glob(threads)

@@ -1,5 +1,5 @@
-// Package tests3 starts a real S3 server on loopback, for tests: the one of hack/s3, versitygw,
-// each with a directory of its own. Only _test files import it.
+// Package tests3 starts a real S3 server on loopback, for tests. It is versitygw, as in hack/s3,
+// and each server has a directory of its own. Only _test files import it.
 package tests3
 
 import (
@@ -29,24 +29,23 @@ const (
 const (
 	// patience is how long the server may take to answer, on a machine that is busy.
 	patience = 2 * time.Minute
-	// ports are tried when another program takes one before the server does: it was free a moment
-	// ago.
+	// ports is how many ports to try: another program may take a free port before the server does.
 	ports = 5
 )
 
-// Options of a server. None is needed.
+// Options of a server. All are optional.
 type Options struct {
-	// Domain under which buckets are served as BUCKET.DOMAIN, too.
+	// Domain under which buckets are also served as BUCKET.DOMAIN.
 	Domain string
 	// CertFile and KeyFile make it serve HTTPS.
 	CertFile, KeyFile string
 	// Data is its directory. Default: one of the test's.
 	Data string
-	// Checksums of the stores that it is used by: see s3.Config.
+	// Checksums of the stores that use it: see s3.Config.
 	Checksums string
 }
 
-// Server is one server, which may be stopped and started again at the same address, with the same
+// Server is one server. A test may stop it and start it again at the same address, with the same
 // data.
 type Server struct {
 	// Address it listens on, HOST:PORT.
@@ -115,7 +114,7 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// begin starts the server and waits until it answers, or has ended.
+// begin starts the server and waits until it answers or has ended.
 func (s *Server) begin(t testing.TB) error {
 	t.Helper()
 	args := []string{"-data", s.Data, "-listen", s.Address, "-bucket", Bucket}
@@ -141,9 +140,9 @@ func (s *Server) begin(t testing.TB) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.cmd.Wait() }()
 	s.ended = ended
-	// Whether it serves is asked without looking at its certificate: that is what tests are about.
+	// This check does not verify the certificate, since tests are about that.
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		// Another server may answer at its address, if this one did not get it.
+		// If this server did not get the address, another one may answer there.
 		answers := listens(s.Address, scheme)
 		select {
 		case err := <-ended:
@@ -174,7 +173,7 @@ func listens(address, scheme string) bool {
 	return err == nil && conn.Close() == nil
 }
 
-// Stop ends the server at once, as a power failure would. It is started again by Restart.
+// Stop ends the server at once, as a power failure would. Restart starts it again.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if s.cmd == nil {
@@ -183,7 +182,7 @@ func (s *Server) Stop(t testing.TB) {
 	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Errorf("stop the S3 server: %v", err)
 	}
-	<-s.ended // it was killed
+	<-s.ended // it returns an error, since the server was killed
 	s.cmd = nil
 }
 
@@ -216,8 +215,7 @@ func (s *Server) File(key string) string {
 	return filepath.Join(s.Data, "objects", Bucket, filepath.FromSlash(key))
 }
 
-// Registry of one store, named archive, in the server's bucket: as an installation has it, in
-// files.
+// Registry of one store, named archive, in the server's bucket: in files, as in an installation.
 func (s *Server) Registry(t testing.TB) *store.Registry {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,7 +1,6 @@
-// Package testseries reads latencies and rates from the results of a trial, for tests that run on
-// machines which others share. Time that a machine takes away only adds to latencies, so tests
-// compare low quantiles: a delay that the system itself has is in every transaction. For tests
-// only.
+// Package testseries reads latencies and rates from the results of a trial, for tests on machines
+// that others share. Such a machine only adds to latencies. So tests compare low quantiles: a delay
+// by the system itself is in every transaction. It is for tests only.
 package testseries
 
 import (
@@ -13,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Quantile is a percentile of the latencies of a trial's window, in ms. It fails where the trial
-// has no latencies.
+// Quantile is a percentile of the latencies of a trial's window, in ms. It returns an error if the
+// trial has no latencies.
 func Quantile(r results.Trial, percent float64) (float64, error) {
 	h, err := results.DecodeHistogram(r.Latency)
 	if err != nil {
@@ -42,8 +41,8 @@ func Latencies(r results.Trial, from, to time.Duration) []float64 {
 	return bins
 }
 
-// LowLatency is the lower quartile, over the bins with a commit, of an interval's latencies, in ms.
-// 0: nothing was committed.
+// LowLatency is the lower quartile of an interval's latencies, over the bins with a commit, in ms.
+// 0: there were no commits.
 func LowLatency(r results.Trial, from, to time.Duration) float64 {
 	bins := slices.DeleteFunc(Latencies(r, from, to), func(ms float64) bool { return ms == 0 })
 	if len(bins) == 0 {
@@ -84,8 +83,7 @@ func Committed(r results.Trial, from, to time.Duration) int64 {
 	return n
 }
 
-// UsuallyCommitted is the median of how many transactions were committed in half a second of the
-// interval.
+// UsuallyCommitted is the median number of commits in half a second of the interval.
 func UsuallyCommitted(r results.Trial, from, to time.Duration) float64 {
 	const bin = 500 * time.Millisecond
 	var bins []float64
@@ -96,8 +94,9 @@ func UsuallyCommitted(r results.Trial, from, to time.Duration) float64 {
 }
 
 // Jump is the instant that divides the latencies of an interval best in two: the change point with
-// the least absolute error around two medians. A bin counts ceiling ms at most: a machine that
-// stalls makes latencies many times what the jump is, and would be the greater jump.
+// the least absolute error around two medians. It counts at most ceiling ms for a bin. Otherwise a
+// stall of the machine, which makes latencies many times larger than the jump does, would look like
+// the jump.
 func Jump(r results.Trial, from, to time.Duration, ceiling float64) time.Duration {
 	bins := Latencies(r, from, to)
 	for i := range bins {
@@ -121,7 +120,7 @@ func absoluteError(values []float64) float64 {
 	return err
 }
 
-// Median of values; the upper one of two. 0: there are none.
+// Median of values, the upper one of an even number. 0: there are none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

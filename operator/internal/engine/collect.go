@@ -79,6 +79,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 func describe(o *validity.Observation, merged results.Merged) (t *results.Trial, where string, err error) {
 	t = o.Describe()
 	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos
+	t.ClientSummaries = merged.ClientSummaries
 	t.MisbehavingDriver, t.MisbehavingCounters = merged.MisbehavingDriver, merged.MisbehavingCounters
 	where = "in the window"
 	if merged.Summary.RunSummary {

@@ -3,6 +3,7 @@ package results
 import (
 	"fmt"
 	"maps"
+	"strings"
 )
 
 // Measurement is what became of one of an experiment's measurements in a trial.
@@ -47,6 +48,7 @@ func (c MeasurementColumn) Read(t *Trial) (Measurement, bool) {
 //   - latencies by kind of operation, by node that answered and by region,
 //   - what clients that misbehave did, and their share,
 //   - what pods got that came back after a fault,
+//   - what checks printed, and what each of several clients said of its run,
 //   - numbers of the clients' own, which stand before the others: a System names them.
 func OwnNumbers(t *Trial) map[string]float64 {
 	own := make(map[string]float64, len(t.Driver)+len(t.Summary.Numbers))
@@ -58,6 +60,8 @@ func OwnNumbers(t *Trial) map[string]float64 {
 	ownNumbers(regionPrefix, t.Summary.Regions, own)
 	t.misbehaved(own)
 	t.restored(own)
+	t.checked(own)
+	t.byClient(own)
 	maps.Copy(own, t.Summary.Numbers)
 	return own
 }
@@ -118,7 +122,7 @@ func Counted(name, counter, per string, driver map[string]float64) Measurement {
 	m := Measurement{Name: name}
 	count, known := driver[counter]
 	if !known {
-		m.Reason = fmt.Sprintf("no client reports the counter %s", counter)
+		m.Reason = unknownCounter(counter)
 		return m
 	}
 	value := count
@@ -126,7 +130,7 @@ func Counted(name, counter, per string, driver map[string]float64) Measurement {
 		by, known := driver[per]
 		switch {
 		case !known:
-			m.Reason = fmt.Sprintf("no client reports the counter %s", per)
+			m.Reason = unknownCounter(per)
 			return m
 		case by == 0:
 			m.Reason = fmt.Sprintf("the counter %s is 0", per)
@@ -136,4 +140,12 @@ func Counted(name, counter, per string, driver map[string]float64) Measurement {
 	}
 	m.Value = &value
 	return m
+}
+
+// unknownCounter says why there is no such number.
+func unknownCounter(name string) string {
+	if of, number, found := strings.Cut(name, ":"); found && strings.HasPrefix(of, checkPrefix) {
+		return fmt.Sprintf("not every pod of a check prints the number %s", number)
+	}
+	return fmt.Sprintf("no client reports the counter %s", name)
 }

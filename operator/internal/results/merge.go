@@ -18,6 +18,8 @@ type Merged struct {
 	// MeasureNanos is the length of the window.
 	MeasureNanos int64
 	Summary      Summary
+	// ClientSummaries are those of Trial.
+	ClientSummaries []ClientSummary
 	// Latency is the merged histogram of committed transactions.
 	Latency  *Histogram
 	Timeline Timeline
@@ -75,7 +77,7 @@ func Merge(clients []Client) (Merged, error) {
 	unreported := m.Summary.Unreported
 	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
 	if clients[0].RunSummary != nil {
-		m.Summary = mergeRunSummaries(counters, clients)
+		m.Summary, m.ClientSummaries = mergeRunSummaries(counters, clients), clientSummaries(clients)
 	}
 	m.Summary.Unreported = unreported
 	m.Summary.Operations, m.Summary.Nodes = operations.summaries(time.Duration(m.MeasureNanos)), nodes.summaries(time.Duration(m.MeasureNanos))

@@ -174,6 +174,9 @@ type Trial struct {
 	// behave otherwise. 0 in results from before there were such.
 	CorrectClients int32   `json:"correctClients,omitempty"`
 	Summary        Summary `json:"summary"`
+	// ClientSummaries are what each of several client pods says of its whole run. Empty: there is
+	// one, or their numbers are of the window.
+	ClientSummaries []ClientSummary `json:"clientSummaries,omitempty"`
 	// Rows of the trial's script, one for each point that they are of. Empty: it has no script.
 	Rows []Row `json:"rows,omitempty"`
 	// Sessions are what ran on the trial's machines by SSH, and when. Empty: it has no machines.
@@ -288,4 +291,7 @@ type Check struct {
 	Verdict string `json:"verdict"`
 	// Message says where it was violated or gave no answer, and what it printed last.
 	Message string `json:"message,omitempty"`
+	// Numbers that it printed, by pod and name. Each pod that it ran in is there. Nil: it printed
+	// none, or gave no answer. Only results of a trial have them.
+	Numbers map[string]map[string]float64 `json:"numbers,omitempty"`
 }

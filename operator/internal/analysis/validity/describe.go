@@ -63,6 +63,9 @@ func (o *Observation) Describe() *results.Trial {
 		t.Marks = append(t.Marks, results.Mark{Name: m.Name, Groups: m.Groups, AtMillis: results.Millis(m.At), Line: m.Line})
 	}
 	t.Machines, t.Checks = results.Machines(t.Pods), SafetyChecks(status.Checks)
+	for i := range t.Checks {
+		t.Checks[i].Numbers = o.printed(t.Checks[i])
+	}
 	t.Network, t.Datasets = o.network(), Datasets(o.Trial)
 	return t
 }

@@ -148,3 +148,27 @@ func TestRecordsOfActionsInResults(t *testing.T) {
 		t.Errorf("the marks are %+v, want %+v", r.Marks, want)
 	}
 }
+
+// Lines of a check that name numbers are results, of each pod that it ran in.
+func TestNumbersOfChecks(t *testing.T) {
+	pod := func(name, check, output string) Pod {
+		return Pod{Name: name, Report: &protocol.Report{Commands: []protocol.CommandResult{{ID: "load", Output: "number reads 9"}, {ID: protocol.CheckID(check), Output: output}}}}
+	}
+	for name, tc := range map[string]struct {
+		verdict v1alpha1.SafetyVerdict
+		pods    []Pod
+		want    map[string]map[string]float64
+	}{
+		"printed":          {v1alpha1.SafetyHolds, []Pod{pod("r-0", "counted", "number reads 7\nfine"), pod("r-1", "counted", "fine"), pod("c-0", "other", "number reads 8")}, map[string]map[string]float64{"r-0": {"reads": 7}, "r-1": {}}},
+		"of a violation":   {v1alpha1.SafetyViolated, []Pod{pod("r-0", "counted", "number reads 7")}, map[string]map[string]float64{"r-0": {"reads": 7}}},
+		"of no verdict":    {v1alpha1.SafetyUnknown, []Pod{pod("r-0", "counted", "number reads 7")}, nil},
+		"words alone":      {v1alpha1.SafetyHolds, []Pod{pod("r-0", "counted", "fine")}, nil},
+		"a silent machine": {v1alpha1.SafetyHolds, []Pod{{Name: "r-0"}}, nil},
+	} {
+		o := &Observation{Trial: &v1alpha1.Trial{}, Pods: tc.pods}
+		o.Trial.Status.Checks = []v1alpha1.CheckStatus{{Name: "counted", Verdict: tc.verdict}}
+		if got := o.Describe().Checks; len(got) != 1 || !reflect.DeepEqual(got[0].Numbers, tc.want) {
+			t.Errorf("%s: %+v, want the numbers %v", name, got, tc.want)
+		}
+	}
+}

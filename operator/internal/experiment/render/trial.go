@@ -405,7 +405,7 @@ func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1al
 		if err != nil {
 			return err
 		}
-		p.Checks[c.Name] = protocol.Command{ID: "check/" + c.Name, Command: argv, Until: "AnyExit", Timeout: c.Timeout.OrZero()}
+		p.Checks[c.Name] = protocol.Command{ID: protocol.CheckID(c.Name), Command: argv, Until: "AnyExit", Timeout: c.Timeout.OrZero()}
 	}
 	return nil
 }

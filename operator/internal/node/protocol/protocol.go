@@ -432,6 +432,9 @@ const (
 // TailLimit is how many bytes of a process's output a report carries at most.
 const TailLimit = 4 << 10
 
+// CheckID is the ID of the command of a System's check.
+func CheckID(check string) string { return "check/" + check }
+
 // CommandResult is a command that is over.
 type CommandResult struct {
 	ID       string `json:"id"`

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // checked is a trial of a System whose first client checks what it has read.
@@ -52,12 +53,15 @@ func TestAViolationIsAResult(t *testing.T) {
 	if got := p.agents.directives[second].Commands; len(got) != 0 {
 		t.Errorf("commands of %s are %+v, want none", second, got)
 	}
-	p.answer(1, "key 7: read 3 after 4")
+	p.answer(1, "number lost 2\nkey 7: read 3 after 4")
 	p.settle(true)
 	trial := p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 	said := p.trial().Status.Checks
-	if len(said) != 1 || said[0].Verdict != v1alpha1.SafetyViolated || said[0].Message != "In "+first+". It printed: key 7: read 3 after 4" {
+	if len(said) != 1 || said[0].Verdict != v1alpha1.SafetyViolated || said[0].Message != "In "+first+". It printed: number lost 2\nkey 7: read 3 after 4" {
 		t.Errorf("the status says %+v", said)
+	}
+	if own := results.OwnNumbers(&trial); own["checkSum:lost"] != 2 {
+		t.Errorf("the check printed that 2 are lost, and the trial's numbers are %v", own)
 	}
 	if len(trial.Checks) != 1 || trial.Checks[0].Verdict != "Violated" || trial.Summary.Committed != 200 {
 		t.Errorf("the results say %+v, with %d commits", trial.Checks, trial.Summary.Committed)

@@ -104,7 +104,7 @@ FIRST ?= 1
 FOR ?= 0
 sim_test = go test ./operator/test/simulation -timeout 0 -count=1 -v
 sim_all = $(sim_test) -run '^TestSeeds$$' -workers $$(nproc) -for $(FOR)
-.PHONY: sim sim-night sim-known
+.PHONY: sim sim-night sim-known sim-scale
 sim: ## Simulate SEEDS=500 histories of managers, agents, nodes and stores that fail, from seed FIRST=1 on, in virtual time.
 	@$(sim_all) -seeds $(SEEDS) -first $(FIRST)
 # What is over is in the file, so that a batch that was ended goes on. A tree with changes is no
@@ -119,6 +119,9 @@ sim-night: ## Simulate SEEDS=10000 histories from FROM=1 on; say how many virtua
 	$(sim_all) -seeds $(SEEDS) -first $(FROM) -record "$(CURDIR)/$$record"
 sim-known: ## Put each known defect back into an overlay of the tree: the simulation must find it within 500 seeds. KNOWN=R2: only this one.
 	@$(sim_test) -run '^TestKnownDefectsAreFound$$' -known -only '$(KNOWN)'
+
+sim-scale: ## Simulate 200 experiments of 50 trials, in 20 namespaces on 1,000 nodes, while managers die: who gets the pools, and how long these are idle. TestScale of the lane unit is a small one.
+	@$(sim_test) -run '^TestScale$$' -scale-namespaces 20 -scale-experiments 10 -scale-trials 50 -scale-nodes 1000
 
 # What is over is in the file, with the commit: delete it to begin anew. A tree with changes is no
 # commit, and has a file of its own that begins anew.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +41,7 @@ var scheme = func() *runtime.Scheme {
 type server struct {
 	*scheduler
 
-	objects map[string]map[types.NamespacedName]client.Object // by kind
+	objects map[string]*collection // by kind
 	version int64
 	uids    int
 	// changed are told about every change, old or now being nil where there is none.
@@ -53,10 +52,12 @@ type server struct {
 	forbids func(verb, kind, namespace string) error
 	// slow is what a call takes more at most.
 	slow time.Duration
+	// faster divides the times of calls; 0: 1.
+	faster time.Duration
 }
 
 func newServer(s *scheduler) *server {
-	return &server{scheduler: s, objects: map[string]map[types.NamespacedName]client.Object{}}
+	return &server{scheduler: s, objects: map[string]*collection{}}
 }
 
 // limit is the most that an object may take in a ConfigMap or Secret.
@@ -78,39 +79,25 @@ func resourceOf(kind string) schema.GroupResource {
 func separate(kind string) bool { return kind == "Trial" || kind == "Experiment" || kind == "System" }
 
 func (a *server) find(kind string, key types.NamespacedName) client.Object {
-	return a.objects[kind][key]
+	return a.objects[kind].get(key)
 }
 
 // each object of a kind, in the order of names.
 func (a *server) each(kind string) []client.Object {
-	return inOrder(a.objects[kind])
-}
-
-func inOrder(all map[types.NamespacedName]client.Object) []client.Object {
-	out := make([]client.Object, 0, len(all))
-	for _, o := range all {
-		out = append(out, o)
-	}
-	slices.SortFunc(out, func(x, y client.Object) int {
-		if c := strings.Compare(x.GetNamespace(), y.GetNamespace()); c != 0 {
-			return c
-		}
-		return strings.Compare(x.GetName(), y.GetName())
-	})
-	return out
+	return a.objects[kind].inOrder()
 }
 
 // put replaces an object, or takes it away, and reports it.
 func (a *server) put(kind string, key types.NamespacedName, old, now client.Object) {
 	a.version++
 	if a.objects[kind] == nil {
-		a.objects[kind] = map[types.NamespacedName]client.Object{}
+		a.objects[kind] = &collection{}
 	}
 	if now != nil {
 		now.SetResourceVersion(strconv.FormatInt(a.version, 10))
-		a.objects[kind][key] = now
+		a.objects[kind].put(now)
 	} else {
-		delete(a.objects[kind], key)
+		a.objects[kind].remove(key)
 	}
 	for _, f := range a.changed {
 		f(kind, old, now)
@@ -326,17 +313,21 @@ func (a *server) remove(o client.Object, opts client.DeleteOptions) error {
 	return nil
 }
 
-// list fills a list from objects that are in order.
-func list(into client.ObjectList, objects []client.Object, opts []client.ListOption) error {
+// list fills a list from the objects of a kind.
+func list(into client.ObjectList, all *collection, opts []client.ListOption) error {
 	o := client.ListOptions{}
 	o.ApplyOptions(opts)
+	objects := all.inOrder()
+	if o.Namespace != "" {
+		objects = all.inNamespace(o.Namespace)
+	}
 	selector := o.LabelSelector
 	if selector == nil {
 		selector = labels.Everything()
 	}
 	var found []client.Object
 	for _, one := range objects {
-		if (o.Namespace == "" || one.GetNamespace() == o.Namespace) && selector.Matches(labels.Set(one.GetLabels())) {
+		if selector.Matches(labels.Set(one.GetLabels())) {
 			found = append(found, one)
 		}
 	}
@@ -373,7 +364,8 @@ func (c *calls) call(write bool, verb string, o runtime.Object, namespace, name 
 	if c.running == nil {
 		panic("a manager calls the API server outside of a process")
 	}
-	c.wait(c.between(300*time.Microsecond, 2*time.Millisecond+c.slow))
+	faster := max(1, c.faster)
+	c.wait(c.between(300*time.Microsecond, 2*time.Millisecond+c.slow) / faster)
 	point := verb + " " + kindOf(o)
 	if write {
 		c.of.point("before "+point, name)
@@ -391,7 +383,7 @@ func (c *calls) call(write bool, verb string, o runtime.Object, namespace, name 
 		c.trace("%s %s %s: %s", c.of.name, point, name, said(err))
 		c.of.point("after "+point, name)
 	}
-	c.wait(c.between(200*time.Microsecond, time.Millisecond))
+	c.wait(c.between(200*time.Microsecond, time.Millisecond) / faster)
 	if lost := c.of.trouble(); lost != nil {
 		return lost
 	}
@@ -423,7 +415,7 @@ func (c *calls) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 func (c *calls) List(_ context.Context, l client.ObjectList, opts ...client.ListOption) error {
 	of := client.ListOptions{}
 	of.ApplyOptions(opts)
-	return c.call(false, "list", l, of.Namespace, "", func() error { return list(l, c.each(kindOf(l)), opts) })
+	return c.call(false, "list", l, of.Namespace, "", func() error { return list(l, c.objects[kindOf(l)], opts) })
 }
 
 func (c *calls) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {

@@ -1,9 +1,12 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -44,12 +47,19 @@ type cluster struct {
 	nodes  []*node
 	agents map[types.UID]*agent
 	made   map[types.UID]map[int]bool // pods that a Job has made
+	owned  map[types.UID]map[named]bool
 	serial int
 	of     *world
 }
 
+// named is an object's kind and name.
+type named struct {
+	kind string
+	types.NamespacedName
+}
+
 func newCluster(a *server) *cluster {
-	c := &cluster{server: a, agents: map[types.UID]*agent{}, made: map[types.UID]map[int]bool{}}
+	c := &cluster{server: a, agents: map[types.UID]*agent{}, made: map[types.UID]map[int]bool{}, owned: map[types.UID]map[named]bool{}}
 	a.changed = append(a.changed, c.see)
 	return c
 }
@@ -66,8 +76,27 @@ func (c *cluster) addNode(name, pool string) {
 	c.nodes = append(c.nodes, &node{name: name, pool: pool, up: true, pods: map[types.UID]*agent{}})
 }
 
+// own notes who owns an object.
+func (c *cluster) own(kind string, old, now client.Object) {
+	if old != nil {
+		for _, r := range old.GetOwnerReferences() {
+			delete(c.owned[r.UID], named{kind, client.ObjectKeyFromObject(old)})
+		}
+	}
+	if now == nil {
+		return
+	}
+	for _, r := range now.GetOwnerReferences() {
+		if c.owned[r.UID] == nil {
+			c.owned[r.UID] = map[named]bool{}
+		}
+		c.owned[r.UID][named{kind, client.ObjectKeyFromObject(now)}] = true
+	}
+}
+
 // see does what follows from a change.
 func (c *cluster) see(kind string, old, now client.Object) {
+	c.own(kind, old, now)
 	switch {
 	case now == nil:
 		uid := old.GetUID()
@@ -118,14 +147,17 @@ func (c *cluster) seePod(old, now client.Object) {
 
 // collect deletes what an object that is gone has owned.
 func (c *cluster) collect(owner types.UID) {
-	for _, kind := range []string{"Trial", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "ControllerRevision"} {
-		for _, o := range c.each(kind) {
-			if slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner }) {
-				c.trace("garbage collector deletes %s %s", kind, o.GetName())
-				_ = c.remove(o, client.DeleteOptions{})
-			}
+	kinds := []string{"Trial", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "ControllerRevision"}
+	order := func(x, y named) int {
+		return cmp.Or(slices.Index(kinds, x.kind)-slices.Index(kinds, y.kind), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	}
+	for _, n := range slices.SortedFunc(maps.Keys(c.owned[owner]), order) {
+		if o := c.find(n.kind, n.NamespacedName); o != nil && slices.Contains(kinds, n.kind) {
+			c.trace("garbage collector deletes %s %s", n.kind, o.GetName())
+			_ = c.remove(o, client.DeleteOptions{})
 		}
 	}
+	delete(c.owned, owner)
 }
 
 // orphan deletes an object whose owner was gone when it was made.

@@ -13,6 +13,7 @@
 //	make sim-night                10,000 histories, with their virtual hours; goes on where it was ended
 //	make sim-known                puts known defects back, one by one, and says which seed finds each
 //	make sim-known KNOWN=R2       only this one
+//	make sim-scale                200 experiments of 50 trials in 20 namespaces on 1,000 nodes
 //	go test ./operator/test/simulation -run TestSeeds -first SEED -seeds 1 -v -trace     one history
 //	go test ./operator/test/simulation -run EachWrite -v -each-write     a manager dies around each write of a trial
 //
@@ -47,7 +48,8 @@
 // # What differs from the real world
 //
 //   - A manager brings one trial forward at a time, and takes one delivery of an agent at a time. A
-//     real one has 16 workers. What one holds a mutex for could not be waited for otherwise.
+//     real one has 16 workers. What one holds a mutex for could not be waited for otherwise. In
+//     TestScale, calls of the API server take a sixteenth of the time in place of that.
 //   - Agents speak protocol.Directive and protocol.Report with the coordinator's real handlers, but
 //     have no kernel: see agent_test.go for what they leave out.
 //   - The coordinator does not hold answers back. The world tells an agent of a new directive when

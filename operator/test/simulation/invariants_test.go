@@ -28,6 +28,11 @@ func (w *world) observe(kind string, old, now client.Object) {
 	case "Trial":
 		before, _ := old.(*v1alpha1.Trial)
 		after, _ := now.(*v1alpha1.Trial)
+		if after != nil && isTrue(after, v1alpha1.TrialAdmitted) && !isTrue(after, v1alpha1.TrialComplete) {
+			w.held.put(after)
+		} else if before != nil {
+			w.held.remove(client.ObjectKeyFromObject(before))
+		}
 		if after == nil {
 			w.ranOn(before, "is gone")
 			w.pools()

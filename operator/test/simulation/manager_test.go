@@ -264,11 +264,11 @@ func (m *manager) elected() {
 	}
 	m.leads = true
 	m.trace("%s leads", m.name)
-	for _, o := range inOrder(m.view.kinds["Experiment"].objects) {
+	for _, o := range m.view.kinds["Experiment"].objects.inOrder() {
 		m.exps.add(client.ObjectKeyFromObject(o))
 		m.archiveExp(client.ObjectKeyFromObject(o))
 	}
-	for _, o := range inOrder(m.view.kinds["Trial"].objects) {
+	for _, o := range m.view.kinds["Trial"].objects.inOrder() {
 		m.trials.add(client.ObjectKeyFromObject(o))
 		m.archiveTrial(o.(*v1alpha1.Trial))
 	}
@@ -318,7 +318,7 @@ func (m *manager) saw(kind string, old, now client.Object) {
 			m.admission.add(types.NamespacedName{Name: "waiting-trials"})
 		}
 	case "System": // experiments that are not accepted wait for it
-		for _, e := range inOrder(m.view.kinds["Experiment"].objects) {
+		for _, e := range m.view.kinds["Experiment"].objects.inOrder() {
 			e := e.(*v1alpha1.Experiment)
 			names := slices.ContainsFunc(e.Spec.Systems, func(ref v1alpha1.SystemReference) bool { return ref.Name == key.Name })
 			if names && e.Status.Seed == 0 {

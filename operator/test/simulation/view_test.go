@@ -20,7 +20,7 @@ type view struct {
 }
 
 type watch struct {
-	objects map[types.NamespacedName]client.Object
+	objects *collection
 	waiting []change
 	// until is when the watch works again; nextAt when the next change arrives.
 	until, nextAt time.Time
@@ -32,11 +32,7 @@ type change struct{ old, now client.Object }
 func newView(c *calls) *view {
 	v := &view{calls: c, kinds: map[string]*watch{}}
 	for kind := range cached {
-		w := &watch{objects: map[types.NamespacedName]client.Object{}}
-		for key, o := range c.objects[kind] {
-			w.objects[key] = o
-		}
-		v.kinds[kind] = w
+		v.kinds[kind] = &watch{objects: c.objects[kind].clone()}
 	}
 	return v
 }
@@ -103,16 +99,16 @@ func (w *watch) relist(v *view, kind string, first change) {
 		last[key] = c
 	}
 	for _, key := range order {
-		w.apply(v, kind, change{w.objects[key], last[key].now})
+		w.apply(v, kind, change{w.objects.get(key), last[key].now})
 	}
 }
 
 func (w *watch) apply(v *view, kind string, c change) {
 	switch {
 	case c.now != nil:
-		w.objects[client.ObjectKeyFromObject(c.now)] = c.now
+		w.objects.put(c.now)
 	case c.old != nil:
-		delete(w.objects, client.ObjectKeyFromObject(c.old))
+		w.objects.remove(client.ObjectKeyFromObject(c.old))
 	default:
 		return // it came and went while the watch was broken
 	}
@@ -131,7 +127,7 @@ func (v *view) Get(ctx context.Context, key client.ObjectKey, o client.Object, o
 	if w == nil {
 		return v.calls.Get(ctx, key, o, opts...)
 	}
-	there := w.objects[key]
+	there := w.objects.get(key)
 	if there == nil {
 		return apierrors.NewNotFound(resourceOf(kindOf(o)), key.Name)
 	}
@@ -144,5 +140,5 @@ func (v *view) List(ctx context.Context, l client.ObjectList, opts ...client.Lis
 	if w == nil {
 		return v.calls.List(ctx, l, opts...)
 	}
-	return list(l, inOrder(w.objects), opts)
+	return list(l, w.objects, opts)
 }

@@ -40,6 +40,7 @@ type world struct {
 	releases    int
 	onRelease   []func(t *v1alpha1.Trial)
 	facts       map[types.UID]*facts
+	held        collection      // trials that hold their pools
 	deleted     map[string]bool // experiments that were deleted, or trials of them
 
 	bucket   *bucket
@@ -232,9 +233,11 @@ func isTrue(t *v1alpha1.Trial, condition string) bool {
 
 // active are the trials that run now.
 func (w *world) active() []*v1alpha1.Trial {
-	return slices.DeleteFunc(w.eachTrial(), func(t *v1alpha1.Trial) bool {
-		return !isTrue(t, v1alpha1.TrialAdmitted) || isTrue(t, v1alpha1.TrialComplete)
-	})
+	var out []*v1alpha1.Trial
+	for _, o := range w.held.order {
+		out = append(out, o.(*v1alpha1.Trial))
+	}
+	return out
 }
 
 // disturb notes that a user disturbs trials; none named: any that runs.

@@ -1,0 +1,168 @@
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testkit/builders"
+)
+
+var (
+	scaleNamespaces  = flag.Int("scale-namespaces", 2, "how many namespaces TestScale has")
+	scaleExperiments = flag.Int("scale-experiments", 4, "how many experiments each namespace of TestScale has")
+	scaleTrials      = flag.Int("scale-trials", 4, "how many trials each experiment of TestScale has, an even number")
+	scaleNodes       = flag.Int("scale-nodes", 20, "how many nodes TestScale has, in pools of 25 at most")
+)
+
+const (
+	// longestIdle is how long a pool may be idle, while an experiment waits for it and a manager
+	// leads.
+	longestIdle = 10 * time.Second
+	// takeOver is how long after the death of a manager the next one leads, and has looked at all.
+	takeOver = leaseTime + 15*time.Second
+)
+
+// turns follows who gets the pools, and when.
+type turns struct {
+	of     map[string][]types.NamespacedName // the experiments of each pool, in the order of their creation
+	left   map[types.NamespacedName]int      // trials that are not over
+	freed  map[string]time.Time
+	last   time.Time // when a trial was over last
+	idle   []time.Duration
+	deaths []time.Time // of the manager that led
+	// takenOver counts the times that a pool was idle while a manager took over.
+	takenOver int
+}
+
+// TestScale has experiments of many namespaces share pools of nodes, while the manager that leads
+// dies now and then. All trials count. On each pool the experiment that was created first has all
+// of its trials before the next one, and no pool is idle while an experiment waits for it.
+//
+//	make sim-scale    200 experiments of 50 trials in 20 namespaces on 1,000 nodes
+func TestScale(t *testing.T) {
+	pools := (*scaleNodes + 24) / 25
+	w := newWorld(1, false)
+	w.faster = 16 // one worker in place of 16
+	for i := range *scaleNodes {
+		w.addNode(fmt.Sprintf("n%04d", i), fmt.Sprintf("pool-%02d", i%pools))
+	}
+	w.boot("a")
+	w.boot("b")
+	turn := &turns{of: map[string][]types.NamespacedName{}, left: map[types.NamespacedName]int{}, freed: map[string]time.Time{}}
+	w.server.changed = append(w.server.changed, func(kind string, old, now client.Object) { turn.see(w, kind, old, now) })
+	for ns := range *scaleNamespaces {
+		if err := w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("team-%02d", ns)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := 0
+	for i := range *scaleExperiments {
+		for ns := range *scaleNamespaces {
+			key := types.NamespacedName{Namespace: fmt.Sprintf("team-%02d", ns), Name: fmt.Sprintf("exp%d", i)}
+			pool := fmt.Sprintf("pool-%02d", made%pools)
+			made++
+			turn.of[pool], turn.left[key] = append(turn.of[pool], key), *scaleTrials
+			w.experiments = append(w.experiments, key)
+			w.after(time.Duration(made)*time.Second, func() { w.applyScale(t, key, pool) }) // their order is by the second
+		}
+	}
+	var dies func()
+	dies = func() {
+		turn.deaths = append(turn.deaths, w.now)
+		kinds["manager dies"](w)
+		w.after(20*time.Minute, dies)
+	}
+	w.after(10*time.Minute, dies)
+
+	wall := time.Now()
+	w.play()
+	if len(w.violations) > 0 {
+		t.Errorf("violations:\n  %s", strings.Join(w.violations, "\n  "))
+	}
+	outcomes := map[string]int{}
+	for _, trial := range w.eachTrial() {
+		outcomes[outcomeOf(trial)]++
+	}
+	if all := made * *scaleTrials; outcomes[v1alpha1.ReasonSucceeded] != all || len(outcomes) != 1 {
+		t.Errorf("trials ended as %v, want all %d as %s", outcomes, all, v1alpha1.ReasonSucceeded)
+	}
+	if len(turn.idle) == 0 {
+		t.Fatal("no pool was given to a second trial")
+	}
+	slices.Sort(turn.idle)
+	t.Logf("%d experiments of %d trials in %d namespaces on %d nodes in %d pools were over within %v of virtual time; the leading manager died %d times; %d reconciles, %v of wall time",
+		made, *scaleTrials, *scaleNamespaces, *scaleNodes, pools, turn.last.Sub(began).Round(time.Second), len(turn.deaths), w.reconciles, time.Since(wall).Round(time.Second))
+	t.Logf("a pool was idle between two trials for %v at the median, %v at the 99th percentile and %v at most, without %d times in which a manager took over",
+		turn.idle[len(turn.idle)/2], turn.idle[len(turn.idle)*99/100], turn.idle[len(turn.idle)-1], turn.takenOver)
+}
+
+// applyScale makes an experiment of two points on one pool.
+func (w *world) applyScale(t *testing.T, key types.NamespacedName, pool string) {
+	t.Helper()
+	system := builders.System(key.Name).Namespace(key.Namespace).Count("2*f+1").Set(func(s *v1alpha1.SystemSpec) { s.Replicas.ReadyTimeout = "60s" }).Obj()
+	exp := builders.Experiment(key.Name).Namespace(key.Namespace).System(key.Name).Values("batch", 1, 2).Repetitions(int32(*scaleTrials / 2)).Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Schedule = v1alpha1.Schedule{WarmUp: "2s", Measure: "10s", CoolDown: "1s", Drain: "3s"}
+		s.Clients.Nodes, s.Clients.Count = 2, 4
+		s.Placement.Replicas, s.Placement.Clients = pool, pool
+	}).Obj()
+	for _, err := range []error{w.create(system), w.create(exp)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// see notes when trials get their pools and give them back.
+func (s *turns) see(w *world, kind string, old, now client.Object) {
+	before, _ := old.(*v1alpha1.Trial)
+	after, _ := now.(*v1alpha1.Trial)
+	if kind != "Trial" || after == nil {
+		return
+	}
+	became := func(condition string) bool {
+		return isTrue(after, condition) && (before == nil || !isTrue(before, condition))
+	}
+	key, pool := types.NamespacedName{Namespace: after.Namespace, Name: after.Spec.Experiment}, after.Spec.Placement.Replicas
+	if became(v1alpha1.TrialAdmitted) {
+		s.admitted(w, key, pool)
+	}
+	if became(v1alpha1.TrialComplete) {
+		s.left[key]--
+		s.freed[pool], s.last = w.now, w.now
+	}
+}
+
+// admitted checks whether it was the experiment's turn.
+func (s *turns) admitted(w *world, key types.NamespacedName, pool string) {
+	for _, earlier := range s.of[pool] {
+		if earlier == key {
+			break
+		}
+		if n := s.left[earlier]; n > 0 {
+			w.violated("a trial of %s got pool %s before %d trials of %s, which is older", key, pool, n, earlier)
+		}
+	}
+	freed, known := s.freed[pool]
+	if !known {
+		return
+	}
+	idle := w.now.Sub(freed)
+	if slices.ContainsFunc(s.deaths, func(at time.Time) bool { return !at.After(w.now) && at.Add(takeOver).After(freed) }) {
+		s.takenOver++
+		return
+	}
+	s.idle = append(s.idle, idle)
+	if idle > longestIdle {
+		w.violated("pool %s was idle for %v before a trial of %s, which waited for it", pool, idle, key)
+	}
+}

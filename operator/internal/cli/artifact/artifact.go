@@ -31,7 +31,8 @@ type Options struct {
 	// Output is a folder, or a file whose name ends in .tar.gz or .tgz. Empty: the folder
 	// NAME-artifact.
 	Output string
-	// About is the file with what the authors say. Empty: that of the folder, if it has one.
+	// About is the file about.yaml that the authors filled in. Empty: about.yaml of the folder, if
+	// it has one.
 	About string
 	// Images is a folder with archives of images. Empty: none is copied.
 	Images string
@@ -122,7 +123,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return say(s, o.Output, made)
 }
 
-// bundleOf reads a bundle, or makes that of an experiment.
+// bundleOf reads a bundle from a file, or makes the bundle of an experiment.
 func bundleOf(ctx context.Context, s *session.Session, name string) (data []byte, experiment string, err error) {
 	if strings.Contains(name, "/") || isArchive(name) {
 		if data, err = os.ReadFile(name); err != nil {
@@ -153,7 +154,7 @@ func bundleOf(ctx context.Context, s *session.Session, name string) (data []byte
 	return b.Bytes(), made.Experiment, nil
 }
 
-// readAbout reads what the authors say.
+// readAbout reads about.yaml, which the authors fill in.
 func (o Options) readAbout(in *artifact.Input) error {
 	file := o.About
 	if file == "" && !isArchive(o.Output) {
@@ -176,7 +177,7 @@ func (o Options) readAbout(in *artifact.Input) error {
 	return nil
 }
 
-// private are texts that say where the artifact was made.
+// private are texts that tell on which machine the artifact was made.
 func private() []string {
 	var all []string
 	add := func(text string, err error) {

@@ -72,8 +72,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The command reads about.yaml of the folder when it runs again. Files that the authors changed
-// stay, and other files of theirs, too.
+// When the command runs again, it reads about.yaml of the folder. It keeps files that the authors
+// changed or added.
 func TestFolderAgain(t *testing.T) {
 	folder := t.TempDir()
 	o := artifact.Options{Name: failureFP, Output: folder}
@@ -181,7 +181,8 @@ func writeImages(t *testing.T, dir string) {
 	}
 }
 
-// An experiment of a cluster, whose results have no trials of their own any more.
+// The artifact of an experiment of a cluster has the results that are left when its trials are
+// gone.
 func TestOfACluster(t *testing.T) {
 	completed := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	encoded, err := results.EncodeExperiment(results.Experiment{Name: "e", UID: "u1", Seed: 7, Started: completed.Add(-time.Hour), Completed: &completed})

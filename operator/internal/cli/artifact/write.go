@@ -30,7 +30,8 @@ type archiveFile struct {
 	size int64
 }
 
-// findArchives are those of a folder that have an image of the bundle's Systems, or Assay's agent.
+// findArchives returns the archives of a folder that hold an image of the bundle's Systems, or the
+// image of Assay's agent.
 func findArchives(folder string, data []byte) ([]archiveFile, error) {
 	kept, err := bundle.Open(data)
 	if err != nil {
@@ -73,8 +74,8 @@ func findArchives(folder string, data []byte) ([]archiveFile, error) {
 	return all, nil
 }
 
-// imagesIn reads the names of the images of an archive, with the digests of their configuration
-// and, where the archive is an OCI layout, too, of their manifest.
+// imagesIn reads the names of the images of an archive, with the digests of their configuration. If
+// the archive is an OCI layout, it also reads the digests of their manifests.
 func imagesIn(file string) (map[string][]string, error) {
 	f, err := os.Open(file) // #nosec G304 -- the user names the folder
 	if err != nil {
@@ -151,11 +152,11 @@ func sumOf(file string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// madeFile of a folder has the checksums of what the command has written there. It differs from the
-// folder's SHA256SUMS in the files that its authors have changed.
+// madeFile of a folder has the checksums of the files as the command wrote them. SHA256SUMS has the
+// checksums of the files as they are, also after changes by the authors.
 const madeFile = ".made.sums"
 
-// changedIn are the files of a folder that are not as the command has written them.
+// changedIn returns the files of a folder that changed since the command wrote them.
 func changedIn(folder string) (map[string][]byte, error) {
 	text, err := os.ReadFile(filepath.Join(folder, madeFile)) // #nosec G304 -- the user names the folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -241,14 +242,15 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// writeTar writes the files into an archive, first beside its place, so that no half of one is
-// taken for it. The same artifact gives the same bytes.
+// writeTar writes the files into an archive. It writes under a temporary name and renames the file
+// at the end, so that the name never stands for half an archive. The same artifact gives the same
+// bytes.
 func writeTar(name string, made artifact.Made, archives []archiveFile) error {
 	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part-*")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone once it has its name
+	defer func() { _ = os.Remove(file.Name()) }() // the name is gone once the file is renamed
 	gz := gzip.NewWriter(file)
 	w := tar.NewWriter(gz)
 	written := addToTar(w, made, archives)

@@ -48,7 +48,8 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Run writes the bundle, first beside its place, so that no half of one is taken for it.
+// Run writes the bundle. It writes under a temporary name and renames the file at the end, so that
+// the name never stands for half a bundle.
 func Run(ctx context.Context, s *session.Session, o Options) error {
 	if !strings.HasSuffix(o.Output, ".tar.gz") && !strings.HasSuffix(o.Output, ".tgz") {
 		return fmt.Errorf("-o %s: a bundle is a compressed tar file; give it a name that ends in .tar.gz or .tgz", o.Output)
@@ -69,7 +70,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return fmt.Errorf("write the bundle: %w", err)
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone once it has its name
+	defer func() { _ = os.Remove(file.Name()) }() // the name is gone once the file is renamed
 	made, written := bundle.Write(ctx, cluster.Client, found, license, file)
 	if written == nil {
 		written = file.Chmod(0o644) // #nosec G302 -- a bundle is for others to read

@@ -27,14 +27,14 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// given and reported are what is kept beside the results of a trial.
+// Files that are kept beside the results of a trial.
 var (
 	given    = map[string][]byte{"replica.config.json": []byte("{}"), "client.commands.json": []byte("[]")}
 	reported = map[string][]byte{"e-0-c-0.json.gz": []byte("packed")}
 	ofPod    = map[string][]byte{"out/stats.json": []byte("{}")}
 )
 
-// beside packs it as the manager does.
+// beside packs these files into the ConfigMap of a trial, as the manager does.
 func beside(t *testing.T, m *corev1.ConfigMap) {
 	t.Helper()
 	m.BinaryData = map[string][]byte{}
@@ -52,8 +52,8 @@ func configMap(name, kind string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: labels}, Data: data}
 }
 
-// objects are the results of an experiment with a valid, an invalid and a lost trial, and Systems
-// as frozen for it and for another one.
+// objects are the results of an experiment with a valid, an invalid and a lost trial, and two
+// frozen Systems: one of this experiment and one of another.
 func objects(t *testing.T) []client.Object {
 	t.Helper()
 	completed := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -171,7 +171,7 @@ func TestBundleHoldsEverything(t *testing.T) {
 	}
 }
 
-// A manager gets the same bytes for the ConfigMap that it has read.
+// A manager that passes its ConfigMap to the program gets the bytes that the verb writes.
 func TestManagersGetTheSameBytes(t *testing.T) {
 	path, _ := makeBundle(t, objects(t)...)
 	want, err := os.ReadFile(path)
@@ -249,8 +249,8 @@ func TestReportReadsABundle(t *testing.T) {
 	}
 }
 
-// Bundles of large experiments, for the lines of whose trials there is no room, once had no
-// succeeded trial, and did not say so.
+// Results of a large experiment have no room for the lines of its trials. Bundles of such
+// experiments once left out all trials that succeeded, and did not say so.
 func TestBundleHoldsTrialsWithoutLines(t *testing.T) {
 	e, err := results.EncodeExperiment(results.Experiment{
 		Name: "e", UID: "u1", Points: []results.PointResult{{Valid: 3, Invalid: 1}}, LeftOut: []string{"the lines of trials that succeeded: see the trials' own results"},

@@ -119,7 +119,7 @@ func TestCrateHasWhatTheSpecificationRequires(t *testing.T) {
 	}
 }
 
-// checkParts compares the data entities with the files, both ways.
+// checkParts checks that every data entity has a file, and every file a data entity.
 func checkParts(t *testing.T, g graph, sizes map[string]int) {
 	t.Helper()
 	described := map[string]bool{}
@@ -210,8 +210,8 @@ func TestCrateNamesTheLicense(t *testing.T) {
 	}
 }
 
-// The date of a bundle that is made while the experiment runs is that of its results, and the run
-// is not said to have ended.
+// The bundle of a running experiment has the date of its results, and does not say that the run has
+// ended.
 func TestCrateOfARunThatGoesOn(t *testing.T) {
 	written := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	all := objects(t)

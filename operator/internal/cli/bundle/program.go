@@ -11,9 +11,10 @@ import (
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
 )
 
-// ForManagers is the verb by which a manager has a bundle written that it puts into a store. It
-// gives the ConfigMap with the experiment's results as it has read it, and gets the bundle. So
-// whatever lays a report out and draws it is in another program than the manager.
+// ForManagers is the verb by which a manager makes a bundle for a store. The verb reads the
+// ConfigMap with the experiment's results from the standard input, and writes the bundle to the
+// standard output. So the code that lays out and draws reports runs in another program than the
+// manager.
 func ForManagers(connect func() (client.Reader, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: "bundle", Short: "Write the bundle of the results in a ConfigMap, which is read as JSON from the standard input, to the standard output",

@@ -1,10 +1,11 @@
-// Package checkimage is "kubectl assay check-image": whether an image has what a System starts in
-// it. It needs no cluster, and reads a System's file or, by name, the System of a cluster.
+// Package checkimage is "kubectl assay check-image". It checks that an image has the programs that
+// a System starts in it. It needs no cluster, and reads a System's file or, by name, the System of
+// a cluster.
 //
 // It finds the program of each command of the System in the image. It checks what the kernel and
 // the dynamic loader need to start it: the file, its rights, its interpreter, its architecture and
-// its libraries. As root on Linux it also has the image's own loader do so. It never runs a program
-// of the image other than that loader.
+// its libraries. As root on Linux, it also has the loader of the image load the program. It runs no
+// other program of the image.
 package checkimage
 
 import (
@@ -29,7 +30,7 @@ import (
 type Options struct {
 	System string // file, or name of one in the cluster
 	Image  string // directory, archive or reference
-	Of     string // name of the image in the System that Image is
+	Of     string // which of the images that the System names Image is
 	Tag    string // of an archive with several images
 	// Platform of the nodes, as linux/amd64.
 	Platform string
@@ -110,7 +111,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return write(s, system.Name, o.Image, found, append(c.imageNotes(), note...), len(all)-len(commands))
 }
 
-// write a line for each command, and what the image lacks below it.
+// write prints a line for each command, and below it the things that the image lacks.
 func write(s *session.Session, system, image string, found []finding, notes []string, others int) error {
 	missing := 0
 	for _, f := range found {

@@ -156,7 +156,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		change       func(map[string]member)
 		config       v1.Config
 		architecture string
-		fields       []string // whose commands lack something
+		fields       []string // of commands that lack something
 		want         []string
 	}{
 		"a program": {change: func(f map[string]member) { delete(f, "usr/bin/client") },
@@ -277,7 +277,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// LD_PRELOAD names what the loader goes on without.
+// The check names libraries of LD_PRELOAD that are missing, although the loader starts the program
+// without them.
 func TestPreloads(t *testing.T) {
 	text := strings.Replace(systemText, "{name: LD_LIBRARY_PATH, value: /opt/lib}", "{name: LD_LIBRARY_PATH, value: /opt/lib}, {name: LD_PRELOAD, value: /usr/lib/a.so /usr/lib/b.so}", 1)
 	files := good()
@@ -352,8 +353,8 @@ func TestProgramsInAScript(t *testing.T) {
 	}
 }
 
-// Each System of this repository has commands, and the name of each one's program is known without
-// an experiment.
+// Each System of this repository has commands. Assay knows the name of each command's program
+// without an experiment.
 func TestSystemsOfTheRepository(t *testing.T) {
 	files, err := filepath.Glob("../../../../experiments/systems/*.yaml")
 	if err != nil || len(files) < 15 {
@@ -369,11 +370,12 @@ func TestSystemsOfTheRepository(t *testing.T) {
 	}
 }
 
-// The image's own loader loads a program of this machine, and says which library is gone. It needs
-// root; without, the command says so.
+// The loader of an image loads a program of this machine, and names a library that is gone. The
+// test needs root. Without root, the command says that it starts no loader.
 func TestTheLoaderIsStarted(t *testing.T) {
 	files := map[string]member{}
-	// A shell of this machine, its loader and its libraries, where they are here.
+	// The image gets a shell of this machine, its loader and its libraries, at the places where
+	// they are here.
 	add := func(name string) {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -412,7 +414,7 @@ func TestTheLoaderIsStarted(t *testing.T) {
 	if err != nil || !strings.Contains(said, "the image's loader loaded the programs of 2 commands") {
 		t.Fatalf("error %v\n%s", err, said)
 	}
-	// A library that is there by name and cannot be loaded: only the loader notices.
+	// This file has the name of a library and cannot be loaded: only the loader notices.
 	broken := []byte(files[strings.TrimPrefix(library, "/")].text)
 	files[strings.TrimPrefix(library, "/")] = member{text: program(object{machine: machines[runtime.GOARCH]})}
 	if said, err = checked(t, systemFile(t, text), Options{Image: asLayout(t, imageOf(t, runtime.GOARCH, v1.Config{}, files)), Start: startAuto, Platform: o.Platform}); err == nil || !strings.Contains(said, "the loader") {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// command is one that a System starts in an image.
+// command is a command that a System starts in an image.
 type command struct {
 	field      string // of the command in the System
 	argv       []string
@@ -21,7 +21,7 @@ type command struct {
 	mounts     []string // directories that the pod adds
 }
 
-// defaultUser that a System's commands run as, by the API's default.
+// defaultUser runs the commands of a System that names no user, as the API says.
 const defaultUser = 65532
 
 // commandsOf lists all commands of a System, in the order in which they start.
@@ -81,7 +81,7 @@ type lister struct {
 	all      []command
 }
 
-// group adds what the pods of replicas, or of a component, start.
+// group adds the commands that the pods of replicas, or of a component, start.
 func (l *lister) group(field string, g *v1alpha1.ReplicasSpec, shared []string) {
 	mounts := slices.Concat(shared, mountsOf(g.Files, g.Volumes))
 	for i := range g.Containers {
@@ -119,7 +119,7 @@ func mountsOf(files []v1alpha1.FileSet, volumes []v1alpha1.Volume) []string {
 	return out
 }
 
-// ofImage are the commands that run in one image of the System.
+// ofImage returns the commands that run in one image of the System.
 func ofImage(all []command, of string) ([]command, error) {
 	var images []string
 	for _, c := range all {
@@ -146,7 +146,7 @@ func repository(image string) string {
 	return image
 }
 
-// defaults are the System's parameters at their defaults, of all workloads.
+// defaults returns the parameters of a System and of all its workloads at their defaults.
 func defaults(s *v1alpha1.SystemSpec) map[string]any {
 	out := map[string]any{}
 	lists := [][]v1alpha1.Parameter{s.Parameters}
@@ -163,8 +163,8 @@ func defaults(s *v1alpha1.SystemSpec) map[string]any {
 	return out
 }
 
-// rendered is a text with the parameters at their defaults. Templates that read anything else
-// belong to an experiment, and are not known here.
+// rendered fills the defaults of the parameters into a text. A template that reads anything else
+// needs an experiment, so rendered returns an error.
 func rendered(text string, parameters map[string]any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil

@@ -144,7 +144,7 @@ func asTar(t *testing.T, dir string) string {
 	return file
 }
 
-// object is an ELF file of 64 bits, as far as a loader looks at it before it maps it.
+// object is a 64-bit ELF file with the parts that a loader reads before it maps the file.
 type object struct {
 	machine elf.Machine // 0: x86-64
 	loader  string

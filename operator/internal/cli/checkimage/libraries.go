@@ -133,8 +133,8 @@ func expand(dir, object string) []string {
 	return out
 }
 
-// loaderPaths are the places that do not depend on the object: of the environment, of the cache,
-// and those that are compiled into the loader.
+// loaderPaths are the directories in which the loader looks for libraries of any object:
+// directories of the environment, of the cache, and of the loader itself.
 type loaderPaths struct {
 	environment []string
 	cache       map[string][]string
@@ -193,9 +193,9 @@ func (c *checker) configured(file string, depth int) (out []string) {
 	return out
 }
 
-// cached reads the cache that ldconfig writes, in its format of glibc 2.2 and later. A header of 48
-// bytes has the number of entries. Entries of 24 bytes have the places of name and path, and the
-// texts follow.
+// cached reads the cache that ldconfig writes, in the format of glibc 2.2 and later. A header of 48
+// bytes has the number of entries. Each entry has 24 bytes and says where its name and its path
+// are. The texts follow.
 func cached(cache string) map[string][]string {
 	const magic, header, size = "glibc-ld.so.cache1.1", 48, 24
 	at := strings.Index(cache, magic)
@@ -223,8 +223,8 @@ func cached(cache string) map[string][]string {
 	return out
 }
 
-// findLibrary looks where the loader looks, in its order. A file of another architecture or class
-// is passed over, as the loader does.
+// findLibrary looks in the places where the loader looks, in the same order. Like the loader, it
+// passes over a file of another architecture or class.
 func (c *checker) findLibrary(from *library, need string, where loaderPaths) *library {
 	if strings.Contains(need, "/") {
 		return c.candidate(need, from)
@@ -266,7 +266,7 @@ func (c *checker) candidate(name string, from *library) *library {
 	return l
 }
 
-// whyNot says where a library is that the loader does not find.
+// whyNot names the place of a library that is in the image and that the loader does not find.
 func (c *checker) whyNot(need string, from *library, where loaderPaths) string {
 	for _, dir := range where.configured {
 		if c.candidate(path.Join(dir, need), from) != nil {

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// finding is what is known of one command.
+// finding is what the check knows of one command.
 type finding struct {
 	command
 	field     string // of what is executed
@@ -136,7 +136,7 @@ func (c *checker) resolve(f *finding, program string) (string, error) {
 	return "", fmt.Errorf("is in no directory of PATH (%s)", strings.Join(dirs, ":"))
 }
 
-// environment of a command: the image's, under the System's.
+// environment of a command: the variables of the image, overridden by those of the System.
 func (c *checker) environment(f *finding) map[string]string {
 	env := map[string]string{}
 	for _, e := range c.tree.config.Env {
@@ -190,14 +190,15 @@ func (c *checker) runnable(f *finding, name string) error {
 	return nil
 }
 
-// mounted: the file is in a directory that the pod adds, and not the image.
+// mounted reports whether a file is in a directory that the pod mounts over the image.
 func (f *finding) mounted(name string) bool {
 	return slices.ContainsFunc(f.mounts, func(m string) bool {
 		return m != "" && (clean(name) == clean(m) || strings.HasPrefix(clean(name), clean(m)+"/"))
 	})
 }
 
-// directories checks where the command starts, and where the pod's files and volumes go.
+// directories checks the directory in which the command starts, and those of the pod's files and
+// volumes.
 func (c *checker) directories(f *finding) {
 	if dir := c.workingDir(f); dir != "/" && !f.mounted(dir) {
 		if _, e, err := c.tree.find(dir); err != nil {
@@ -245,7 +246,7 @@ func (c *checker) executable(f *finding, name string, depth int) {
 	}
 }
 
-// maxInterpreters that a script may lead over, as in Linux.
+// maxInterpreters is how many interpreters may follow each other for one script, as in Linux.
 const maxInterpreters = 4
 
 func (c *checker) script(f *finding, name string, head []byte, depth int) {
@@ -282,8 +283,8 @@ func (c *checker) script(f *finding, name string, head []byte, depth int) {
 	}
 }
 
-// preloads are libraries that the environment puts before all others. The loader goes on without
-// one that is not there, so a program may run otherwise than its System says.
+// preloads checks the libraries that LD_PRELOAD puts before all others. The loader ignores a
+// missing one, so the program would run without it.
 func (c *checker) preloads(f *finding) {
 	for _, name := range strings.FieldsFunc(c.environment(f)["LD_PRELOAD"], func(r rune) bool { return r == ' ' || r == ':' }) {
 		if !path.IsAbs(name) || f.mounted(name) {

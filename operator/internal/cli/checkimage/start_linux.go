@@ -22,9 +22,9 @@ import (
 // loadTime is how long a loader may take.
 const loadTime = 20 * time.Second
 
-// start has the image's dynamic loader load each program, as ldd does: it resolves and maps all
-// libraries and runs nothing of them. The loader runs in a root of its own with the image's files,
-// in namespaces of its own, without a network, as the System's user.
+// start has the image's dynamic loader load each program, as ldd does. The loader resolves and maps
+// all libraries, and runs none of their code. It runs as the System's user, without a network, in
+// its own namespaces, and its root has only the image's files.
 func start(ctx context.Context, mode string, t *tree, platform *v1.Platform, found []finding) ([]string, error) {
 	why := ""
 	switch {
@@ -59,7 +59,7 @@ func start(ctx context.Context, mode string, t *tree, platform *v1.Platform, fou
 	return []string{fmt.Sprintf("the image's loader loaded the programs of %d commands", loaded)}, nil
 }
 
-// loadProgram adds what the loader says.
+// loadProgram adds the messages of the loader to the finding.
 func loadProgram(ctx context.Context, root string, t *tree, f *finding) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
@@ -77,7 +77,7 @@ func loadProgram(ctx context.Context, root string, t *tree, f *finding) {
 	}
 	err := cmd.Start()
 	if err == nil {
-		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // it has ended otherwise
+		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // it fails only if the process has ended
 		err = cmd.Wait()
 		stop()
 	}

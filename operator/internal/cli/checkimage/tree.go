@@ -17,8 +17,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// tree is an index of an image's files after all its layers. Contents lie one behind the other in a
-// scratch file, so that no name of the image becomes one of this machine.
+// tree is an index of an image's files after all its layers. The contents of all files are in one
+// scratch file, so that no name in the image becomes a file name on this machine.
 type tree struct {
 	entries  map[string]*entry // by clean absolute path
 	config   v1.Config
@@ -38,7 +38,7 @@ type entry struct {
 	size     int64
 }
 
-// maxLinks that a path may lead over, as in Linux.
+// maxLinks is how many symbolic links a path may lead over, as in Linux.
 const maxLinks = 40
 
 func newTree(image v1.Image, scratch string) (*tree, error) {
@@ -68,14 +68,15 @@ func (t *tree) close() {
 	_ = os.RemoveAll(t.scratch) // of the system's directory for such files
 }
 
-// Marks of a layer, by the OCI image specification: .wh.NAME removes NAME of the layers below, and
-// .wh..wh..opq all that they have in its directory.
+// Marks of a layer, by the OCI image specification: .wh.NAME removes NAME of the layers below.
+// .wh..wh..opq removes all that the layers below have in its directory.
 const (
 	removed = ".wh."
 	emptied = ".wh..wh..opq"
 )
 
-// add puts a layer on those before. A hard link is another name of an entry, wherever it stands.
+// add puts a layer on top of the layers before it. A hard link is another name of an entry, whether
+// it comes before or after that entry in the archive.
 func (t *tree) add(layer v1.Layer) error {
 	r, err := layer.Uncompressed()
 	if err != nil {
@@ -123,8 +124,8 @@ func (t *tree) add(layer v1.Layer) error {
 	return nil
 }
 
-// put sets an entry. A file replaces a whole directory of its name. Layers may leave directories
-// out.
+// put sets an entry. A file replaces a directory of the same name, with all that is in it. put also
+// adds parent directories, which layers may leave out.
 func (t *tree) put(name string, e *entry) {
 	if before := t.entries[name]; before != nil && before.kind == tar.TypeDir && e.kind != tar.TypeDir {
 		t.remove(name, false)
@@ -135,7 +136,7 @@ func (t *tree) put(name string, e *entry) {
 	}
 }
 
-// remove all that is in a directory, and itself too.
+// remove deletes all that is in a directory, and the directory if itself is true.
 func (t *tree) remove(name string, itself bool) {
 	below := strings.TrimSuffix(name, "/") + "/"
 	maps.DeleteFunc(t.entries, func(n string, _ *entry) bool { return n != "/" && (itself && n == name || strings.HasPrefix(n, below)) })
@@ -143,7 +144,7 @@ func (t *tree) remove(name string, itself bool) {
 
 func clean(name string) string { return path.Clean("/" + name) }
 
-// errMissing is that a path leads nowhere.
+// errMissing says that a path leads nowhere.
 var errMissing = errors.New("is not in the image")
 
 // find follows a path, and all links in it, as the kernel does. It returns where the path leads.
@@ -220,7 +221,8 @@ func (e *entry) mayExecute(user int64) bool {
 // sharedGroup is the group that the processes of a trial's pods have.
 const sharedGroup = 65532
 
-// closedDirectory is a directory on the way to the file that the user may not enter, or nothing.
+// closedDirectory returns a directory on the way to the file that the user may not enter, or "" if
+// there is none.
 func (t *tree) closedDirectory(file string, user int64) string {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
 		if e := t.entries[dir]; user != 0 && e != nil && !e.mayExecute(user) {
@@ -232,5 +234,5 @@ func (t *tree) closedDirectory(file string, user int64) string {
 	}
 }
 
-// sorted are all paths, directories before what is in them.
+// sorted returns all paths. A directory comes before the files in it.
 func (t *tree) sorted() []string { return slices.Sorted(maps.Keys(t.entries)) }

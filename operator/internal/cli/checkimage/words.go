@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// builtins are words of a shell's command that are no programs: keywords, and what shells do
-// themselves.
+// builtins are words of a shell's command that are no programs: keywords, and commands that shells
+// run themselves.
 var builtins = strings.Fields(`! { } [ [[ : . if then else elif fi for while until do done case esac in select function time
 	alias bg break cd command continue declare echo eval exec exit export false fg getopts hash jobs kill let local printf pwd read readonly return set
 	shift shopt source test times trap true type ulimit umask unset wait`)
@@ -25,8 +25,9 @@ var (
 	caseLabel   = regexp.MustCompile(`^\S*\)$`)
 )
 
-// programsIn guesses which words of a shell's script are programs: those that begin a command and
-// are no builtin. It is a guess, since quotes, substitutions and functions are not followed.
+// programsIn guesses which words of a shell's script are programs: words that begin a command and
+// are no builtin. It is a guess, since programsIn does not parse quotes, substitutions and
+// functions.
 func programsIn(script string) map[string]bool {
 	out := map[string]bool{}
 	script = templates.ReplaceAllString(script, "X")

@@ -168,7 +168,7 @@ func TestReadRefused(t *testing.T) {
 	}
 }
 
-// Two machines that are one are named.
+// The list names two machines that are one and the same.
 func TestOneMachineTwiceIsNamed(t *testing.T) {
 	all := machines(t, "utah.xml")
 	all[2].Address, all[2].Port = all[1].Address, all[1].Port
@@ -178,7 +178,7 @@ func TestOneMachineTwiceIsNamed(t *testing.T) {
 	}
 }
 
-// A machine that others use, too, is named.
+// The list names a machine that other experiments use, too.
 func TestSharedMachinesAreNamed(t *testing.T) {
 	all := machines(t, "utah.xml")
 	all[1].Shared = true

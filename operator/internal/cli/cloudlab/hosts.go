@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Labels that say which machine of the testbed a node is.
+// Labels that say on which machine of the testbed a node runs.
 const (
 	labelHardware  = "machine.assay.dev/hardware-type"
 	labelComponent = "machine.assay.dev/testbed-name"
 )
 
-// Host is one of the hosts of infra/README.md.
+// Host is an entry of the variable hosts, which infra/README.md describes.
 type Host struct {
 	Address         string            `json:"address"`
 	User            string            `json:"user"`
@@ -29,15 +29,15 @@ type Host struct {
 	Labels          map[string]string `json:"labels,omitempty"`
 }
 
-// Variables are those of infra's roots that follow from a manifest, in Terraform's JSON.
+// Variables are the Terraform variables of infra that a manifest determines, as JSON.
 type Variables struct {
 	Hosts   map[string]Host     `json:"hosts"`
 	Pools   map[string]struct{} `json:"pools"`
 	Regions []string            `json:"regions"`
 }
 
-// Pattern gives a name to the machines whose names match: * is any text, ? any character, [0-9] one
-// of these.
+// Pattern names a group of machines: those whose names match Glob. In it * matches any text, ? any
+// character, and [0-9] one of the characters.
 type Pattern struct {
 	Name string
 	Glob string
@@ -57,17 +57,18 @@ func ParsePattern(text string) (Pattern, error) {
 
 // Options of Hosts.
 type Options struct {
-	// User who logs in; empty: the only one that all machines have.
+	// User who logs in. Empty: the user of all machines, if they have only one in common.
 	User string
 	// ControlPlane is the name of the machine that runs no experiment.
 	ControlPlane string
-	// Pools of the other machines; the first pattern that matches counts, and each must match one.
+	// Pools of the other machines. The first pattern that matches a machine decides; every machine
+	// must match a pattern.
 	Pools []Pattern
-	// Regions by name; a machine that none matches is in the region of its site.
+	// Regions by name. A machine that matches no pattern is in the region of its site.
 	Regions []Pattern
 }
 
-// Hosts makes the list. Notes say what a reader of the list could miss.
+// Hosts makes the list. Notes name facts that a reader of the list could miss.
 func Hosts(machines []Machine, o Options) (vars Variables, notes []string, err error) {
 	names := make([]string, len(machines))
 	for i, m := range machines {
@@ -175,8 +176,8 @@ func match(patterns []Pattern, name string) (string, bool) {
 	return patterns[i].Name, true
 }
 
-// common finds the network of the experiment that every machine is in, the first by name if there
-// are several; empty if there is none.
+// common finds the network of the experiment that has every machine. If there are several, it
+// returns the first by name. If there is none, it returns the empty string.
 func common(machines []Machine) (link, note string) {
 	in := map[string]int{}
 	for _, m := range machines {

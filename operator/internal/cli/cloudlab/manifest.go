@@ -32,7 +32,7 @@ import (
 	"strings"
 )
 
-// Machine is one that accepts logins.
+// Machine is a node of the testbed that accepts logins.
 type Machine struct {
 	// Name that the experimenter gave: client_id.
 	Name string
@@ -48,17 +48,17 @@ type Machine struct {
 	Port    int
 	// Users who may log in, sorted.
 	Users []string
-	// Control is its address in the control network, by which it is reached from outside; invalid
-	// if the manifest does not say.
+	// Control is its address in the control network, where it is reached from outside. It is
+	// invalid if the manifest has none.
 	Control netip.Addr
-	// Networks of the experiment that it is in.
+	// Networks of the experiment in which the machine is.
 	Networks []Network
 	// Shared with experiments of others.
 	Shared bool
 }
 
-// Network is one machine's place in a network of the experiment. Two networks may have the same
-// range, at two sites for instance.
+// Network is one machine's place in a network of the experiment. Two networks, for instance at two
+// sites, may have the same range.
 type Network struct {
 	// Link is the experimenter's name of the network.
 	Link string
@@ -66,10 +66,10 @@ type Network struct {
 	Address netip.Prefix
 }
 
-// Manifest is what a testbed gave.
+// Manifest has the machines that a testbed gave to an experiment.
 type Manifest struct {
 	Machines []Machine
-	// LeftOut says of each node that is no machine to log in to why not.
+	// LeftOut gives a reason for each node that is not in Machines.
 	LeftOut []string
 }
 
@@ -126,8 +126,8 @@ type address struct {
 	Type    string `xml:"type,attr"`
 }
 
-// Read reads a stream of manifests, one after the other, as cat gives those of several sites. Its
-// errors name the node, and say what a manifest has there.
+// Read reads a stream of manifests, one after the other, as cat prints those of several sites. Its
+// errors name the node and quote the manifest.
 func Read(r io.Reader) (Manifest, error) {
 	var m Manifest
 	decoder := xml.NewDecoder(r)
@@ -150,7 +150,8 @@ func Read(r io.Reader) (Manifest, error) {
 	}
 }
 
-// add takes in the nodes of one manifest. Names of interfaces and links are its own.
+// add takes in the nodes of one manifest. Another manifest may use the same names of interfaces and
+// links for other ones.
 func (m *Manifest) add(doc *rspec) error {
 	if len(doc.Nodes) == 0 {
 		return errors.New("the manifest has no node")
@@ -176,8 +177,8 @@ func (m *Manifest) add(doc *rspec) error {
 	return nil
 }
 
-// leaveOut says why a node is no machine; empty if it is one. No experiment runs a program on a
-// dataset or a switch, though they have logins, too.
+// leaveOut returns the reason why a node is no machine, or "" if it is one. A dataset or a switch
+// may have logins, too, but no experiment runs a program on it.
 func (n *node) leaveOut() string {
 	switch t := n.SliverType.Name; {
 	case t == "raw", strings.HasPrefix(t, "raw-pc"), strings.HasSuffix(t, "-vm"), strings.Contains(t, "xen"):

@@ -19,7 +19,7 @@ func site(name, authority string) string {
 `
 }
 
-// An experiment at two sites has two manifests. The second was lost without a word.
+// An experiment at two sites has two manifests. Read once lost the second one without an error.
 func TestReadsManifestsOneAfterTheOther(t *testing.T) {
 	m, err := cloudlab.Read(strings.NewReader(site("a-0", "utah.cloudlab.us") + site("b-0", "wisc.cloudlab.us")))
 	if err != nil {

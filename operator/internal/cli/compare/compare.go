@@ -1,5 +1,5 @@
-// Package compare is "kubectl assay compare": what differs between two experiments, or two runs of
-// one.
+// Package compare is "kubectl assay compare". It tells in which metrics two experiments, or two
+// runs of one, differ.
 package compare
 
 import (
@@ -116,8 +116,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// load reads the runs of one side. A run counts once: given twice, it would say that runs do not
-// differ.
+// load reads the runs of one side. It rejects a run that is named twice: the comparison would
+// conclude that runs do not differ.
 func load(ctx context.Context, s *session.Session, names string) ([]results.Experiment, error) {
 	var runs []results.Experiment
 	seen := map[string]string{}
@@ -135,7 +135,7 @@ func load(ctx context.Context, s *session.Session, names string) ([]results.Expe
 	return runs, nil
 }
 
-// between is the deviation between runs as a share; 0 where it is not stated.
+// between is the stated deviation between runs as a share; 0 if none is stated.
 func (o Options) between(runs int) (float64, error) {
 	if o.BetweenRuns == "" {
 		return 0, nil

@@ -21,7 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// of are results of one point with these throughputs.
+// of returns results of one point with these throughputs.
 func of(t *testing.T, uid string, throughput ...float64) []byte {
 	t.Helper()
 	b, err := results.EncodeExperiment(results.Experiment{Name: "e", UID: uid, Points: []results.PointResult{
@@ -88,7 +88,7 @@ func TestRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    compare.Options
 		want string
-		code int // zero: that of an error
+		code int // zero: session.ExitError
 	}{
 		"an unknown form":      {compare.Options{A: "e", B: "e", Output: "pdf"}, "-o pdf: choose text, markdown, csv, json or yaml", session.ExitUsage},
 		"the same run twice":   {compare.Options{A: "e~1,e~1", B: "e", Output: "text"}, "e~1 and e~1 are the same run, UID u1", 0},

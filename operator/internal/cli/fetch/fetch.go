@@ -1,5 +1,6 @@
-// Package fetch is "kubectl assay fetch": what is stored of an experiment or a trial in a result
-// store, checked and written into a directory. It needs no cluster, unless an Experiment is named.
+// Package fetch is "kubectl assay fetch". It reads the results of an experiment or a trial from a
+// result store, checks them, and writes them into a directory. It needs no cluster, unless the user
+// names an Experiment.
 package fetch
 
 import (
@@ -64,7 +65,7 @@ func Command(s *session.Session, getenv func(string) string) *cobra.Command {
 	return cmd
 }
 
-// place that a location names: the bucket, the store's prefix and the folder.
+// place is the pattern of a location: the bucket, the store's prefix and the folder.
 var place = regexp.MustCompile(`^s3://([^/]+)/(?:(.+)/)?(v1/[^/]+/[^/]+/[^/]+/(?:trials/[^/]+/)?)(?:manifest\.json)?$`)
 
 // Run reads, checks and writes.
@@ -114,7 +115,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// locate is where the results of an Experiment in the cluster are stored.
+// locate returns the location in the store of the results of an Experiment in the cluster.
 func locate(ctx context.Context, s *session.Session, name string) (string, error) {
 	cluster, err := s.Connect()
 	if err != nil {
@@ -130,7 +131,7 @@ func locate(ctx context.Context, s *session.Session, name string) (string, error
 	return e.Status.Archive.Location, nil
 }
 
-// getter reads a folder and those that its manifest names.
+// getter reads a folder, and the folders that its manifest names.
 type getter struct {
 	bucket  *s3.Bucket
 	folder  store.Folder
@@ -140,8 +141,8 @@ type getter struct {
 	missing []string
 }
 
-// get reads the objects in the manifest of a folder. listed is the entry of this manifest in
-// another one.
+// get reads the objects that the manifest of a folder lists. listed is the entry of this manifest
+// in the manifest of the experiment, or nil.
 func (g *getter) get(ctx context.Context, folder store.Folder, listed *store.Object) error {
 	m, o, err := store.ReadManifest(ctx, g.bucket, folder)
 	if errors.Is(err, store.ErrNotFound) {
@@ -202,7 +203,7 @@ func (g *getter) object(ctx context.Context, want store.Object) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone once it has its name
+	defer func() { _ = os.Remove(file.Name()) }() // the name is gone once the file is renamed
 	_, err = io.Copy(file, content)
 	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil { // #nosec G302 -- as above
 		return err

@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
-// put an experiment with one trial into the server's bucket.
+// put stores an experiment with one trial in the bucket of the server.
 func put(t *testing.T, s *s3.Bucket) {
 	t.Helper()
 	object := func(key, text string) store.Object {
@@ -91,9 +91,9 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A user of the cluster names the Experiment and copies no location. The environment variables of
-// the AWS tools are read here, too. fetch accepts a manifest only if the experiment's manifest
-// lists it. It rejects a manifest that lists itself.
+// A user names the Experiment of a cluster instead of a location. The verb reads the environment
+// variables of the AWS tools. It accepts a manifest only if the experiment's manifest lists it. It
+// rejects a manifest that lists itself.
 func TestFetchComparesManifests(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	c := server.Config()

@@ -1,5 +1,5 @@
-// Package history is "kubectl assay history": how metrics went over many runs, and where they
-// changed.
+// Package history is "kubectl assay history". It shows the metrics of many runs, and the runs at
+// which they changed.
 package history
 
 import (
@@ -25,10 +25,11 @@ import (
 
 // Options of the verb.
 type Options struct {
-	// Runs are folders, files, and names of experiments, each of which stands for all its runs.
+	// Runs are folders, files, and names of experiments. The name of an experiment stands for all
+	// its runs.
 	Runs   []string
 	Output string
-	// InOrder keeps the order in which runs are named.
+	// InOrder keeps the order in which the user names runs.
 	InOrder bool
 	// Baseline is AXIS=VALUE; empty: none.
 	Baseline string
@@ -134,7 +135,7 @@ func write(w io.Writer, form string, h model.History, width int) error {
 	return format.HistoryForms[form](w, h)
 }
 
-// load reads the runs. A run counts once, however often it is found.
+// load reads the runs. A run counts once, also if several names lead to it.
 func load(ctx context.Context, s *session.Session, names []string) ([]model.Historic, error) {
 	var runs []model.Historic
 	seen := map[string]string{}

@@ -36,7 +36,7 @@ func encoded(t *testing.T, day int, rate float64) []byte {
 	return b
 }
 
-// folder has a file for each run, and a file beside them.
+// folder has a file for each run, and one file that is no run.
 func folder(t *testing.T, rates []float64) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The runs of an experiment that recurs have names of their own, and are one series.
+// The runs of an experiment that recurs have different names, and form one series.
 func TestRunsThatRecurAreOneSeries(t *testing.T) {
 	dir := t.TempDir()
 	for i, rate := range rates {
@@ -105,7 +105,7 @@ func TestRunsOfACluster(t *testing.T) {
 	var objects []client.Object
 	for i, rate := range rates {
 		of := map[string]string{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: "kv"}
-		if i > 5 { // from then on it recurs
+		if i > 5 { // later runs are of an experiment that recurs
 			of[v1alpha1.LabelExperiment], of[v1alpha1.LabelRecurs] = fmt.Sprint("kv-", i), "kv"
 		}
 		at := metav1.NewTime(time.Date(2026, 5, i+1, 0, 0, 0, 0, time.UTC))

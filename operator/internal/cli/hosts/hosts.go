@@ -1,5 +1,5 @@
-// Package hosts is "kubectl assay hosts": the hosts that infra's roots take, from the list of
-// machines that a testbed gives. It needs no cluster.
+// Package hosts is "kubectl assay hosts". It makes the Terraform variable hosts of infra from the
+// list of machines that a testbed gives. It needs no cluster.
 package hosts
 
 import (

@@ -54,8 +54,8 @@ func nested(v any) int {
 	return 0
 }
 
-// clientsByHand are the clients of each point, by the rule that byHand states, of each series. It
-// is another reader than the importer's.
+// clientsByHand computes the clients of each point of each series by the rule that byHand states.
+// It does not use the code of the importer.
 func clientsByHand(c keys) [][]int32 {
 	number := func(v any) float64 { x, _ := v.(float64); return x }
 	series := max(1, len(list(c["client_total"], 2)), len(list(c["server_names"], 2)), len(list(c["client_threads_per_process"], 2)))
@@ -106,8 +106,8 @@ func TestEveryConfigurationOfAClone(t *testing.T) {
 			continue
 		}
 		if c["replication_protocol"] == nil || c["client_total"] == nil {
-			// These files only override settings of another file. The artifact's scripts refuse it,
-			// too.
+			// Such a file only overrides settings of another file. The scripts of the artifact
+			// reject it, too.
 			if _, _, err := run(t, PequinOptions{File: file}); err == nil {
 				t.Errorf("%s lacks the protocol or the clients, and is imported", file)
 			}
@@ -154,8 +154,9 @@ func TestEveryConfigurationOfAClone(t *testing.T) {
 	t.Logf("%d configurations, %d of them by series; %d others are incomplete, and refused", len(files)-incomplete, bySeries, incomplete)
 }
 
-// TestCommandsAreThoseOfAClone asks the clone's own scripts which flags they give the programs at
-// the first point of each configuration. They are Python, with numpy.
+// TestCommandsAreThoseOfAClone runs the scripts of a clone, which need Python with numpy. It
+// compares the flags that the scripts and the importer give each program at the first point of each
+// configuration.
 func TestCommandsAreThoseOfAClone(t *testing.T) {
 	clone := testpequin.Clone(t, "experiment-configs", "experiment-scripts")
 	files := configsOfClone(t, clone)
@@ -201,12 +202,13 @@ func compareCommands(t *testing.T, file string, want map[string]map[string]strin
 	commands := commandsOf(t, file)
 	for program, want := range want {
 		got := commands[program]
-		// rw-sql's server makes the file, and the artifact's path is on the authors' machines.
+		// The server of rw-sql writes the file. The path in the artifact is on the authors'
+		// machines.
 		if got["--data_file_path"] == "/assay/out/rw-sql.json" {
 			want["--data_file_path"] = got["--data_file_path"]
 		}
-		// The scripts leave out a flag with the programs' own default, and a skew that no uniform
-		// choice reads.
+		// The scripts leave out a flag whose value is the default of the program. They also leave
+		// out the skew of a uniform choice, which does not read it.
 		for name, value := range map[string]string{"--indicus_key_type": "4", "--debug_stats": "false", "--rw_or_retwis": "true", "--zipf_coefficient": got["--zipf_coefficient"]} {
 			if _, said := want[name]; !said && got[name] == value && (name != "--zipf_coefficient" || got["--key_selector"] == "uniform") {
 				delete(got, name)
@@ -226,8 +228,8 @@ func compareCommands(t *testing.T, file string, want map[string]map[string]strin
 
 var decimals = regexp.MustCompile(`^(\d+\.\d*?)0+$`)
 
-// plainNumber is a value as a configuration writes it: the scripts write 0.9 as 0.900000, and one
-// boolean as Python does.
+// plainNumber returns a value in the form that a configuration has. The scripts write 0.9 as
+// 0.900000, and one boolean as Python does.
 func plainNumber(s string) string {
 	if s == "False" || s == "True" {
 		return strings.ToLower(s)

@@ -15,7 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// otherwise are flags whose value is Assay's to say, and why. All others are the artifact's.
+// otherwise are the flags whose values Assay chooses, with the reason. The artifact determines all
+// others.
 var otherwise = map[string]string{
 	"config_path": "a file of the pod", "stats_file": "a file of the pod", "indicus_key_path": "a directory of the pod",
 	"exp_duration": "the schedule's, which a profile may change", "warmup_secs": "Assay cuts the window out", "cooldown_secs": "Assay cuts the window out",
@@ -23,9 +24,9 @@ var otherwise = map[string]string{
 	"indicus_total_processes": "0 and 1 are the defaults: a pod has one server",
 }
 
-// structure are flags that follow from the configuration's topology and clients: replica 0 of group
-// 0, client 0, and the first point. The numbers of hosts and threads are client_total, or what the
-// machines have room for, and client_threads_per_process.
+// structure returns the flags that follow from the configuration's topology and clients, for
+// replica 0 of group 0 and client 0 at the first point. The number of hosts is client_total, or
+// less if the machines have room for fewer. The number of threads is client_threads_per_process.
 func structure(c configuration, hosts int) (server, client map[string]string) {
 	shards, threads := fmt.Sprint(c.Shards), fmt.Sprint(c.Threads[0])
 	both := func(own map[string]string) map[string]string {

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
-// oldRun imports a folder of results, and returns the file and what it holds.
+// oldRun imports a folder of results. It returns the written file and the results.
 func oldRun(t *testing.T, evaluation testpequin.Evaluation) (string, results.Experiment) {
 	t.Helper()
 	root := t.TempDir()
@@ -41,8 +41,8 @@ func oldRun(t *testing.T, evaluation testpequin.Evaluation) (string, results.Exp
 	return file, e
 }
 
-// newRun fakes the results of the Experiment that a configuration becomes: at each of its points
-// three trials, by 2% around what the old run has with as many clients.
+// newRun fakes the results of an imported Experiment. At each point it has three trials, whose
+// throughputs are within 2% of the old run with as many clients.
 func newRun(t *testing.T, config string, old results.Experiment) string {
 	t.Helper()
 	yaml, _, err := run(t, PequinOptions{File: configFile(t, config), Options: pequin.Options{Name: "new"}})
@@ -79,8 +79,8 @@ func newRun(t *testing.T, config string, old results.Experiment) string {
 	return file
 }
 
-// An earlier run and a run of now of the same configuration of the artifact had axes of other
-// names. So no point of the one was a point of the other.
+// An earlier run and a new run of one configuration once had axes with different names. So no point
+// of one run matched a point of the other.
 func TestOldAndNewRunAreCompared(t *testing.T) {
 	tests := map[string]struct {
 		evaluation    testpequin.Evaluation
@@ -88,8 +88,8 @@ func TestOldAndNewRunAreCompared(t *testing.T) {
 		both, onlyNew []string
 	}{
 		"orders": {testpequin.Orders, tpccConfig, []string{"12", "16", "24", "28", "32", "36"}, []string{"44"}},
-		// The folder is of an evaluation with fewer clients than the configuration. That with 30
-		// processes had 25 correct clients.
+		// The folder is of an evaluation with fewer clients than the configuration. Its point of 30
+		// processes had only 25 correct clients, so it does not match.
 		"ranges": {testpequin.Ranges, rangeConfig, []string{"18", "24", "36", "42"}, []string{"30", "54", "66"}},
 	}
 	for name, tc := range tests {
@@ -98,7 +98,7 @@ func TestOldAndNewRunAreCompared(t *testing.T) {
 			var out bytes.Buffer
 			s := &session.Session{Out: &out, Err: io.Discard, Width: 200}
 			err := compare.Run(t.Context(), s, compare.Options{A: file, B: newRun(t, tc.config, old), Output: "csv"})
-			// The artifact ran each point once, so that there is a ratio at each and no test.
+			// The artifact ran each point once. So each point has a ratio and no test.
 			if session.ExitCode(err) != session.ExitUndecided {
 				t.Errorf("exit code %d (%v)", session.ExitCode(err), err)
 			}

@@ -19,14 +19,14 @@ import (
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 
-// Elsewhere says how files of results that were measured elsewhere are read. Its flags are those of
-// import results and of judge.
+// Elsewhere has the flags by which import results and judge read files that were measured without
+// Assay.
 type Elsewhere struct {
 	Format string
 	Point  string
 	Rename []string
 	At     []string
-	// ByOperation makes a result of each kind of operation of a file.
+	// ByOperation makes a result of its own for each kind of operation in a file.
 	ByOperation bool
 	// Unit of the values of HdrPercentiles and HdrHistogram.
 	Unit string
@@ -42,7 +42,8 @@ func (o *Elsewhere) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.Unit, "unit", "", "of HdrPercentiles and HdrHistogram: unit of their values, ns, us, ms or s")
 }
 
-// options for the reader. systems are the Systems with clients that print the format Summary.
+// options returns the options of the reader. systems are the Systems whose clients print the format
+// Summary.
 func (o *Elsewhere) options(systems map[string]v1alpha1.SystemSpec) (imported.Options, error) {
 	out := imported.Options{Format: o.Format, Point: o.Point, ByOperation: o.ByOperation, Unit: o.Unit}
 	var err error
@@ -122,7 +123,7 @@ func (o *Elsewhere) Read(_ context.Context, paths []string, systems map[string]v
 	return all, nil
 }
 
-// open opens a folder, or the one that a file is in.
+// open opens a folder, or the folder of a file.
 func open(name string) (folder fs.FS, only []string, err error) {
 	info, err := os.Stat(name)
 	if err != nil {

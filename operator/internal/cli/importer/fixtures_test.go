@@ -10,10 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
-// The tables below say which flag of the artifact's server, and which of its client, takes a
-// setting, as its scripts have it (experiment-scripts/lib/indicus_codebase.py at 3f47079c). The
-// values are made up, and numbers among them are all different, so that a flag with another
-// setting's value is noticed. A dash is no flag.
+// The tables below say which setting each flag of the artifact's server and client takes, as in its
+// scripts (experiment-scripts/lib/indicus_codebase.py at 3f47079c). The values are made up, and all
+// numbers differ, so that a test notices a flag with the value of another setting. A dash stands
+// for no flag.
 
 // basilTable has the settings of protocols that sign messages.
 const basilTable = `
@@ -59,7 +59,7 @@ key_path                 /nowhere/keys       -                               -
 nobodys_setting          21                  -                               -
 `
 
-// pestoTable has what Pesto has beside these.
+// pestoTable has the further settings of Pesto.
 const pestoTable = `
 setting                         value             server                                 client
 query_eager_exec                false             pequin_query_eager_exec                pequin_query_eager_exec
@@ -106,7 +106,7 @@ use_coord     true     indicus_use_coordinator   -
 local_config  true     local_config              -
 `
 
-// clientTable is what testpequin gives the client of each configuration.
+// clientTable has the settings that testpequin gives the client in each configuration.
 const clientTable = `
 setting                  value   server        client
 client_abort_backoff     3       -             abort_backoff
@@ -203,7 +203,7 @@ func tableRows(tables ...string) []tableRow {
 	return out
 }
 
-// settingsOf are the settings of tables as a configuration has them.
+// settingsOf returns the settings of tables in the form of a configuration.
 func settingsOf(tables ...string) []testpequin.Setting {
 	var out []testpequin.Setting
 	for _, r := range tableRows(tables...) {
@@ -216,7 +216,7 @@ func settingsOf(tables ...string) []testpequin.Setting {
 	return out
 }
 
-// configuration is one that the tests make, with the tables of its settings.
+// configuration is made by tests, from the tables of its settings.
 type configuration struct {
 	testpequin.Config
 	protocol, benchmark string
@@ -244,9 +244,10 @@ var (
 	sixRegions   = testpequin.Names(3, "north", "south", "east", "west", "middle", "edge")
 )
 
-// configurations by file name. They have the shapes of the artifact's: one point and many, one
-// region and six, shards that share machines. Some have more clients than machines have room for,
-// tables and keys, with and without an emulated WAN. One is as it is saved beside results.
+// configurations by file name. They have the shapes of the artifact's configurations: one point and
+// many, one region and six, shards that share machines. Some have more clients than the machines
+// have room for, tables and keys, with and without an emulated WAN. One has the form that is saved
+// beside results.
 var configurations = map[string]configuration{
 	"tapir-bank.json": {testpequin.Config{Protocol: "tapir", Client: "txn-l", Benchmark: "smallbank", F: 1, Shards: 12, Servers: testpequin.Names(3, "north", "south", "east"),
 		Clients: []int{66}, Processes: []int{8}, Threads: []int{2}, Length: 25, RampUp: 4, RampDown: 6, Runs: 1}, tapirTable, smallbankTable},

@@ -1,5 +1,5 @@
-// Package importer is "kubectl assay import": what other artifacts have, as objects and results of
-// Assay. It needs no cluster.
+// Package importer is "kubectl assay import". It makes objects and results of Assay from the files
+// of other artifacts. It needs no cluster.
 package importer
 
 import (
@@ -102,7 +102,8 @@ func Pequin(ctx context.Context, s *session.Session, o PequinOptions) error {
 	return nil
 }
 
-// check reads the written YAML back and plans it. So the user gets the text that was checked.
+// check reads the written YAML back and plans it, so that it checks the very text that the user
+// gets.
 func check(ctx context.Context, text []byte) (*planner.Plan, error) {
 	set, err := manifest.Decode(ctx, bytes.NewReader(text))
 	if err != nil {

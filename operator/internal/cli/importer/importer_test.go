@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// run imports a configuration and returns the YAML and what was said.
+// run imports a configuration. It returns the YAML and the messages.
 func run(t *testing.T, o PequinOptions) (yaml, said string, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -22,7 +22,7 @@ func run(t *testing.T, o PequinOptions) (yaml, said string, err error) {
 	return out.String(), errs.String(), err
 }
 
-// planned is what a configuration plans to.
+// planned is the plan that a configuration becomes.
 type planned struct {
 	Clients  []int32 // at each point
 	Trials   int
@@ -108,8 +108,8 @@ func TestEveryConfigurationPlans(t *testing.T) {
 	}
 }
 
-// everyNameIsAccountedFor looks for every key of the configuration in the file that was written: as
-// a parameter's doc, or in the comment.
+// everyNameIsAccountedFor looks for every key of the configuration in the written file. The key
+// must be in a parameter's doc or in the comment.
 func everyNameIsAccountedFor(t *testing.T, file, yaml string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -127,7 +127,7 @@ func everyNameIsAccountedFor(t *testing.T, file, yaml string) {
 	}
 }
 
-// topLevelNames finds them by their indentation: an independent, rougher reader.
+// topLevelNames finds the keys by their indentation, without the parser of the importer.
 func topLevelNames(t *testing.T, data []byte) []string {
 	t.Helper()
 	depth, inText, start := 0, false, 0
@@ -184,7 +184,7 @@ func TestImportSaysWhy(t *testing.T) {
 	}
 }
 
-// Values arrive as they are written, whatever type YAML gives them.
+// Parameters keep the spelling of values, also of values that YAML reads as another type.
 func TestValuesArriveAsWritten(t *testing.T) {
 	const rest = `"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "server_names": ["a-0"], "client_total": 1, "client_experiment_length": 30, `
 	values := map[string]string{`"1e5"`: "1e5", `1e5`: "1e5", `0.10`: "0.10", `"007"`: "007", `"yes"`: "yes", `"null"`: "null", `""`: "", `" a "`: " a ", `"a\nb: c"`: "a\nb: c",

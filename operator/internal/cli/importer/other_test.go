@@ -12,12 +12,12 @@ import (
 	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// Configurations in other shapes: others of the artifact, and what people make of them by hand.
+// These configurations have other shapes, as some in the artifact, or as people make them by hand.
 
 // keys of a configuration.
 type keys = map[string]any
 
-// changed writes the configuration of TPC-C with changes.
+// changed writes the configuration of TPC-C with a change.
 func changed(t *testing.T, change func(c keys)) string {
 	t.Helper()
 	c := keys{}
@@ -33,10 +33,10 @@ func changed(t *testing.T, change func(c keys)) string {
 	return written(t, tpccConfig, string(b))
 }
 
-// settings are those of the protocol, of the first series.
+// settings returns the settings of the protocol in the first series.
 func settings(c keys) keys { return c["replication_protocol_settings"].([]any)[0].(keys) }
 
-// fits imports a configuration, checks what was written as admission would, and plans it.
+// fits imports a configuration, checks the written YAML as admission would, and plans it.
 func fits(t *testing.T, o PequinOptions) (p *planner.Plan, text, said string) {
 	t.Helper()
 	text, said, err := run(t, o)
@@ -49,8 +49,8 @@ func fits(t *testing.T, o PequinOptions) (p *planner.Plan, text, said string) {
 	return p, text, said
 }
 
-// The artifact's own scripts say what each of these is: the number of replicas by protocol, the
-// machine of each replica, defaults of settings.
+// The wanted values follow the artifact's scripts: the number of replicas by protocol, the machine
+// of each replica, and the defaults of settings.
 func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
 	tests := map[string]struct {
 		change                 func(c keys)
@@ -160,7 +160,7 @@ func TestBenchmarks(t *testing.T) {
 		"retwis": {"client_num_keys": 10, "client_key_selector": "zipf", "client_zipf_coefficient": 0.75},
 		"tpcc":   {"tpcc_data_file_path": "/a", "tpcc_run_sequential": true}, "tpcc-sync": {"tpcc_data_file_path": "/a"}, "tpcc-sql": {"tpcc_num_warehouses": 20},
 		"smallbank":       {"smallbank_hotspot_probability": 0.9, "smallbank_num_customers": 1000000, "smallbank_customer_name_file_path": "/b"},
-		"auctionmark-sql": {"scale_factor": 1}, "seats-sql": {"scale_factor": 2}, "toy": {}, "YCSB_A/zipfian": {"ycsb_record_count": 7}, // of which no program knows anything
+		"auctionmark-sql": {"scale_factor": 1}, "seats-sql": {"scale_factor": 2}, "toy": {}, "YCSB_A/zipfian": {"ycsb_record_count": 7}, // no program knows the setting
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := changed(t, func(c keys) {

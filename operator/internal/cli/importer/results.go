@@ -26,9 +26,10 @@ import (
 type ResultsOptions struct {
 	Elsewhere
 	Folders []string
-	// Axes are the labels that points are made of, in their order. Empty: those of --point.
+	// Axes are the labels that become axes, in their order. Empty: the labels of --point, or of a
+	// table.
 	Axes []string
-	// Systems is a file with the System whose clients print what the format Summary reads.
+	// Systems are files with the Systems whose clients print the format Summary.
 	Systems []string
 	Name    string
 	Output  string

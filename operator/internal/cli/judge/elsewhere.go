@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// check refuses a file that a cluster would refuse. Without the file's Systems it checks only that
-// the file can be read.
+// check refuses a file that a cluster would refuse. Without the Systems it only checks that the
+// file can be read.
 func check(ctx context.Context, set *manifest.Set) error {
 	if len(set.Missing()) > 0 {
 		return set.Readable(ctx)

@@ -1,5 +1,5 @@
-// Package judge is "kubectl assay judge": verdicts and reports of trials that are over, by a file
-// of today. It needs no cluster.
+// Package judge is "kubectl assay judge". It judges trials that are over by the claims of a file,
+// and reports them. It needs no cluster.
 package judge
 
 import (
@@ -38,10 +38,11 @@ import (
 type Options struct {
 	// Files with the Experiment and its Systems.
 	Files []string
-	// Bundle with the trials, or Results: folders and files of trials that were measured elsewhere.
+	// Bundle has the trials. Results are instead folders and files of trials that were measured
+	// without Assay.
 	Bundle  string
 	Results []string
-	// Elsewhere says how Results are read.
+	// Elsewhere says how to read Results.
 	Elsewhere importer.Elsewhere
 	// Profile of the Experiment, for Results. A bundle has its own.
 	Profile string
@@ -133,8 +134,8 @@ func toBundle(output string) bool {
 	return strings.HasSuffix(output, ".tar.gz") || strings.HasSuffix(output, ".tgz")
 }
 
-// again judges what a bundle consists of anew. Results that were judged before are judged again
-// from their state after the run.
+// again makes the content of a bundle with new verdicts. Results that were judged before are judged
+// again from their state after the run.
 func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, error) {
 	ran := judge.Ran{Results: kept.Results, Trials: kept.Trials}
 	if j := kept.Results.Judged; j != nil {
@@ -185,8 +186,8 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 	return out, nil
 }
 
-// judgedBefore is how a bundle was judged anew last. One from before the digest of claims was kept
-// gets that of its spec.
+// judgedBefore returns when and by which claims a bundle was last judged. Older bundles have no
+// digest of the claims, so judgedBefore computes it from the spec.
 func judgedBefore(j results.Judged, spec []byte) (results.Judged, error) {
 	if j.ClaimsSHA256 != "" {
 		return j, nil
@@ -199,8 +200,8 @@ func judgedBefore(j results.Judged, spec []byte) (results.Judged, error) {
 	return j, nil
 }
 
-// named returns the Systems of a bundle with the programs of today's Systems, since older Systems
-// did not name their programs. The bundle gets them, and keeps the Systems of the run beside them.
+// named returns the Systems of a bundle with the programs that today's Systems name, since older
+// Systems named none. It puts them into the bundle, and keeps the Systems of the run beside them.
 func named(kept bundle.Kept, today map[string]v1alpha1.SystemSpec) (map[string]v1alpha1.SystemSpec, error) {
 	all := map[string]v1alpha1.SystemSpec{}
 	for name, s := range today {
@@ -240,8 +241,8 @@ func named(kept bundle.Kept, today map[string]v1alpha1.SystemSpec) (map[string]v
 // specFile of AsRunFolder is the spec as JSON.
 const specFile = "spec.json"
 
-// rewrite writes the new bundle, unless it says nothing but another time than the one that is
-// there.
+// rewrite writes the new bundle. It leaves the old bundle alone if only the time of judging would
+// change.
 func rewrite(s *session.Session, o Options, data []byte, kept bundle.Kept, today judge.Today, judged bundle.Kept) error {
 	if before := kept.Results.Judged; before != nil && o.Output == o.Bundle {
 		same, err := again(kept, today, before.At)
@@ -277,7 +278,8 @@ func write(s *session.Session, o Options, judged bundle.Kept) error {
 	return nil
 }
 
-// outcome is the command's end by the verdicts. Claims that the profile skips do not count.
+// outcome returns the error, and so the exit code, that the verdicts call for. Claims that the
+// profile skips do not count.
 func outcome(judged bundle.Kept) error {
 	var spec v1alpha1.ExperimentSpec
 	if err := json.Unmarshal(judged.Spec, &spec); err != nil {

@@ -21,8 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/results/renames"
 )
 
-// A committed bundle, and the spec that its trials ran under. The file of the experiment itself
-// moves on.
+// A committed bundle has the spec under which its trials ran. The file of the experiment may change
+// later.
 const committed = "../../../../experiments/basil/evidence/reads.tar.gz"
 
 // files of a bundle.
@@ -43,7 +43,8 @@ func files(t *testing.T, name string) map[string][]byte {
 	return all
 }
 
-// fileOf writes a file with the experiment of a bundle, in the names of today, changed.
+// fileOf writes a changed file with the experiment of a bundle, whose fields get the names of
+// today.
 func fileOf(t *testing.T, bundle string, change func(spec map[string]any)) string {
 	t.Helper()
 	var object map[string]any
@@ -80,7 +81,7 @@ func claim(spec map[string]any, name string) map[string]any {
 
 func nothing(map[string]any) {}
 
-// run judges at a day that is not that of the run.
+// run judges on a later day than the run.
 func run(t *testing.T, o judge.Options, day int) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, notes bytes.Buffer
@@ -89,8 +90,8 @@ func run(t *testing.T, o judge.Options, day int) (stdout, stderr string, err err
 	return out.String(), notes.String(), err
 }
 
-// Claims that any run refutes, and that any supports: the bundle may be replaced by that of another
-// run.
+// Any run refutes the first claim and supports the second. So the tests pass also with the bundle
+// of another run.
 var (
 	refuted   = judging("A transaction takes more than an hour.", "p50_latency(readQuorum='one', clients=2) > 1h")
 	supported = judging("A transaction takes less than an hour.", "p50_latency(readQuorum='one', clients=2) < 1h")
@@ -102,7 +103,7 @@ func judging(statement, expr string) func(spec map[string]any) {
 		c := claim(spec, "larger-quorums-take-longer")
 		c["statement"], c["expr"] = statement, expr
 		profiles, _ := spec["profiles"].([]any)
-		for _, p := range profiles { // what the profile says of the claim would win
+		for _, p := range profiles { // else the claim of the profile would win
 			profile, _ := p.(map[string]any)
 			changes, _ := profile["claims"].([]any)
 			for _, c := range changes {
@@ -130,7 +131,7 @@ func TestJudgesAnew(t *testing.T) {
 	got := decode(t, is["results.json"])
 	claims := got.Judged.ClaimsSHA256
 	before := decode(t, was["results.json"])
-	var earlier results.Judged // none, if the bundle is as its run left it
+	var earlier results.Judged // zero, if the bundle was never judged again
 	if before.Judged != nil {
 		earlier = *before.Judged
 	}

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// The command of the README's first look, exactly as it stands there, comes to verdicts and a page
-// within ten seconds and without a cluster.
+// The README begins with a command. As printed there, it gives verdicts and a page within ten
+// seconds, without a cluster.
 func TestQuickLookOfTheReadme(t *testing.T) {
 	const root = "../../../../"
 	readme, err := os.ReadFile(root + "README.md")
@@ -46,7 +46,8 @@ func TestQuickLookOfTheReadme(t *testing.T) {
 	}
 }
 
-// A bundle can keep the verdicts of results from elsewhere, and it verifies.
+// A bundle can keep verdicts on results that were measured without Assay, and such a bundle passes
+// verify.
 func TestResultsOfElsewhereInABundle(t *testing.T) {
 	bundle := filepath.Join(t.TempDir(), "fast-path.tar.gz")
 	const examples = "../../../../docs/examples/"

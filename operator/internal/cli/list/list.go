@@ -1,5 +1,5 @@
-// Package list is "kubectl assay list": the experiments of a namespace, how far each is and what
-// came out.
+// Package list is "kubectl assay list". It lists the experiments of a namespace with their progress
+// and their outcome.
 package list
 
 import (
@@ -122,7 +122,7 @@ func write(out io.Writer, experiments []v1alpha1.Experiment, trials []v1alpha1.T
 	return nil
 }
 
-// deciding is the condition that says where the experiment is.
+// deciding returns the condition that determines the status of the experiment.
 func deciding(e *v1alpha1.Experiment) *metav1.Condition {
 	if c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentAccepted); c != nil && c.Status == metav1.ConditionFalse {
 		return c
@@ -130,7 +130,8 @@ func deciding(e *v1alpha1.Experiment) *metav1.Condition {
 	return meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentComplete)
 }
 
-// Status of an experiment in a word: Running, Complete, or the reason why it is neither.
+// Status is the status of an experiment in a word: Running, Complete, or the reason why it is
+// neither.
 func Status(e *v1alpha1.Experiment) string {
 	c := deciding(e)
 	switch {

@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var now = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 
-// experiment in a namespace, so many minutes old, with its conditions as TYPE=STATUS:REASON.
+// experiment returns an Experiment in a namespace, created so many minutes ago. Its conditions are
+// written TYPE=STATUS:REASON.
 func experiment(namespace, name string, minutes int, trials v1alpha1.TrialCounts, conditions ...string) *v1alpha1.Experiment {
 	e := &v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: namespace, UID: "uid-" + "1", Generation: 1, CreationTimestamp: metav1.NewTime(now.Add(-time.Duration(minutes) * time.Minute)),

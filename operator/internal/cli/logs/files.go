@@ -19,13 +19,13 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// mostUnpacked bounds what the files of a pod may take.
+// mostUnpacked is how many bytes the files of a pod may have.
 const mostUnpacked = 256 << 20
 
 // collected are the files of a trial's pods, by pod and path.
 type collected map[string]map[string][]byte
 
-// collectedOf reads what the manager has kept of the pods of a trial.
+// collectedOf reads the files that the manager has kept of the pods of a trial.
 func collectedOf(ctx context.Context, cluster session.Cluster, trial string) (collected, error) {
 	var list corev1.ConfigMapList
 	labels := client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsFiles, v1alpha1.LabelTrial: trial}
@@ -45,8 +45,8 @@ func collectedOf(ctx context.Context, cluster session.Cluster, trial string) (co
 	return c, nil
 }
 
-// longer replaces ends of logs, by pod and container, by those that were collected: they are
-// longer, and one for each stream.
+// longer replaces the kept end of each log by the collected file, which is longer. Collected files
+// exist for each stream of a container.
 func (c collected) longer(logs map[string]string) {
 	for pod, files := range c {
 		for name, text := range files {
@@ -66,7 +66,7 @@ func (c collected) longer(logs map[string]string) {
 	}
 }
 
-// names of the files that are no logs.
+// names returns the names of the files that are no logs.
 func (c collected) names() (all []string) {
 	for _, pod := range slices.Sorted(maps.Keys(c)) {
 		for _, name := range slices.Sorted(maps.Keys(c[pod])) {
@@ -78,7 +78,7 @@ func (c collected) names() (all []string) {
 	return all
 }
 
-// tell says which files there are, and how to get them.
+// tell prints the names of the files, and the command that writes them.
 func (c collected) tell(s *session.Session, cluster session.Cluster, trial string) {
 	if names := c.names(); len(names) > 0 {
 		fmt.Fprintf(s.Err, "%d files of its pods are kept: %s. Write them out with kubectl assay logs %s %s --files DIRECTORY.\n",
@@ -86,7 +86,7 @@ func (c collected) tell(s *session.Session, cluster session.Cluster, trial strin
 	}
 }
 
-// writeFiles writes all that was collected into a directory, in a folder for each pod.
+// writeFiles writes all collected files into a directory, in a folder for each pod.
 func writeFiles(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) error {
 	c, err := collectedOf(ctx, cluster, o.Trial)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package logs is "kubectl assay logs": what the processes of a trial have printed. It is read from
-// the trial's pods while they are there; later from the results, where the end of it is kept.
+// Package logs is "kubectl assay logs". It prints the output of the processes of a trial. It reads
+// the trial's pods while they exist, and later the results, which keep the end of the output.
 package logs
 
 import (
@@ -33,7 +33,7 @@ type Options struct {
 	Tail      int64
 	Follow    bool
 	Agents    bool
-	// Files is a directory that collected files are written to; empty: none is.
+	// Files is the directory into which collected files are written. Empty: none are written.
 	Files string
 }
 
@@ -67,7 +67,7 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Run shows what there is.
+// Run prints the output that is available.
 func Run(ctx context.Context, s *session.Session, o Options) error {
 	cluster, err := s.Connect()
 	if err != nil {
@@ -107,7 +107,7 @@ func getTrial(ctx context.Context, cluster session.Cluster, name string) (*v1alp
 	return &t, nil
 }
 
-// state says how the trial ended, or that it has not.
+// state tells how the trial ended, or that it still runs.
 func state(t *v1alpha1.Trial) string {
 	outcome := plan.Outcome(t)
 	if outcome == v1alpha1.ReasonInProgress {
@@ -117,7 +117,7 @@ func state(t *v1alpha1.Trial) string {
 	return fmt.Sprintf("Trial %s: %s. %s", t.Name, outcome, c.Message)
 }
 
-// source is one container whose log is read.
+// source is a container whose log is read.
 type source struct{ pod, container string }
 
 // live reads the logs of pods.
@@ -136,13 +136,13 @@ func live(ctx context.Context, s *session.Session, cluster session.Cluster, pods
 			options.TailLines = &o.Tail
 		}
 		if err := stream(ctx, s.Out, cluster, from, options); err != nil {
-			failed = append(failed, err) // one that has not started is no reason to keep the others back
+			failed = append(failed, err) // print the other logs even if one container has not started
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// choose the containers: those of the system, unless others are asked for.
+// choose returns the containers of the system, or those that the user asks for.
 func choose(pods []corev1.Pod, o Options) ([]source, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var all, chosen []source
@@ -198,7 +198,7 @@ func stream(ctx context.Context, out io.Writer, cluster session.Cluster, from so
 	}
 }
 
-// kept shows what the results have of the output.
+// kept prints the output that the results hold.
 func kept(ctx context.Context, s *session.Session, cluster session.Cluster, trial *v1alpha1.Trial, o Options) error {
 	stored, err := findResults(ctx, cluster, o.Trial)
 	if err != nil {
@@ -260,7 +260,7 @@ func notYet(t *v1alpha1.Trial, cluster session.Cluster) error {
 	return fmt.Errorf("of trial %s no output can be read yet: %s%s", t.Name, why, meanwhile)
 }
 
-// why no line of a trial is kept.
+// why returns the reason why no line of a trial is kept.
 func why(t results.Trial, stored bool, o Options) string {
 	switch {
 	case !stored:
@@ -275,7 +275,7 @@ func why(t results.Trial, stored bool, o Options) string {
 	return "its results keep the output of processes that failed only; debug.keepLogs of the experiment keeps the end of all, of later trials"
 }
 
-// elsewhere says where a store has all of it.
+// elsewhere names the place in a store that has the whole output.
 func elsewhere(t *v1alpha1.Trial) string {
 	if t == nil {
 		return ""
@@ -296,7 +296,7 @@ func tail(text string, n int64) []string {
 	return lines
 }
 
-// findResults of a trial, or nil. They stay when the trial is deleted.
+// findResults returns the results of a trial, or nil. Results stay when the trial is deleted.
 func findResults(ctx context.Context, cluster session.Cluster, trial string) (*corev1.ConfigMap, error) {
 	var list corev1.ConfigMapList
 	labels := client.MatchingLabels{v1alpha1.LabelResults: "trial", v1alpha1.LabelTrial: trial}

@@ -34,7 +34,7 @@ func script() *v1alpha1.Trial {
 	return t
 }
 
-// folder is a machine without a cluster, with its results in a folder.
+// folder is a machine without a cluster that keeps its results in a folder.
 type folder struct{ session.Host }
 
 func (folder) Where(string) string { return "out" }

@@ -35,8 +35,8 @@ func refused(problems admit.Problems) error {
 }
 
 // Plan makes all checks of admission, and expands the Experiment. Its error is a Refused with all
-// problems of all files. elsewhere says where else the missing Systems were looked for, such as "in
-// namespace x"; empty: nowhere.
+// problems of all files. elsewhere names a further place where missing Systems were looked for,
+// such as "in namespace x"; empty: there is none.
 func (s *Set) Plan(ctx context.Context, elsewhere string) (*plan.Plan, error) {
 	problems := s.problems
 	for i, ref := range s.Experiment.Spec.Systems {
@@ -51,8 +51,8 @@ func (s *Set) Plan(ctx context.Context, elsewhere string) (*plan.Plan, error) {
 	return p, nil
 }
 
-// Readable refuses files whose objects cannot be read or are not as the schema wants them, whether
-// all Systems are there or not.
+// Readable refuses files whose objects cannot be read or do not match the schema. It does not need
+// the Systems.
 func (s *Set) Readable(ctx context.Context) error {
 	problems := s.problems
 	if s.experiment != nil {
@@ -61,7 +61,7 @@ func (s *Set) Readable(ctx context.Context) error {
 	return refused(problems)
 }
 
-// Lint checks files without an Experiment, and says what is right.
+// Lint checks files without an Experiment. It returns a text that lists the valid objects.
 func (s *Set) Lint() (string, error) {
 	if err := refused(s.problems); err != nil {
 		return "", err
@@ -92,7 +92,7 @@ func (s *Set) Lint() (string, error) {
 	return strings.Join(parts, " and ") + " " + verb + " right", nil
 }
 
-// notFound says of a System where it was looked for.
+// notFound says that a System is missing, and where it was looked for.
 func (s *Set) notFound(name, elsewhere string) string {
 	places := []string{"in the files"}
 	for _, folder := range s.looked {

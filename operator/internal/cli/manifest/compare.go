@@ -19,24 +19,25 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// systemAxis has the names of the Systems of an experiment that has several.
+// systemAxis is the axis of an experiment with several Systems. Its values are their names.
 const systemAxis = "system"
 
-// comparedMetrics get a claim each at each point of a comparison.
+// comparedMetrics are the metrics that get a claim at each point of a comparison.
 var comparedMetrics = []struct{ name, words string }{{"throughput", "throughput"}, {"mean_latency", "mean latency"}}
 
 // mostComparisons is how many claims an experiment may have.
 const mostComparisons = 32
 
-// Compare makes the Experiment one of two versions, whose trials alternate in each round. What says
-// which is one of
+// Compare turns the Experiment into one of two versions, whose trials alternate in each round. what
+// is one of
 //
 //	systems/a.yaml,systems/b.yaml     two files with a System each, in the place of the Experiment's
 //	fsync=on,off                      two values of a parameter of the System
 //	assay/basil=basil:v1,basil:v2     two images in the place of one of the System's
 //
-// A claim for each point and metric says whether the two differ, and by how much. The Experiment's
-// own claims stay if they name the version; others read one point where there are two.
+// A claim for each point and metric says whether the two versions differ, and by how much. Claims
+// of the Experiment stay only if they name the version: any other claim reads one point where there
+// are two now.
 func (s *Set) Compare(ctx context.Context, what string) error {
 	name, pair, named := strings.Cut(what, "=")
 	if !named {
@@ -69,7 +70,7 @@ func (s *Set) Compare(ctx context.Context, what string) error {
 	return c.claimDifference(axis, versions)
 }
 
-// comparison makes a Set's Experiment one of two versions.
+// comparison changes the Experiment of a Set into one of two versions.
 type comparison struct{ *Set }
 
 func (s comparison) hasParameter(name string) bool {
@@ -121,7 +122,7 @@ func (s comparison) compareImages(image string, refs []string) (axis string, nam
 	return systemAxis, names, s.useSystems(names)
 }
 
-// compareFiles takes the Systems of two files. Two of the same name get one of their own each.
+// compareFiles takes the Systems of two files. If both have the same name, each gets a new one.
 func (s comparison) compareFiles(ctx context.Context, files []string) (axis string, names []string, err error) {
 	var found []*admit.Document
 	for _, file := range files {
@@ -156,7 +157,8 @@ func (s comparison) compareFiles(ctx context.Context, files []string) (axis stri
 	return systemAxis, names, s.useSystems(names)
 }
 
-// useSystems puts Systems in the place of the Experiment's, with the parameters that it gives it.
+// useSystems replaces the Systems of the Experiment. The new ones get the parameters that the
+// Experiment gives to its System.
 func (s comparison) useSystems(names []string) error {
 	object := s.experiment.Object.Object
 	systems, _, err := unstructured.NestedSlice(object, "spec", "systems")
@@ -230,7 +232,7 @@ func (s comparison) claimDifference(axis string, versions []string) error {
 	return s.decode(nil)
 }
 
-// dropProfileClaims lets profiles change no claim that is gone.
+// dropProfileClaims removes changes of profiles to claims that the Experiment no longer has.
 func (s comparison) dropProfileClaims(keep func([]any) []any) error {
 	object := s.experiment.Object.Object
 	profiles, has, err := unstructured.NestedSlice(object, "spec", "profiles")
@@ -252,7 +254,8 @@ func (s comparison) dropProfileClaims(keep func([]any) []any) error {
 	return nil
 }
 
-// otherPoints are the coordinates of all points but for one axis, as claims write them.
+// otherPoints returns the coordinates of all points in the notation of claims. It leaves out the
+// axis whose name is but.
 func otherPoints(axes []results.Axis, but string) [][]string {
 	points := [][]string{nil}
 	for _, a := range axes {
@@ -270,7 +273,7 @@ func otherPoints(axes []results.Axis, but string) [][]string {
 	return points
 }
 
-// literal writes a value as claims do.
+// literal writes a value in the notation of claims.
 func literal(value string) string {
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
 		return value

@@ -132,7 +132,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Comparisons that find no room for a claim are counted, so that a verb can say so.
+// Compare counts the comparisons that get no claim for lack of room, so that a verb can say so.
 func TestCompareCountsWhatHasNoClaim(t *testing.T) {
 	dir := t.TempDir()
 	values := "values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]"

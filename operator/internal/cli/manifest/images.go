@@ -13,19 +13,19 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// Images says which images of the Systems others take the place of, and where those without a
-// registry come from.
+// Images says which images of the Systems to replace, and from which registry to take images
+// without one.
 type Images struct {
-	// Replace lists NAME=REF: images called NAME, whatever their tag or digest, become REF. A REF
-	// without tag and digest keeps theirs.
+	// Replace lists NAME=REF: images called NAME, with any tag or digest, become REF. A REF without
+	// tag and digest keeps the tag or digest of the image.
 	Replace []string
 	// Registry is prefixed to images whose names have none; empty: they stay. It does not change
 	// what Replace names.
 	Registry string
 }
 
-// UseImages rewrites the images of the Systems that the Experiment names. Systems in the cluster
-// that no file holds cannot be rewritten: that is an error.
+// UseImages rewrites the images of the Systems that the Experiment names. It fails for a System
+// that is only in the cluster, and in no file.
 func (s *Set) UseImages(o Images) error {
 	if len(o.Replace) == 0 && o.Registry == "" {
 		return nil
@@ -74,16 +74,16 @@ func (s *Set) decodeSystem(name string) error {
 	return nil
 }
 
-// imageWriter rewrites the images of all containers that it finds.
+// imageWriter rewrites the images of all containers of a System.
 type imageWriter struct {
 	system   string
 	registry string
 	replace  map[string]imageref.Ref
 	used     map[string]bool
-	names    map[string]bool // of all images that were there
+	names    map[string]bool // of all images that were found
 }
 
-// walk goes through the object, wherever in it the kind has containers.
+// walk looks for containers in all fields of an object.
 func (w *imageWriter) walk(value any) error {
 	switch v := value.(type) {
 	case map[string]any:
@@ -128,7 +128,7 @@ func (w *imageWriter) member(key string, value any) error {
 func (w *imageWriter) rewrite(image string) (string, error) {
 	old := imageref.Parse(image)
 	w.names[old.Name] = true
-	for _, name := range []string{image, old.Name} { // a name with its tag is more to the point
+	for _, name := range []string{image, old.Name} { // a name with a tag is more specific
 		to, ok := w.replace[name]
 		if !ok {
 			continue
@@ -145,8 +145,8 @@ func (w *imageWriter) rewrite(image string) (string, error) {
 	return old.In(w.registry).String(), nil
 }
 
-// unused refuses names that no System uses: a typo would otherwise run other images than were asked
-// for.
+// unused refuses names that no System uses. Otherwise, after a typo, trials would run images that
+// the user did not ask for.
 func (w *imageWriter) unused() error {
 	for _, name := range slices.Sorted(maps.Keys(w.replace)) {
 		if w.used[name] {

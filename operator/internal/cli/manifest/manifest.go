@@ -1,7 +1,7 @@
 // Package manifest reads files with one Experiment and its Systems.
 //
-// Each object is kept twice: as it is written, to be sent to a cluster without defaults that its
-// author did not write; and decoded, to be planned.
+// It keeps each object in two forms. The object as its author wrote it is sent to a cluster,
+// without added defaults. The decoded object is planned.
 package manifest
 
 import (
@@ -29,16 +29,16 @@ var ErrNoExperiment = errors.New("no Experiment in it; name its file with -f")
 
 // Set is what the files hold.
 type Set struct {
-	// Experiment as it is written, with the defaults that a zero value could not be told from. Nil
-	// if the files hold none.
+	// Experiment has the author's fields, and those defaults that cannot be told from a zero value
+	// later. Nil if the files hold no Experiment.
 	Experiment *v1alpha1.Experiment
-	// File that has the Experiment: a path, a URL, or - for stdin.
+	// File that holds the Experiment: a path, a URL, or - for stdin.
 	File string
 	// Systems by name: all that were found.
 	Systems map[string]v1alpha1.SystemSpec
-	// Skipped are documents of folders that are not Assay's, in words for a note.
+	// Skipped describes the documents in folders that are not Assay's.
 	Skipped []string
-	// Unjudged is how many comparisons of Compare have no claim, since there are too many.
+	// Unjudged is how many comparisons got no claim, since an Experiment may not have so many.
 	Unjudged int
 
 	experiment *admit.Document
@@ -51,14 +51,15 @@ type Set struct {
 }
 
 // Read reads files of YAML documents. Each path is a file, a folder with files (.yaml, .yml, .json;
-// not those in folders below it), an http or https URL, or - for stdin. Systems that the Experiment
-// names and these do not hold are looked for in the folder "systems" beside the Experiment's file.
-// Then they are looked for in the one beside that file's folder: experiments/PAPER/FIGURE.yaml
-// finds experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml.
-// Documents in folders that are not Assay's are skipped.
+// not those in folders below it), an http or https URL, or - for stdin.
 //
-// The error has all problems of the text of the files, and wraps ErrNoExperiment if that is the
-// only one. Those of the objects are found by Plan and Lint.
+// Read looks for missing Systems of the Experiment in the folder "systems" beside the Experiment's
+// file. Then it looks in the folder "systems" one level higher: experiments/PAPER/FIGURE.yaml finds
+// experiments/systems. Beside a URL it reads systems/NAME.yaml or ../systems/NAME.yaml. It skips
+// documents in folders that are not Assay's.
+//
+// The error has all problems in the text of the files. If the missing Experiment is the only
+// problem, the error wraps ErrNoExperiment. Plan and Lint find problems of the objects.
 func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
 	s := newSet()
 	files, err := expand(paths)
@@ -97,7 +98,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
 	return s, nil
 }
 
-// Decode reads one stream of YAML documents and nothing beside it.
+// Decode reads one stream of YAML documents, and no other files.
 func Decode(ctx context.Context, r io.Reader) (*Set, error) {
 	return Read(ctx, []string{"-"}, r)
 }
@@ -106,12 +107,12 @@ func newSet() *Set {
 	return &Set{Systems: map[string]v1alpha1.SystemSpec{}, systems: map[string]*admit.Document{}}
 }
 
-// empty reports whether nothing was read of which more can be said.
+// empty reports whether no object was read that could be checked further.
 func (s *Set) empty() bool { return s.experiment == nil && len(s.systems) == 0 && len(s.others) == 0 }
 
-// readFolder adds the Systems of a folder that the Experiment names and that are missing so far.
-// Errors in other files there count only if a System is missing in the end, since other
-// experiments' Systems are not ours.
+// readFolder adds the missing Systems of the Experiment that a folder holds. It keeps errors in
+// other files back, since the folder may hold Systems of other experiments. Such errors count only
+// if a System is still missing in the end.
 func (s *Set) readFolder(ctx context.Context, folder string) error {
 	if len(s.Missing()) == 0 {
 		return nil
@@ -161,7 +162,7 @@ func (s *Set) Missing() []string {
 	var names []string
 	for _, ref := range s.Experiment.Spec.Systems {
 		if _, read := s.systems[ref.Name]; read {
-			continue // whether it is right or not
+			continue // valid or not
 		}
 		if _, ok := s.Systems[ref.Name]; !ok && !slices.Contains(names, ref.Name) {
 			names = append(names, ref.Name)
@@ -170,8 +171,8 @@ func (s *Set) Missing() []string {
 	return names
 }
 
-// ToApply returns the Experiment and the Systems that it names, as their author wrote them, Systems
-// first.
+// ToApply returns the Systems that the Experiment names, and then the Experiment, as their author
+// wrote them.
 func (s *Set) ToApply() []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, ref := range s.Experiment.Spec.Systems {
@@ -182,8 +183,8 @@ func (s *Set) ToApply() []*unstructured.Unstructured {
 	return append(objects, s.experiment.Object)
 }
 
-// Adapt makes an Experiment for one call of the command out of the one that was read: with another
-// name, another profile, and fields set to other values. Empty: as it is written.
+// Adapt changes the Experiment for one call of the command: its name, its profile, and fields by
+// assignments. An empty argument changes nothing.
 func (s *Set) Adapt(name, profile string, assignments []string) error {
 	if name != "" {
 		s.experiment.Object.SetName(name)
@@ -224,8 +225,8 @@ func (s *Set) Adapt(name, profile string, assignments []string) error {
 	return s.decode(assignments)
 }
 
-// decode reads the Experiment again after it was changed as an object. Plan finds everything else
-// that is wrong with it.
+// decode reads the Experiment again after its object was changed. Plan finds all other problems of
+// it.
 func (s *Set) decode(assignments []string) error {
 	text, err := yaml.Marshal(s.experiment.Object.Object)
 	if err != nil {
@@ -236,7 +237,7 @@ func (s *Set) decode(assignments []string) error {
 		if !assigned(wrong.Path, assignments) {
 			changed, err = decodeExperiment(s.experiment)
 		} else {
-			err = fmt.Errorf("read Experiment: %s: %s", wrong.Path, wrong.Problem) // the line is of a text that the user has not seen
+			err = fmt.Errorf("read Experiment: %s: %s", wrong.Path, wrong.Problem) // the user has not seen the text that the line number is of
 		}
 	}
 	if err != nil && len(assignments) > 0 {
@@ -249,7 +250,7 @@ func (s *Set) decode(assignments []string) error {
 	return nil
 }
 
-// assigned reports whether one of the assignments sets a field, or one inside or around it.
+// assigned reports whether an assignment sets a field, a part of it, or an object around it.
 func assigned(field string, assignments []string) bool {
 	for _, text := range assignments {
 		path, _, _ := strings.Cut(text, "=")
@@ -282,7 +283,7 @@ func (s *Set) Profiles() []string {
 	return names
 }
 
-// add what a file holds. In a folder, documents that are not Assay's are skipped.
+// add reads the documents of a file. In a folder, it skips documents that are not Assay's.
 func (s *Set) add(ctx context.Context, data []byte, path string, inFolder bool) {
 	documents, problems := admit.Documents(data, path)
 	s.problems = append(s.problems, problems...)
@@ -304,7 +305,7 @@ func (s *Set) add(ctx context.Context, data []byte, path string, inFolder bool) 
 	}
 }
 
-// foreign says what a document is that is not Assay's.
+// foreign describes a document that is not Assay's.
 func foreign(d *admit.Document) string {
 	if d.Object.GetKind() == "" || d.Object.GetAPIVersion() == "" {
 		return "no object: it has no apiVersion and kind"
@@ -329,7 +330,8 @@ func (s *Set) addExperiment(ctx context.Context, d *admit.Document) {
 	s.Experiment, s.experiment = exp, d
 }
 
-// decodeExperiment reads the fields of an Experiment that exist, whatever else is wrong with it.
+// decodeExperiment reads the known fields of an Experiment, and ignores everything that is wrong
+// with it.
 func decodeExperiment(d *admit.Document) (*v1alpha1.Experiment, error) {
 	text, err := yaml.Marshal(d.Known())
 	if err != nil {
@@ -352,7 +354,7 @@ func (s *Set) addSystem(ctx context.Context, d *admit.Document) {
 	}
 }
 
-// Replace puts another Experiment in the place of the one that was read; the Systems stay.
+// Replace replaces the Experiment that was read. The Systems stay.
 func (s *Set) Replace(name string, labels map[string]string, spec v1alpha1.ExperimentSpec) error {
 	text, err := yaml.Marshal(spec)
 	if err != nil {

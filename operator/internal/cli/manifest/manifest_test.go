@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files   map[string]string
 		read    []string
-		want    []string // what is applied, in order
+		want    []string // names of the applied objects, in order
 		missing []string
 	}{
 		"one file with several documents": {

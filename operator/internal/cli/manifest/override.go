@@ -17,8 +17,8 @@ type assignment struct {
 	value any
 }
 
-// parseAssignments reads path=value: network.shaping=None. The path goes through objects, not
-// through lists; the value is YAML.
+// parseAssignments reads path=value, such as network.shaping=None. The path goes through objects
+// only, not through lists. The value is YAML.
 func parseAssignments(texts []string) ([]assignment, error) {
 	var all []assignment
 	for _, text := range texts {
@@ -35,10 +35,10 @@ func parseAssignments(texts []string) ([]assignment, error) {
 	return all, nil
 }
 
-// Fields of a profile by how they act on the spec; plan.ApplyProfile is what they must agree with,
-// and a test compares them with the kind.
+// Fields of a profile by how they change the spec. They must agree with plan.ApplyProfile; a test
+// compares them with the kind.
 var (
-	// replacing fields take the place of the spec's field of the same name as a whole.
+	// replacing fields replace the whole field of the spec of the same name.
 	replacing = []string{"repetitions", "schedule", "topology", "network", "placement", "tolerances", "disturbances"}
 	// merged fields are lists that are merged with the spec's list of the same name.
 	merged = []string{"sweep", "faults", "claims"}
@@ -46,8 +46,8 @@ var (
 	ofClients = []string{"nodes", "thinkTime", "phases"}
 )
 
-// overrideProfile makes what was set win over the profile in use: the profile in the object that is
-// applied says the same, or nothing about it any more.
+// overrideProfile makes assignments win over the profile in use. It gives the profile in the
+// applied object the same values, or removes the fields from it.
 func (s *Set) overrideProfile(changes []assignment) error {
 	profiles, _, err := unstructured.NestedSlice(s.experiment.Object.Object, "spec", "profiles")
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Set) overrideProfile(changes []assignment) error {
 	return unstructured.SetNestedSlice(s.experiment.Object.Object, profiles, "spec", "profiles")
 }
 
-// override makes a profile agree with what was set.
+// override makes a profile agree with an assignment.
 func (a assignment) override(profile map[string]any) error {
 	field, rest := a.path[0], a.path[1:]
 	switch {
@@ -102,8 +102,7 @@ func (a assignment) override(profile map[string]any) error {
 	return nil
 }
 
-// setParameters gives parameters of a profile other values. Those that it does not have stay away
-// from it.
+// setParameters changes values of parameters that a profile has. It adds no parameter.
 func setParameters(profile map[string]any, values any) {
 	set, _ := profile["parameters"].(map[string]any)
 	for _, name := range names(values) {
@@ -113,8 +112,8 @@ func setParameters(profile map[string]any, values any) {
 	}
 }
 
-// checkShadowed refuses parameters of the experiment that its workload or systems set, too, and
-// hence win: the change would do nothing.
+// checkShadowed refuses to set a parameter of the experiment that its workload or a system sets,
+// too. Their value wins, so the assignment would have no effect.
 func (s *Set) checkShadowed(changes []assignment) error {
 	for _, c := range changes {
 		if c.path[0] != "parameters" || len(c.path) < 2 {
@@ -133,7 +132,7 @@ func (s *Set) checkShadowed(changes []assignment) error {
 	return nil
 }
 
-// inProfile reports whether the profile in use sets a parameter, and hence wins over those of
+// inProfile reports whether the profile in use sets a parameter. Such a value wins over those of
 // workload and systems.
 func (s *Set) inProfile(parameter string) bool {
 	for _, p := range s.Experiment.Spec.Profiles {

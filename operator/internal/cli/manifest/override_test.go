@@ -43,12 +43,12 @@ spec:
     claims: [{name: c, skip: Too small.}]
 `
 
-// --set was dropped without a word where the profile set the same field: --set 'repetitions={min:
-// 5}' --profile smoke ran one repetition.
+// A profile once won over --set, without a message: --set 'repetitions={min: 5}' --profile smoke
+// ran one repetition.
 func TestSetWinsOverProfile(t *testing.T) {
 	for assignment, want := range map[string]struct{ path, value string }{
 		"repetitions={min: 5}":                              {"repetitions", `{"min":5}`},
-		"repetitions.min=5":                                 {"repetitions", `{"min":5,"max":2}`}, // the rest of the profile's stays
+		"repetitions.min=5":                                 {"repetitions", `{"min":5,"max":2}`}, // the profile keeps its other fields
 		"schedule.measure=5s":                               {"schedule.measure", `"5s"`},
 		"topology.f=3":                                      {"topology.f", `3`},
 		"network.shaping=None":                              {"network.shaping", `"None"`},
@@ -104,7 +104,7 @@ func TestSetWinsOverProfile(t *testing.T) {
 	}
 }
 
-// at is a field of a spec as JSON.
+// at returns a field of a spec as JSON.
 func at(t *testing.T, spec v1alpha1.ExperimentSpec, path string) string {
 	t.Helper()
 	b, err := json.Marshal(spec)
@@ -122,7 +122,7 @@ func at(t *testing.T, spec v1alpha1.ExperimentSpec, path string) string {
 	return string(value)
 }
 
-// Each field that a profile has is one that --set knows how to override.
+// --set can override each field that a profile has.
 func TestEveryFieldOfAProfileCanBeOverridden(t *testing.T) {
 	known := "name doc sweep schedule repetitions topology network placement faults tolerances disturbances nodes thinkTime phases parameters claims"
 	kind := reflect.TypeFor[v1alpha1.Profile]()

@@ -20,25 +20,25 @@ import (
 const (
 	// fetchTimeout for one URL.
 	fetchTimeout = 30 * time.Second
-	// fetchLimit of what a URL may answer, in bytes. An API server takes 1.5 MB.
+	// fetchLimit is the largest answer of a URL that is read, in bytes. An API server takes 1.5 MB.
 	fetchLimit = 4 << 20
 )
 
-// extensions of files that a folder is read for, as kubectl has them.
+// extensions are those of the files of a folder that are read, as in kubectl.
 var extensions = []string{".yaml", ".yml", ".json"}
 
 func isURL(path string) bool {
 	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
 }
 
-// source is one file to read; inFolder: its folder was named.
+// source is one file to read. inFolder is true if the user named its folder.
 type source struct {
 	path     string
 	inFolder bool
 }
 
-// expand puts the files of folders in the place of the folders. A path that is named twice counts
-// once: shells' completion parses flags twice.
+// expand replaces folders by their files. A path that is named twice counts once, since completion
+// in a shell parses flags twice.
 func expand(paths []string) ([]source, error) {
 	var files []source
 	for i, path := range paths {
@@ -71,7 +71,7 @@ func expand(paths []string) ([]source, error) {
 	return files, nil
 }
 
-// scheme says of a path that looks like a URL which of them can be read.
+// scheme returns a note for a path that looks like a URL: only http and https can be read.
 func scheme(path string) string {
 	if strings.Contains(path, "://") {
 		return "; of URLs, http and https can be read"
@@ -79,7 +79,7 @@ func scheme(path string) string {
 	return ""
 }
 
-// filesOf a folder that may hold objects, in the order of their names.
+// filesOf returns the files of a folder that may hold objects, in the order of their names.
 func filesOf(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -112,7 +112,7 @@ func load(ctx context.Context, path string, stdin io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// errNotFound is the answer of a server that does not have what was asked for.
+// errNotFound says that the server has no such file.
 var errNotFound = errors.New("404 Not Found")
 
 // fetch reads a URL.
@@ -141,8 +141,8 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	return data, err
 }
 
-// readBesideURL adds Systems that are missing from systems/NAME.yaml beside the Experiment's URL.
-// One that is not there stays missing.
+// readBesideURL reads missing Systems from systems/NAME.yaml beside the Experiment's URL. A System
+// without such a file stays missing.
 func (s *Set) readBesideURL(ctx context.Context, experiment string) error {
 	base, err := url.Parse(experiment)
 	if err != nil {

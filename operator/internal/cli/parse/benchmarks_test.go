@@ -20,7 +20,7 @@ import (
 
 const samples = "../../results/benchmarks/testdata"
 
-// wanted are the numbers of a .want file: committed 3, P99 4.1.
+// wanted reads the numbers of a .want file, such as: committed 3, P99 4.1.
 func wanted(t *testing.T, file string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -60,9 +60,9 @@ func compare(t *testing.T, got parse.Reading, want map[string]float64, share flo
 	}
 }
 
-// TestTheCookbookReadsEachProgram: every block of the page reads an output in the program's shape.
-// Every number of the block is among those that are compared. The page has the block that kubectl
-// assay new writes.
+// TestTheCookbookReadsEachProgram reads an output of each program with the block that the page has
+// for it. It compares every number of the block. The page has the block that kubectl assay new
+// writes.
 func TestTheCookbookReadsEachProgram(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/guide/benchmarks.md")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestTheCookbookReadsEachProgram(t *testing.T) {
 	}
 }
 
-// shareOf is by how much a number may differ: by the digits that a histogram keeps.
+// shareOf is by how much a number may differ, given the digits that a histogram keeps.
 func shareOf(of *v1alpha1.ClientResults) float64 {
 	if of.Format != v1alpha1.FormatSummary {
 		return 1e-3

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// fieldCase is the output of a program that was read wrongly once, or not at all.
+// fieldCase is the output of a program that Assay once read wrongly or not at all.
 type fieldCase struct {
 	results, output string
 	want            map[string]float64
@@ -26,8 +26,8 @@ func summaryOf(numbers ...string) string {
 	return "results:\n  format: Summary\n  source: Stdout\n  summary:\n    numbers:\n    - {" + strings.Join(numbers, "}\n    - {") + "}\n"
 }
 
-// fieldCases are named after what people had reported in public of other tools. Texts and numbers
-// are our own.
+// fieldCases are named after problems that people reported in public about other tools. The texts
+// and numbers are our own.
 var fieldCases = map[string]fieldCase{
 	"ycsb-raw-failures": {
 		results: `results:
@@ -295,7 +295,8 @@ var fieldCases = map[string]fieldCase{
 	},
 }
 
-// TestResultsWithoutAKey: parse reads the part below results of a System alone, too.
+// TestResultsWithoutAKey shows that parse reads a file that only has the fields of a System below
+// results.
 func TestResultsWithoutAKey(t *testing.T) {
 	of, err := parse.Decode([]byte("format: Summary\nsource: Stdout\nsummary:\n  numbers:\n  - {name: RunTime, unit: s, pattern: 'in (?P<value>[0-9]+) s'}\n  - {name: Throughput, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n"))
 	if err != nil {
@@ -310,7 +311,7 @@ func TestResultsWithoutAKey(t *testing.T) {
 	}
 }
 
-// TestFieldCases reads each output as its System says, with a load of 20 s.
+// TestFieldCases reads each output by the results of its System, with a load of 20 s.
 func TestFieldCases(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(fieldCases)) {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package parse is "kubectl assay parse": it reads what a client or a script left as a trial would.
+// Package parse is "kubectl assay parse". It reads the output of a client or a script as a trial
+// would read it.
 package parse
 
 import (
@@ -24,11 +25,11 @@ import (
 
 // Options of the verb.
 type Options struct {
-	// File with the System; empty: Client is a benchmark program.
+	// File with the System. Empty: Client names a benchmark program.
 	File string
-	// Client is the name of one of several Systems, or of a benchmark program.
+	// Client is the name of a System, if the file has several, or of a benchmark program.
 	Client string
-	// Load is how long clients are to send for; 0: it is not known.
+	// Load is how long clients are to send; 0: it is not known.
 	Load time.Duration
 	// Output is empty for lines, or json or yaml.
 	Output string
@@ -63,7 +64,7 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Run reads the output and says what is in it.
+// Run reads the output and prints what it found.
 func Run(s *session.Session, o Options, stdin io.Reader, args []string) error {
 	if err := session.CheckForm(o.Output, "lines", session.PrintForms...); err != nil {
 		return err
@@ -98,7 +99,8 @@ func Run(s *session.Session, o Options, stdin io.Reader, args []string) error {
 	return nil
 }
 
-// output that can be read twice. One that is not a file is kept in one until it is closed.
+// output can be read twice. An output that is no file is copied into a temporary file, which Close
+// removes.
 type output struct {
 	*os.File
 	kept bool
@@ -135,22 +137,22 @@ func open(stdin io.Reader, args []string) (output, error) {
 	return kept, nil
 }
 
-// document of a file: a System, or results alone.
+// document is a file with a System, or with results alone.
 type document struct {
 	Kind     string `json:"kind"`
-	Format   string `json:"format"` // of results without a key above them
+	Format   string `json:"format"` // set if the file has results alone
 	Metadata struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
 }
 
-// source says how an output is read: that of a client, or of a script.
+// source says how to read an output: as that of a client, or of a script.
 type source struct {
 	client *v1alpha1.ClientResults
 	script *v1alpha1.ScriptResults
 }
 
-// find says how the output is read.
+// find returns how to read the output.
 func find(o Options) (source, error) {
 	if o.File == "" {
 		text, known := benchmarks.Results(o.Client)
@@ -205,9 +207,9 @@ func find(o Options) (source, error) {
 	return found, nil
 }
 
-// Decode takes results of clients out of a System, or out of a document that has nothing but them,
-// below the key results or without it. Nil: the System's clients have none, since a driver is
-// measured, or a script.
+// Decode takes the results of clients from a document. The document is a System, or it has results
+// alone, with or without the key results. It returns nil for a System whose clients have none,
+// since Assay measures a driver or a script.
 func Decode(text []byte) (*v1alpha1.ClientResults, error) {
 	found, err := decode(text)
 	return found.client, err
@@ -228,7 +230,7 @@ func decode(text []byte) (source, error) {
 		}
 		return source{client: system.Spec.Clients.Results}, nil
 	}
-	if d.Format != "" { // what is below results
+	if d.Format != "" { // the fields below results
 		var of v1alpha1.ClientResults
 		if err := strict.Decode(text, &of); err != nil {
 			return source{}, err

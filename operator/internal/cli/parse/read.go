@@ -21,45 +21,45 @@ import (
 // Reading is what Assay reads from a client's output.
 type Reading struct {
 	Format string `json:"format"`
-	// Numbers in their order.
+	// Numbers in the order of the output.
 	Numbers []Number `json:"numbers"`
-	// Operations of a report with a line for each, and the instants of the first begin and the last
-	// end.
+	// Operations is how many operations a report lists line by line. First and Last are the
+	// instants at which the first one begins and the last one ends.
 	Operations int64  `json:"operations,omitempty"`
 	First      string `json:"first,omitempty"`
 	Last       string `json:"last,omitempty"`
-	// Kinds of operations, of a report that tells them apart.
+	// Kinds of operations, if the report tells them apart.
 	Kinds []results.OperationSummary `json:"kinds,omitempty"`
-	// Seconds that a summary is of, by its count and its rate.
+	// Seconds that a summary covers: its count divided by its rate.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Counters of what else was in the report: otherLines, cutLines, unlistedOutcome.
+	// Counters of other lines in the report: otherLines, cutLines, unlistedOutcome.
 	Counters map[string]int64 `json:"counters,omitempty"`
-	// Unreported are the counters that the report does not know.
+	// Unreported are the counters that the report does not have.
 	Unreported []string `json:"unreported,omitempty"`
 	Remarks    []string `json:"remarks,omitempty"`
-	// Unmatched lines, and the first of them.
+	// Unmatched is how many lines match nothing. FirstUnmatched are the first of them.
 	Unmatched      int64    `json:"unmatched,omitempty"`
 	FirstUnmatched []string `json:"firstUnmatched,omitempty"`
 
-	// Summary as the results of a trial have it.
+	// Summary in the form of the results of a trial.
 	Summary results.Summary `json:"-"`
 }
 
-// Number with its unit; empty: it has none.
+// Number is a number with its unit, if it has one.
 type Number struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
 }
 
-// mostShown is how many lines are shown that nothing matches.
+// mostShown is how many unmatched lines are shown.
 const mostShown = 5
 
 // longest is the longest run that a trial can have.
 const longest = 26 * time.Hour
 
-// Read reads a client's output as a trial would. load is how long clients are to send for; 0: it is
-// not known. The Reading has what is known even if there is an error.
+// Read reads a client's output as a trial would. load is how long clients are to send; 0: it is not
+// known. If there is an error, the Reading still has all that is known.
 func Read(of *v1alpha1.ClientResults, output io.ReadSeeker, load time.Duration) (Reading, error) {
 	r := Reading{Format: string(of.Format)}
 	o := parsers.Options{
@@ -80,8 +80,9 @@ func Read(of *v1alpha1.ClientResults, output io.ReadSeeker, load time.Duration) 
 	return r, r.operations(of, output, o)
 }
 
-// operations reads a report with a line for each. Nothing says when t = 0 is, so it is the first
-// begin, and the window is all of the report: both are looked for before.
+// operations reads a report with a line for each operation. The report does not say when the run
+// began. So operations reads it twice: first to find the first begin and the last end, then with a
+// window between these two.
 func (r *Reading) operations(of *v1alpha1.ClientResults, output io.ReadSeeker, o parsers.Options) error {
 	seen := &parsers.Seen{}
 	first := o
@@ -99,7 +100,7 @@ func (r *Reading) operations(of *v1alpha1.ClientResults, output io.ReadSeeker, o
 	r.Operations = seen.Operations
 	if seen.Operations == 0 {
 		r.Counters = c.Driver
-		_, err := parsers.Parse(string(of.Format), output, o) // for the lines that nothing matches
+		_, err := parsers.Parse(string(of.Format), output, o) // finds the lines that nothing matches
 		return errors.Join(err, errors.New("no line is an operation: the trial would end with NothingMeasured"))
 	}
 	r.First, r.Last = instantText(of.Format, o.Records, seen.First), instantText(of.Format, o.Records, seen.Last)
@@ -118,12 +119,12 @@ func (r *Reading) operations(of *v1alpha1.ClientResults, output io.ReadSeeker, o
 	return r.take(c, span)
 }
 
-// atOnce are the arrivals of an output that came at once: nothing says when it did.
+// atOnce returns arrival times for an output whose lines have none: all lines count as one arrival.
 func atOnce() io.Reader {
 	return bytes.NewReader(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, math.MaxInt64), 0))
 }
 
-// firstTrial is before any run whose output is read here, and long after 1970.
+// firstTrial is earlier than any run whose output Assay reads, and long after 1970.
 var firstTrial = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // onWallClock reports whether the instants of a report are on the wall clock.
@@ -141,7 +142,7 @@ func instantText(format v1alpha1.ResultsFormat, records *results.Records, at tim
 
 // take keeps the numbers of a report.
 func (r *Reading) take(c results.Client, span time.Duration) error {
-	c.MeasureNanos = int64(span) + 1 // as the window that it was read with, which the last end is in
+	c.MeasureNanos = int64(span) + 1 // one more than span, so that the last end is inside the window
 	merged, err := results.Merge([]results.Client{c})
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (r *Reading) take(c results.Client, span time.Duration) error {
 	return nil
 }
 
-// numbersOf a summary, in the order in which people read them.
+// numbersOf returns the numbers of a summary, in the order in which people read them.
 func numbersOf(s results.Summary) (all []Number) {
 	for _, n := range []struct {
 		name, counter string
@@ -189,7 +190,7 @@ func numbersOf(s results.Summary) (all []Number) {
 	return all
 }
 
-// byRank are latencies in their order: the mean, percentiles, the longest.
+// byRank sorts latencies: the mean, the percentiles, the longest.
 func byRank(latencies map[string]float64) []string {
 	rank := func(name string) float64 {
 		switch {
@@ -214,7 +215,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// write says it to people.
+// write prints the numbers for people.
 func (r *Reading) write(w io.Writer) {
 	fmt.Fprintf(w, "format %s\n", r.Format)
 	if r.Operations > 0 {

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results/benchmarks"
 )
 
-// TestRealPrograms compares what is read from programs that were run (hack/bench/programs/run.sh)
-// with the programs' own numbers. It runs by make test-benchmarks.
+// TestRealPrograms reads the output of programs that really ran (hack/bench/programs/run.sh). It
+// compares the numbers with those that the programs printed. make test-benchmarks runs it.
 func TestRealPrograms(t *testing.T) {
 	folder := os.Getenv("BENCHMARK_OUTPUTS")
 	files, err := filepath.Glob(filepath.Join(folder, "*.want"))

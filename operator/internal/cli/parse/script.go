@@ -12,21 +12,21 @@ import (
 	"assay.dev/assay/operator/internal/results/imported"
 )
 
-// Rows are what Assay reads from a file that a script left.
+// Rows are the rows that Assay reads from a file of a script.
 type Rows struct {
 	Format string `json:"format"`
 	Rows   []Row  `json:"rows"`
 }
 
-// Row is one of its rows: the point of an experiment that it belongs to, and its numbers.
+// Row has the point of an experiment that a row belongs to, and the row's numbers.
 type Row struct {
-	// Line of the file, from 1; 0: the row is the file.
+	// Line of the file, from 1. 0: the whole file is the row.
 	Line    int               `json:"line,omitempty"`
 	Axes    map[string]string `json:"axes"`
 	Numbers []Number          `json:"numbers"`
 }
 
-// runScript reads a file that a script left.
+// runScript reads a file of a script.
 func runScript(s *session.Session, o Options, of *v1alpha1.ScriptResults, stdin io.Reader, args []string) error {
 	output, err := open(stdin, args)
 	if err != nil {
@@ -56,7 +56,7 @@ func runScript(s *session.Session, o Options, of *v1alpha1.ScriptResults, stdin 
 	for _, r := range read {
 		row := Row{Line: r.Line, Axes: r.Coordinates}
 		for _, n := range numbersOf(r.Summary) {
-			if n.Value != 0 { // a row says nothing of those
+			if n.Value != 0 { // a row lacks the numbers that are 0
 				row.Numbers = append(row.Numbers, n)
 			}
 		}

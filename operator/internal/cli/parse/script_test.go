@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// parse -f of a System with machines said that the file had no System with results.
+// parse once claimed that a System with machines has no results.
 func TestScriptResults(t *testing.T) {
 	const sweep = "../../../../systems/sweep/system.yaml"
 	const several = `apiVersion: assay.dev/v1alpha1

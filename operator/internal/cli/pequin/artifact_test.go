@@ -15,9 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
-// TestNumbersOfAClone: the numbers read from each folder of results equal those in the artifact's
-// own CSV files, to all digits. So are the points that have a stats.json, without the CSV files. It
-// reads a clone that the user names: make artifact SOURCE=CLONE.
+// TestNumbersOfAClone reads each folder of results of a clone, with and without the CSV files. All
+// digits must equal those of the artifact's own CSV files. Without the CSV files this holds for the
+// points with a stats.json. The user names the clone: make artifact SOURCE=CLONE.
 func TestNumbersOfAClone(t *testing.T) {
 	clone := testpequin.Clone(t, "sample-output")
 	var folders []string
@@ -69,7 +69,7 @@ func TestNumbersOfAClone(t *testing.T) {
 	}
 }
 
-// twoColumns are the lines of a CSV file of two columns.
+// twoColumns reads the lines of a CSV file with two columns.
 func twoColumns(t *testing.T, file string) (out [][2]float64) {
 	t.Helper()
 	f, err := os.Open(file)

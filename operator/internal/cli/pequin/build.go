@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// build puts the Experiment and its System together.
+// build makes the Experiment and its System.
 func (i *importer) build(protocol, benchmark string) error {
 	schedule, err := i.schedule()
 	if err != nil {
@@ -60,8 +60,8 @@ func (i *importer) build(protocol, benchmark string) error {
 	return nil
 }
 
-// schedule: the artifact's client runs for client_experiment_length, and leaves client_ramp_up at
-// its start and client_ramp_down at its end out.
+// schedule makes the schedule. The artifact's client runs for client_experiment_length. It does not
+// count client_ramp_up at the start and client_ramp_down at the end.
 func (i *importer) schedule() (v1alpha1.Schedule, error) {
 	n := map[string]int{}
 	for _, name := range []string{"client_experiment_length", "client_ramp_up", "client_ramp_down"} {
@@ -82,8 +82,8 @@ func (i *importer) schedule() (v1alpha1.Schedule, error) {
 	return v1alpha1.Schedule{WarmUp: seconds(n["client_ramp_up"]), Measure: seconds(measure), CoolDown: seconds(n["client_ramp_down"]), Drain: seconds(10)}, nil
 }
 
-// axis makes the points of the sweep. A point is named after its clients; of several series, after
-// the series too.
+// axis makes the points of the sweep. The name of a point is its number of clients. If there are
+// several series, the name also has the series.
 func (i *importer) axis() v1alpha1.Axis {
 	a := v1alpha1.Axis{Axis: i.axisName()}
 	used := map[string]bool{}
@@ -111,14 +111,13 @@ func (i *importer) axis() v1alpha1.Axis {
 	return a
 }
 
-// clientsAxis is the axis whose values are numbers of clients: here, in a folder of the artifact's
-// results, and in experiments that sweep clients. One name is what lets an earlier run be compared
-// with one of now.
+// clientsAxis is the axis whose values are numbers of clients. Imported configurations, folders of
+// the artifact's results and other experiments use the same name, so that their runs can be
+// compared.
 const clientsAxis = "clients"
 
-// axisName is clients where points differ in their number of clients and in what makes it. Several
-// series, and points that have as many clients and differ in something else, are not told apart by
-// that number.
+// axisName is clients if the number of clients tells all points apart. It is another name for
+// several series, and if two points have equally many clients and differ in another setting.
 func (i *importer) axisName() string {
 	if len(i.series) > 1 {
 		return "series"
@@ -140,10 +139,9 @@ func (i *importer) axisName() string {
 	return clientsAxis
 }
 
-// assign gives each parameter its place. Those of the protocol stand under the system, and those of
-// the workload under the workload. All others stand under spec, and so do those beyond the bounds
-// of the first two. Settings beyond the bounds of an Experiment become defaults of the System's
-// parameters. A trial has the same values then.
+// assign gives each parameter its place: that of the protocol in the system, that of the workload
+// in the workload, and all others in spec. If a place is full, parameters go to spec. If spec is
+// full, they become defaults of the System's parameters, so that a trial gets the same values.
 func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	varying, ofWorkloads := 0, 0
 	for k := range i.out.parameters {
@@ -183,7 +181,7 @@ func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	return nil
 }
 
-// system writes the System that declares the parameters and passes each to the programs.
+// system makes the System, which declares the parameters and passes each to the programs.
 func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	s := v1alpha1.System{}
 	s.APIVersion, s.Kind, s.Name = v1alpha1.GroupVersion.String(), "System", name
@@ -266,12 +264,12 @@ func (i *importer) integer(name string) bool {
 	return slices.ContainsFunc(i.out.parameters, func(p parameter) bool { return p.Name == name && p.Type == v1alpha1.ParameterInteger })
 }
 
-// environment preloads the artifact's allocator, and the library that systems/pequin describes for
-// machines with few processors. It also writes output by the line, so that lines of several
-// processes do not mix.
+// environment preloads the artifact's allocator, and the library for machines with few processors
+// that systems/pequin describes. It also makes the programs write whole lines, so that lines of
+// several processes do not mix.
 var environment = []v1alpha1.EnvVar{{Name: "LD_PRELOAD", Value: "/usr/lib/pequin/processors.so /usr/lib/pequin/libjemalloc.so.2"}}
 
-// clientScript starts the client processes of a pod, each with its number.
+// clientScript starts the client processes of a pod. Each gets its number.
 func (i *importer) clientScript(threads string) string {
 	own := ""
 	if i.out.placement.wan {
@@ -286,16 +284,16 @@ func (i *importer) clientScript(threads string) string {
 		`i=$((i+1)); done; wait`, threads, own)
 }
 
-// storage are the flags that choose between tables and a store of keys.
+// storage returns the flags that choose between tables and a store of keys.
 func (i *importer) storage() []string {
 	out := []string{fmt.Sprintf("--sql_bench=%t", i.programs.sql), fmt.Sprintf("--store_mode=%t", i.programs.sql)}
 	if i.programs.sql && i.value("benchmark_name") == rwSQL {
-		out = append(out, "--data_file_path=/assay/out/rw-sql.json") // which the server writes
+		out = append(out, "--data_file_path=/assay/out/rw-sql.json") // the server writes this file
 	}
 	return out
 }
 
-// ready says when a server has loaded its data, where it prints that.
+// ready returns the gate that waits until a server has loaded its data, if the server prints that.
 func (i *importer) ready() []v1alpha1.Gate {
 	switch i.value("benchmark_name") {
 	case "rw", "retwis", rwSQL:

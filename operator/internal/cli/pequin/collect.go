@@ -18,8 +18,7 @@ type settingValues struct {
 	protocol bool
 }
 
-// collect turns every setting that a program takes into a parameter, and says what becomes of the
-// others.
+// collect turns every setting that a program takes into a parameter. It reports the other settings.
 func (i *importer) collect() error {
 	var tooling, wrapping, unused []string
 	var all []*settingValues
@@ -74,10 +73,10 @@ func (i *importer) collect() error {
 // structural settings are used in the System's commands beside flags.
 var structural = []string{"client_threads_per_process", "server_load_time"}
 
-// signatureType is the setting of the protocol that says which keys there are.
+// signatureType is the setting of the protocol that chooses the kind of keys.
 const signatureType = "signature_type"
 
-// drop lists settings that are not carried over.
+// drop lists settings that the import leaves out, with the reason.
 func (i *importer) drop(why string, settings []string) {
 	if len(settings) > 0 {
 		slices.Sort(settings)
@@ -134,7 +133,7 @@ func (i *importer) protocolSettings() ([]*settingValues, error) {
 	return all, nil
 }
 
-// keep makes a parameter of a setting. One with other values at other points is set by the points.
+// keep makes a parameter of a setting. If its value changes between points, the points set it.
 func (i *importer) keep(kept *parameters, s *settingValues) error {
 	if at := slices.Index(s.has, false); at >= 0 {
 		return fmt.Errorf("%s is set in some series and not in series %d; import each with --series", s.setting, i.points[at].series+1)
@@ -158,13 +157,13 @@ func (i *importer) keep(kept *parameters, s *settingValues) error {
 	if s.varies {
 		p.varies = make([]v1alpha1.Value, len(s.values))
 		for k, v := range s.values {
-			p.varies[k], _, _ = scalar(v) // was checked above
+			p.varies[k], _, _ = scalar(v) // scalar found no problem above
 		}
 	}
 	return nil
 }
 
-// common is a type that holds the values of both.
+// common is a type that holds values of both types.
 func common(a, b v1alpha1.ParameterType) v1alpha1.ParameterType {
 	switch {
 	case a == b:

@@ -1,9 +1,9 @@
-// Package pequin reads what the Pequin artifact (Pesto, Basil and their baselines) has. The
-// configurations of its experiments become an Experiment and a System (Import), and the folders of
-// its results become results like ours (ReadFolder).
+// Package pequin reads files of the Pequin artifact (Pesto, Basil and their baselines). Import
+// turns a configuration of its experiments into an Experiment and a System. ReadFolder turns a
+// folder of its results into results like ours.
 //
-// It knows that artifact's names and rules and nothing of a cluster. It is pure but for ReadFolder,
-// which reads the file system that it is given.
+// The package knows the artifact's names and rules, and nothing of a cluster. It is pure, except
+// that ReadFolder reads the given file system.
 package pequin
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds of a configuration. Those of the artifact take some 12 kB.
+// Bounds of a configuration. The artifact's own configurations have some 12 kB.
 const (
 	maxConfig = 1 << 20
 	maxDepth  = 32
 )
 
-// object is a JSON object: its members in the order of the file, without comments; of those that
-// are there twice, the last.
+// object is a JSON object without comments. Its members are in the order of the file. If several
+// members have the same name, the last one counts.
 type object struct {
 	names  []string
 	values map[string]any // object, []any, number, string, bool, nil
 }
 
-// number is a JSON number as it is written.
+// number is a JSON number in the spelling of the file.
 type number string
 
 func (o *object) get(name string) any {
@@ -40,20 +40,20 @@ func (o *object) get(name string) any {
 	return o.values[name]
 }
 
-// Duplicate is a key that is there more than once. As in Python's json, which the artifact uses,
-// the last one wins.
+// Duplicate is a key that a configuration has more than once. The last one wins, as in Python's
+// json, which the artifact uses.
 type Duplicate struct {
 	Key   string
 	Lines []int
-	// Comment: the key begins with an underscore, so that neither counts.
+	// Comment: the key begins with an underscore, so that none of them counts.
 	Comment bool
 }
 
-// config is a file of settings of the artifact, before its values are interpreted.
+// config is a configuration as read from JSON, before its values are interpreted.
 type config struct {
 	file       string
 	top        *object
-	lines      map[string]int // of the top level's keys: where the one is that counts
+	lines      map[string]int // line of each key of the top level; of a duplicate key, the line of the last
 	comments   []string       // keys that begin with an underscore, each once
 	duplicates []Duplicate
 }
@@ -91,8 +91,8 @@ func readConfig(file string, b []byte) (*config, error) {
 	return r.config, nil
 }
 
-// explained says of the mistakes that people make by hand what to do. Python's reader, which the
-// artifact uses, takes none of them but NaN and Infinity.
+// explained adds advice about mistakes that people make by hand. Python's reader, which the
+// artifact uses, rejects all of them except NaN and Infinity.
 func (r *configReader) explained(e *jsontext.SyntacticError) error {
 	rest := bytes.TrimLeft(r.data[min(max(e.ByteOffset, 0), int64(len(r.data))):], " \t\r\n")
 	has := func(prefixes ...string) bool {

@@ -7,16 +7,16 @@ import (
 )
 
 // The artifact's scripts make the programs' commands in experiment-scripts/lib/indicus_codebase.py,
-// at commit 3f47079c. The tables below say the same: the setting of each flag, and the programs,
-// protocols and benchmarks that have the flag. A setting that is in none of them reaches no program
-// there, and none here. Flags that the scripts write and the programs do not have (those of morty)
-// are left out: the programs would end at once.
+// at commit 3f47079c. The tables below have the same content: the setting of each flag, and the
+// programs, protocols and benchmarks that have the flag. A setting that is in no table reaches no
+// program, neither there nor here. The tables leave out flags that the scripts write and the
+// programs do not have (those of morty): with them the programs would end at once.
 
-// flag of a program and the setting that it takes.
+// flag is a flag of a program, and the setting whose value it gets.
 type flag struct{ name, setting string }
 
-// pairs reads flags and their settings: "flag setting" in each line. A flag alone takes the setting
-// of its own name.
+// pairs reads a table with a flag and a setting in each line. A flag alone takes the setting of its
+// own name.
 func pairs(table string) []flag {
 	var out []flag
 	for line := range strings.Lines(table) {
@@ -27,7 +27,7 @@ func pairs(table string) []flag {
 	return out
 }
 
-// prefixed are flags that are named after the settings that they take, behind a prefix.
+// prefixed returns flags whose names are a prefix and the name of the setting.
 func prefixed(prefix, settings string) []flag {
 	var out []flag
 	for setting := range strings.FieldsSeq(settings) {
@@ -39,7 +39,7 @@ func prefixed(prefix, settings string) []flag {
 // flags of the two programs.
 type flags struct{ server, client []flag }
 
-// rule is which flags a protocol has, or a benchmark.
+// rule has the flags of some protocols, or of some benchmarks.
 type rule struct {
 	of []string // names; nil: all
 	flags
@@ -48,15 +48,15 @@ type rule struct {
 var (
 	smr = []string{"pbft", "hotstuff", "bftsmart", "augustus"}
 	bft = slices.Concat([]string{"indicus", "pequin", "pg-smr", "peloton-smr"}, smr)
-	// ofBoth are flags of Pesto that its server and its client have.
+	// ofBoth are flags that Pesto's server and its client both have.
 	ofBoth = "query_eager_exec query_point_eager_exec eager_plus_snapshot query_read_prepared query_cache_read_set query_optimistic_txid " +
 		"query_compress_optimistic_txid query_merge_active_at_client use_semantic_cc use_active_read_set sign_client_queries"
 	bftBoth = "read_dep sign_messages sign_client_proposals validate_proofs hash_digest verify_deps max_dep_depth sig_batch merkle_branch_factor " +
 		"parallel_CCC hyper_threading no_fallback relayP1_timeout all_to_all_fb"
 )
 
-// protocolRules are flags of members of replication_protocol_settings, by protocol. Where two take
-// the same flag, the later one counts, as in the programs.
+// protocolRules has the flags for members of replication_protocol_settings, by protocol. If two
+// settings go to one flag, the later one counts, as in the programs.
 var protocolRules = []rule{
 	{nil, flags{server: pairs("trans_protocol message_transport_type"), client: pairs("trans_protocol message_transport_type")}},
 	{bft, flags{
@@ -90,7 +90,7 @@ var protocolRules = []rule{
 	{[]string{"crdb"}, flags{server: prefixed("indicus_", "sign_messages"), client: prefixed("indicus_", "sign_messages")}},
 }
 
-// topRules are flags of settings of the top level, by protocol.
+// topRules has the flags for settings of the top level, by protocol.
 var topRules = []rule{
 	{nil, flags{
 		server: pairs(`
@@ -116,7 +116,7 @@ var topRules = []rule{
 	{[]string{"pg"}, flags{server: pairs("pg_replicated"), client: pairs("pg_replicated\nexperiment_name")}},
 }
 
-// benchmarkRules are flags of settings of the top level, by benchmark.
+// benchmarkRules has the flags for settings of the top level, by benchmark.
 var benchmarkRules = []rule{
 	{[]string{"retwis", "rw"}, flags{server: pairs("num_keys client_num_keys")}},
 	{[]string{"retwis", "rw", "rw-sql"}, flags{client: pairs("num_keys client_num_keys\nkey_selector client_key_selector\nzipf_coefficient client_zipf_coefficient")}},
@@ -141,7 +141,7 @@ var benchmarkRules = []rule{
 	{[]string{"seats-sql", "auctionmark-sql"}, flags{client: pairs("benchbase_scale_factor scale_factor")}},
 }
 
-// add collects the flags of the rules that hold.
+// add collects the flags of the rules for a protocol or benchmark.
 func (f *flags) add(rules []rule, name string) {
 	for _, r := range rules {
 		if r.of == nil || slices.Contains(r.of, name) {
@@ -150,13 +150,13 @@ func (f *flags) add(rules []rule, name string) {
 	}
 }
 
-// programs is what is known of the two programs under one configuration.
+// programs describes the two programs under one configuration.
 type programs struct {
-	protocol, top flags // what takes members of replication_protocol_settings, and settings of the top level
+	protocol, top flags // protocol: flags for members of replication_protocol_settings; top: flags for settings of the top level
 	sql           bool
 }
 
-// programsOf says which flags the programs have with a protocol and a benchmark.
+// programsOf returns the flags that the programs have with a protocol and a benchmark.
 func programsOf(protocol, benchmark string, sql bool) programs {
 	p := programs{sql: sql}
 	p.protocol.add(protocolRules, protocol)
@@ -168,7 +168,7 @@ func programsOf(protocol, benchmark string, sql bool) programs {
 	return p
 }
 
-// rwSQL is the benchmark whose server makes its data itself, and writes a file beside it.
+// rwSQL is the benchmark whose server makes its data itself. The server also writes a file.
 const rwSQL = "rw-sql"
 
 // takes reports whether a program takes the setting.
@@ -181,7 +181,8 @@ func (p programs) takes(setting string, protocol bool) bool {
 	return slices.ContainsFunc(f.server, is) || slices.ContainsFunc(f.client, is)
 }
 
-// arguments are a program's flags with their parameters, in the order of the artifact's scripts.
+// arguments returns the flags of a program with their parameters, in the order of the artifact's
+// scripts.
 func (i *importer) arguments(protocol, top []flag) []string {
 	var out []string
 	for k, list := range [][]flag{protocol, top} {
@@ -199,8 +200,8 @@ func (i *importer) arguments(protocol, top []flag) []string {
 	return out
 }
 
-// sharedMemVerify takes the value of another setting, in the artifact's scripts and so here, if
-// shared_mem_verify is set at all.
+// sharedMemVerify takes the value of another setting, and only if shared_mem_verify is set. The
+// artifact's scripts do the same.
 const sharedMemVerify = "indicus_shared_mem_verify"
 
 // sets reports whether the first series has the setting of the protocol.
@@ -209,7 +210,8 @@ func (i *importer) sets(setting string) bool {
 	return ok && slices.Contains(settings.names, setting)
 }
 
-// parameter is the name of the one that a setting became, if it did.
+// parameter returns the name of the parameter that a setting became. The result is false if the
+// setting became none.
 func (i *importer) parameter(setting string, protocol bool) (string, bool) {
 	k := slices.IndexFunc(i.out.parameters, func(p parameter) bool { return p.setting == setting && p.protocol == protocol })
 	if k < 0 {

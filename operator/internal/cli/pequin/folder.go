@@ -23,12 +23,12 @@ const (
 )
 
 // ReadFolder reads a folder of the artifact's results. Each point of a sweep has a folder of its
-// own with a stats.json, and lat-tput.csv and tput-clients.csv list all points. It gives results
-// like those of an Experiment of one axis, the number of clients; name is theirs, now is when they
-// were put together.
+// own with a stats.json. lat-tput.csv and tput-clients.csv list all points. ReadFolder returns
+// results like those of an Experiment with one axis, the number of clients. They have the name and
+// the time that the caller gives.
 //
-// Throughput and mean latency are the artifact's own, to all digits: those that its plots and its
-// instructions take from stats.json. A point that only the CSV files have gets these two and no
+// Throughput and mean latency are the artifact's own, to all digits: the numbers of stats.json that
+// its plots and its instructions use. A point that only the CSV files have gets these two and no
 // other metric.
 func ReadFolder(folder fs.FS, name string, now time.Time) (results.Experiment, error) {
 	f, err := findFiles(folder)
@@ -42,16 +42,16 @@ func ReadFolder(folder fs.FS, name string, now time.Time) (results.Experiment, e
 	return r.experiment(name, now), nil
 }
 
-// IsFolder reports whether a folder holds files of such results, whether they can be read or not.
+// IsFolder reports whether a folder holds files of such results, readable or not.
 func IsFolder(folder fs.FS) bool {
 	_, err := findFiles(folder)
 	return !errors.Is(err, errNoFolder)
 }
 
-// errNoFolder is the error of a folder that has nothing to do with the artifact.
+// errNoFolder says that a folder has no results of the artifact.
 var errNoFolder = errors.New("the folder holds no stats.json and no lat-tput.csv; it is no folder of results of the Pequin artifact")
 
-// folderFiles are the files of a folder that matter.
+// folderFiles are the files of a folder that ReadFolder reads.
 type folderFiles struct {
 	stats                  []string
 	latencyCSV, clientsCSV string
@@ -102,8 +102,8 @@ func tooMany(entries int) error {
 	return nil
 }
 
-// shallowest is the file that is about the whole folder. Two at the same depth are of two
-// evaluations.
+// shallowest returns the file that is about the whole folder. It fails if there are two at the same
+// depth: they are of two evaluations.
 func shallowest(paths []string) (string, error) {
 	best := ""
 	for _, p := range paths {
@@ -117,7 +117,7 @@ func shallowest(paths []string) (string, error) {
 	return best, nil
 }
 
-// measured is one point as the artifact measured it.
+// measured is a point with the artifact's measurements.
 type measured struct {
 	clients    int
 	throughput float64
@@ -149,8 +149,8 @@ func (r *folderReader) read() error {
 	return nil
 }
 
-// readStats adds a point. tput_s_honest is the throughput by correct client, so that the number of
-// these follows.
+// readStats adds the point of a stats.json. Its number of clients is the throughput divided by
+// tput_s_honest, the throughput of one correct client.
 func (r *folderReader) readStats(name string) error {
 	file, err := r.folder.Open(name)
 	if err != nil {
@@ -177,8 +177,8 @@ func (r *folderReader) readStats(name string) error {
 	return nil
 }
 
-// keepRuns leaves out the runs without numbers, and reports whether others are left. A run has no
-// numbers where nothing was committed. A rate of 0 tx/s at 0 ms was not measured.
+// keepRuns leaves out the runs without numbers, and reports whether any run is left. A run has no
+// numbers if it committed nothing: 0 tx/s at 0 ms is no measurement.
 func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
 	all := len(s.Runs)
 	s.Runs = slices.DeleteFunc(s.Runs, func(run parsers.PequinRun) bool { return run.Combined.Tput == 0 || run.Combined.Mean == 0 })
@@ -191,10 +191,10 @@ func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
 	return len(s.Runs) > 0
 }
 
-// readCSV reads the two CSV files, whose lines are about the same points in the same order:
-// throughput and mean latency; client_total and throughput. A line is of the point of a stats.json
-// if both numbers are. The throughput alone tells no point from another, since a saturated system
-// may give the same at two.
+// readCSV reads the two CSV files, whose lines are about the same points in the same order. One has
+// throughput and mean latency, the other client_total and throughput. A line belongs to a
+// stats.json only if throughput and latency both agree: a saturated system may have equal
+// throughput at two points.
 func (r *folderReader) readCSV() error {
 	if r.files.latencyCSV == "" {
 		return r.needClients()
@@ -217,7 +217,7 @@ func (r *folderReader) readCSV() error {
 		}
 		return -1
 	}
-	var others []int // rows of no stats.json
+	var others []int // rows that belong to no stats.json
 	for i, row := range latency {
 		k := find(func(m measured) bool { return m.throughput == row[0] && m.mean == row[1] })
 		if k < 0 {
@@ -240,7 +240,7 @@ func (r *folderReader) readCSV() error {
 	return r.needClients()
 }
 
-// processes is client_total of each line of the latency's file; 0 where no file says it.
+// processes returns client_total for each line of the latency file; 0 if no file has it.
 func (r *folderReader) processes(latency [][2]float64) ([]int, error) {
 	processes := make([]int, len(latency))
 	if r.files.clientsCSV == "" {
@@ -293,8 +293,8 @@ func (r *folderReader) pairs(name string) ([][2]float64, error) {
 	return pairs, nil
 }
 
-// experiment puts the points together. Each run of a stats.json is a trial; two folders with as
-// many clients are repetitions of one point.
+// experiment makes the results. Each run of a stats.json is a trial. Two folders with equally many
+// clients are repetitions of one point.
 func (r *folderReader) experiment(name string, now time.Time) results.Experiment {
 	e := results.Experiment{Format: results.ExperimentFormat, Name: name, Written: now.UTC(), Claims: []results.ClaimResult{},
 		Source: map[string]string{"title": "Pequin artifact, folder of results " + name, "url": "https://github.com/fsuri/Pequin-Artifact"}}
@@ -330,7 +330,7 @@ func (r *folderReader) experiment(name string, now time.Time) results.Experiment
 	if last.IsZero() {
 		last = e.Written
 	}
-	e.Completed = &last // when the last point with a folder began; the end is not recorded
+	e.Completed = &last // the last begin of a point: the folder does not record the end
 	e.Axes, e.Points, e.Planned = []results.Axis{axis}, stats.Points(e.Trials), len(e.Trials)
 	for i := range e.Points {
 		if csvOnly[e.Points[i].Index] {
@@ -356,8 +356,8 @@ func maxTime(a, b time.Time) time.Time {
 	return a
 }
 
-// lines are the trials of a point. The mean over several runs is that of the runs' means; the
-// artifact pools their transactions.
+// lines returns the trials of a point. Assay takes the mean of the runs' means, where the artifact
+// pools the transactions of all runs.
 func (m measured) lines() []results.TrialLine {
 	if m.stats == nil {
 		return []results.TrialLine{{Outcome: stats.Succeeded, Throughput: m.throughput, MeanMillis: m.mean, Message: "of " + m.from + ": throughput and mean latency only"}}
@@ -374,8 +374,8 @@ func (m measured) lines() []results.TrialLine {
 	return lines
 }
 
-// startOf parses the time in the name of an artifact's folder. It is local to the machine of the
-// artifact, whose zone is unknown; startOf reads it as UTC.
+// startOf parses the time in the name of an artifact's folder. That time is in the unknown zone of
+// the machine that wrote it. startOf reads it as UTC.
 func startOf(name string) (time.Time, bool) {
 	for _, part := range strings.Split(path.Dir(name), "/") {
 		if t, err := time.Parse("2006-01-02-15-04-05", part); err == nil {

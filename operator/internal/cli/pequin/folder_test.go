@@ -19,7 +19,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// row is what the artifact's CSV files say of a point.
+// row is a point in the artifact's CSV files.
 type row struct {
 	Clients          string
 	Throughput, Mean float64
@@ -33,9 +33,9 @@ func rows(e results.Experiment) []row {
 	return got
 }
 
-// The numbers are those of lat-tput.csv and tput-clients.csv, to all digits that stand there, also
-// where they come from stats.json: without the CSV files they are the same. Throughputs are
-// transactions by seconds; the means follow from the evenly spaced latencies of each operation.
+// The imported numbers equal those of lat-tput.csv and tput-clients.csv to all digits. They are the
+// same without the CSV files, read from stats.json. Throughput is transactions divided by seconds.
+// The means follow from the evenly spaced latencies of each operation.
 func TestNumbersOfAFolder(t *testing.T) {
 	// n latencies from first in equal steps add up to n*first + step*n*(n-1)/2.
 	sum := func(o testpequin.Operation) float64 {
@@ -88,8 +88,8 @@ func TestNumbersOfAFolder(t *testing.T) {
 	}
 }
 
-// Two points with the same throughput were given one and the same number of clients, that of the
-// last of them, and so became repetitions of one point.
+// Two points with the same throughput once both got the number of clients of the last one, and so
+// became repetitions of one point.
 func TestPointsOfEqualThroughput(t *testing.T) {
 	const latency, clients = "lat-tput.csv", "tput-clients.csv"
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -100,8 +100,7 @@ func TestPointsOfEqualThroughput(t *testing.T) {
 	if diff := cmp.Diff([]row{{"15", 1300, 11}, {"30", 1500, 20}, {"40", 1500, 24}}, rows(e)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// A saturated system: the point beside that of a stats.json has its throughput to the last
-	// digit.
+	// In a saturated system, the next point has the throughput of the stats.json to the last digit.
 	f, mean := testpequin.Folder(testpequin.Orders), meanOfOrders(t)
 	f[latency], f[clients] = file(fmt.Sprintf("275,55.5\n275,%v\n", mean)), file("45,275\n24,275\n")
 	if e, err = ReadFolder(f, "old", now); err != nil {
@@ -112,8 +111,8 @@ func TestPointsOfEqualThroughput(t *testing.T) {
 	}
 }
 
-// A stats.json without runs left a value of the axis without a point, and a run without combined
-// became a trial that succeeded with 0 tx/s; neither was said.
+// A stats.json without runs once left a value of the axis without a point. A run without combined
+// became a trial that succeeded with 0 tx/s. No message said so.
 func TestRunsWithoutNumbersAreLeftOut(t *testing.T) {
 	const csv, at = "100,20\n300,10\n", "2023-02-03-04-05-06/stats.json"
 	const combined = `"combined":{"ops":3000,"tput":100,"mean":20}`
@@ -128,7 +127,7 @@ func TestRunsWithoutNumbersAreLeftOut(t *testing.T) {
 		"one run has no combined": {`,"runs":[{` + combined + `},{"attempts":7},{` + combined + `}]`, []row{{"5", 100, 20}, {"10", 300, 10}}, 3, "left out: 1 of the 3 runs of " + at + ", without a throughput and a latency (combined)"},
 		"combined is empty":       {`,"runs":[{"combined":{}},{` + combined + `}]`, []row{{"5", 100, 20}, {"10", 300, 10}}, 2, "left out: 1 of the 2 runs of " + at},
 		"no latency":              {`,"runs":[{"combined":{"ops":3000,"tput":100}}]`, []row{{"4", 100, 20}, {"10", 300, 10}}, 2, none},
-		// Such a point is still one of the CSV files, whose clients are processes.
+		// The CSV files still have such a point. Its clients are processes.
 		"no runs":       {"", []row{{"4", 100, 20}, {"10", 300, 10}}, 2, none},
 		"an empty list": {`,"runs":[]`, []row{{"4", 100, 20}, {"10", 300, 10}}, 2, none},
 	} {
@@ -167,7 +166,7 @@ func meanOfOrders(t *testing.T) float64 {
 
 func TestFolderAsAnExperiment(t *testing.T) {
 	// One operation of 2001 latencies, 4 ms to 24 ms in steps of 0.01 ms, in 30 s. An eighth of all
-	// that was tried was aborted: 2001 / 7.
+	// attempts aborted: 2001 / 7.
 	point := testpequin.Orders.Points[0]
 	point.Operations = []testpequin.Operation{{Name: "buy", Count: 2001, First: 4, Step: 0.01}}
 	e, err := ReadFolder(testpequin.Folder(testpequin.Evaluation{Points: []testpequin.Point{point}, Others: testpequin.Orders.Others}), "old", now)

@@ -14,24 +14,24 @@ import (
 
 // Options of an import.
 type Options struct {
-	// Name of the Experiment and of the System. Default: made from the file's name.
+	// Name of the Experiment and of the System. Empty: it is made from the file's name.
 	Name string
-	// Series to import, from 1: the rounds of the configuration's outer loop. 0: all.
+	// Series to import, from 1: a round of the configuration's outer loop. 0: all.
 	Series int
-	// Image of the System. Default: DefaultImage.
+	// Image of the System. Empty: DefaultImage.
 	Image string
 }
 
-// Imported is a configuration as objects of Assay.
+// Imported has the objects that a configuration becomes.
 type Imported struct {
 	System     v1alpha1.System
 	Experiment v1alpha1.Experiment
-	// Dropped are settings that could not be carried over, with the reason.
+	// Dropped are settings that the import leaves out, with the reason.
 	Dropped []string
-	// Decisions say how something was read, or what differs from the artifact.
+	// Decisions say how the import read a setting, or in what the result differs from the artifact.
 	Decisions []string
-	// Comments are the keys with a leading underscore, and Duplicates the keys that occur more than
-	// once.
+	// Comments are the keys that begin with an underscore. Duplicates are the keys that occur more
+	// than once.
 	Comments   []string
 	Duplicates []Duplicate
 
@@ -64,9 +64,9 @@ type importer struct {
 	config  *config
 	options Options
 	loops   loops
-	// programs are those that the protocol and the benchmark have.
+	// programs that the protocol and the benchmark use.
 	programs programs
-	series   []int // that are imported, from 0
+	series   []int // the imported ones, from 0
 	points   []point
 	out      *Imported
 }
@@ -126,14 +126,14 @@ func (i *importer) chooseSeries() error {
 	return nil
 }
 
-// value of a setting in the first series that is imported, where it must be the same at all points:
-// [x] is x there.
+// value of a setting in the first imported series, for settings that are equal at all points. A
+// list [x] counts as x.
 func (i *importer) value(name string) any {
-	v, _ := i.loops.outer(i.config.top, name, i.series[0]) // an error is found by same
+	v, _ := i.loops.outer(i.config.top, name, i.series[0]) // same reports the error
 	return single(v, base[name])
 }
 
-// single takes off lists of one, down to the depth that the value itself has.
+// single unwraps lists of one element, down to the depth that the value itself has.
 func single(v any, own int) any {
 	for depth(v) > own {
 		list := v.([]any)
@@ -145,8 +145,8 @@ func single(v any, own int) any {
 	return v
 }
 
-// same checks that what one Experiment has only one of does not change between series or inside
-// one, and returns the first.
+// same checks settings that an Experiment has only once: they must be equal in all series and at
+// all points. It returns the first.
 func (i *importer) same(names ...string) (first string, err error) {
 	inner := i.loops.names[len(i.loops.names)-1]
 	for k, name := range names {
@@ -173,10 +173,10 @@ func (i *importer) same(names ...string) (first string, err error) {
 	return first, nil
 }
 
-// clientSettings are what the number of clients of a point is made of.
+// clientSettings are the settings that determine the number of clients of a point.
 var clientSettings = []string{"client_total", "client_processes_per_client_node", "client_threads_per_process", "client_nodes_per_server"}
 
-// text is a setting that has to be there and to be one text.
+// text returns a required setting, whose value is one text.
 func (i *importer) text(name string) (string, error) {
 	v := i.value(name)
 	s, ok := v.(string)
@@ -189,9 +189,10 @@ func (i *importer) text(name string) (string, error) {
 	return s, nil
 }
 
-// countClients finds the points and their clients. The artifact starts at most client_total
-// processes, and at most client_processes_per_client_node on each of client_nodes_per_server
-// machines for each server: the smaller of both, times client_threads_per_process.
+// countClients finds the points and their numbers of clients. The artifact starts at most
+// client_total processes. On each of client_nodes_per_server machines for each server, it starts at
+// most client_processes_per_client_node. The number of clients is the smaller bound times
+// client_threads_per_process.
 func (i *importer) countClients() error {
 	servers := len(i.out.placement.hosts)
 	if servers == 0 {
@@ -246,7 +247,7 @@ func (i *importer) countClients() error {
 	return nil
 }
 
-// machines that the artifact's clients are on at most.
+// machines is on how many machines the artifact's clients run at most.
 func (i *importer) machines() int {
 	machines := len(i.out.placement.hosts)
 	if n, err := whole("", i.value("client_nodes_per_server"), 1, 1000); err == nil {
@@ -255,8 +256,8 @@ func (i *importer) machines() int {
 	return machines
 }
 
-// nodes is the number of client pods: as many as the artifact has client machines, but such that
-// every point's processes go evenly into them.
+// nodes is the number of client pods: at most as many as the artifact has client machines. It
+// divides the number of processes of every point.
 func (i *importer) nodes() int32 {
 	for n := min(i.machines(), slices.Min(i.out.processes), 256); n > 1; n-- {
 		if !slices.ContainsFunc(i.out.processes, func(p int) bool { return p%n != 0 }) {

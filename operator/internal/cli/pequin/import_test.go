@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
-// minimal is a configuration with two series, as combined ones of the artifact are: they differ in
-// a setting of the protocol, and their client lists in length.
+// minimal is a configuration with two series that differ in a setting of the protocol, and whose
+// lists of clients differ in length. The artifact has such configurations.
 const minimal = `{
   "experiment_independent_vars": [["replication_protocol", "server_names", "server_regions", "replication_protocol_settings", "client_total", "client_threads_per_process"],
     ["client_total", "client_threads_per_process"]],
@@ -89,8 +89,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// People edit configurations by hand. Some write a list of one item as the item, and some do not
-// name the loops.
+// People edit configurations by hand. Some write an item instead of a list of one item, and some
+// leave out the names of the loops.
 func TestSettingsHaveSeveralSpellings(t *testing.T) {
 	const rest = `"benchmark_name": "rw", "fault_tolerance": 1, "client_processes_per_client_node": 8, "client_experiment_length": 30.0, `
 	tests := map[string]string{
@@ -222,9 +222,9 @@ func TestMistakesAreSaid(t *testing.T) {
 	}
 }
 
-// Replicas of one shard were taken from machines that stand next to each other in server_names. The
-// artifact takes every x-th, with x machines for each replica, so that with an emulated WAN the
-// shards would have been in other regions than they are there.
+// The import once put the replicas of a shard on machines that are neighbours in server_names. The
+// artifact takes every x-th machine, with x machines for each replica. With an emulated WAN, the
+// shards would have been in other regions than in the artifact.
 func TestShardsAreWhereTheArtifactPutsThem(t *testing.T) {
 	const rest = `"replication_protocol": "tapir", "benchmark_name": "rw", "fault_tolerance": 1, "client_total": 7, "client_experiment_length": 30, `
 	tests := map[string]struct{ in, want, note string }{
@@ -248,7 +248,7 @@ func TestShardsAreWhereTheArtifactPutsThem(t *testing.T) {
 	}
 }
 
-// An axis is called clients where its values are numbers of clients, since results with an axis of
+// An axis is called clients if its values are numbers of clients, since results with an axis of
 // that name are compared with it.
 func TestNameOfTheAxis(t *testing.T) {
 	const rest = `"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "client_experiment_length": 30, "client_processes_per_client_node": 8, "server_names": ["a-0"], `
@@ -270,7 +270,8 @@ func TestNameOfTheAxis(t *testing.T) {
 	}
 }
 
-// A point of an axis sets 64 parameters at most, and what it sets cannot be a default instead.
+// A point of an axis sets at most 64 parameters. A setting that differs between points cannot be a
+// default instead.
 func TestMorePointSettingsThanAPointHas(t *testing.T) {
 	var one, two strings.Builder
 	in := strings.NewReplacer(`["tapir", "tapir"]`, `["pequin", "pequin"]`, `"eu-west-1-0", "us-east-1-1"]`, `"eu-west-1-0", "us-east-1-1", "a", "b", "c"]`).Replace(minimal)
@@ -289,9 +290,9 @@ func TestMorePointSettingsThanAPointHas(t *testing.T) {
 	importText(t, in, Options{Series: 1})
 }
 
-// A setting that a program takes is kept, however many there are. It becomes a parameter of the
-// system, the workload or the experiment, or a default of the System's parameter. A setting that no
-// program takes is listed.
+// The import keeps each setting that a program takes, however many there are. The setting becomes a
+// parameter of the system, the workload or the experiment, or a default of the System's parameter.
+// The import lists a setting that no program takes.
 func TestWhatAProgramTakesIsKept(t *testing.T) {
 	for protocol := range replicasOf {
 		for _, benchmark := range []string{"rw", "rw-sql", "retwis", "tpcc", "tpcc-sql", "smallbank", "seats-sql", "toy"} {
@@ -331,8 +332,8 @@ func TestWhatAProgramTakesIsKept(t *testing.T) {
 	}
 }
 
-// Two of four faulty clients counted as correct. The artifact's client program makes thread k of
-// process i of P faulty if P*k + i is below the share of all clients.
+// The import once counted two of four faulty clients as correct. The artifact's client program
+// makes thread k of process i of P faulty if P*k + i is below the share of all clients.
 func TestFaultyClientsOfTheArtifact(t *testing.T) {
 	config := func(protocol, share, threads string) string {
 		return fmt.Sprintf(`{"replication_protocol": %q, "benchmark_name": "rw", "fault_tolerance": 1, "client_total": 3, "client_experiment_length": 30,
@@ -362,7 +363,7 @@ func TestFaultyClientsOfTheArtifact(t *testing.T) {
 	}
 }
 
-// A text of a stranger's file cannot leave the comment that it is quoted in.
+// Text of a file cannot end the comment that quotes it.
 func TestCommentsStayComments(t *testing.T) {
 	in := strings.Replace(minimal, `"client_max_attempts"`, `"_x\nkind: Pod\u2028y": 1, "nothing"`, 1)
 	yaml, err := importText(t, in, Options{}).YAML("evil\nkind: Pod.json")

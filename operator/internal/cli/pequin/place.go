@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// replicasOf is the number of replicas of a shard, as a System says it, by the artifact's name of
-// the protocol.
+// replicasOf is the number of replicas of a shard in the notation of a System, by the artifact's
+// name of the protocol.
 var replicasOf = map[string]string{
 	"pequin": "5*f+1", "indicus": "5*f+1",
 	"tapir": "2*f+1", "morty": "2*f+1", "strong": "2*f+1", "weak": "2*f+1",
@@ -20,7 +20,7 @@ var replicasOf = map[string]string{
 	"crdb": "f", // the artifact gives the number of nodes as fault_tolerance
 }
 
-// placement is where the replicas of a configuration are.
+// placement says in which regions the replicas of a configuration are.
 type placement struct {
 	count    string // expression over f
 	f        int32
@@ -93,8 +93,8 @@ func (p *placement) emulates(get func(string) any) error {
 	return nil
 }
 
-// roundTripsOf is the matrix of round trips between regions. Configurations from before there were
-// regions have one between servers.
+// roundTripsOf returns the matrix of round trips between regions. Older configurations have a
+// matrix of round trips between servers instead.
 func roundTripsOf(get func(string) any) (*object, error) {
 	for _, name := range []string{"region_rtt_latencies", "server_ping_latencies"} {
 		v := get(name)
@@ -184,7 +184,7 @@ func (p *placement) place(regions any) error {
 
 func isRegion(name string) bool { return len(name) <= 14 && regionName.MatchString(name) }
 
-// regionsOfHosts turns server_regions around.
+// regionsOfHosts inverts server_regions: it returns the region of each server.
 func regionsOfHosts(regions any) (map[string]string, error) {
 	of := map[string]string{}
 	table, ok := regions.(*object)
@@ -210,14 +210,14 @@ func (p *placement) order(region string) int {
 	return slices.IndexFunc(p.regions, func(r v1alpha1.Region) bool { return r.Name == region })
 }
 
-// regionsOf a shard's replicas. The artifact writes this into its shard.config, with n replicas in
-// a shard and x = machines / n. Replica i of group g is on machine i*x + g mod x, so that the
-// machines of a shard are x apart.
+// regionsOf returns the regions of a shard's replicas, as the artifact writes them into its
+// shard.config. With n replicas in a shard and x = machines / n, replica i of group g is on machine
+// i*x + g mod x. So the machines of a shard are x apart.
 func (p *placement) regionsOf(shard int, of map[string]string) []string {
 	out := make([]string, p.replicas)
 	apart := len(p.hosts) / p.replicas
 	for i := range out {
-		at := shard*p.replicas + i // with too few machines it has no rule
+		at := shard*p.replicas + i // the artifact has no rule for too few machines
 		if apart > 0 {
 			at = i*apart + shard%apart
 		}
@@ -226,8 +226,8 @@ func (p *placement) regionsOf(shard int, of map[string]string) []string {
 	return out
 }
 
-// regionOf a machine: us-east-1-0 is in us-east-1, unless server_regions or a matrix of round trips
-// between servers say otherwise.
+// regionOf returns the region of a machine. us-east-1-0 is in us-east-1, unless server_regions or a
+// matrix of round trips between servers states another region.
 func (p *placement) regionOf(host string, of map[string]string) string {
 	if region, known := of[host]; known {
 		return region
@@ -242,7 +242,7 @@ func (p *placement) regionOf(host string, of map[string]string) string {
 }
 
 // network reads the matrix of round trips. Without server_emulate_wan the artifact does not apply
-// it; the links are then given as a comment only.
+// the matrix, so the import writes the links as a comment only.
 func (p *placement) network(get func(string) any) error {
 	if p.matrix == nil {
 		if p.wan {
@@ -310,7 +310,7 @@ func (p *placement) link(a, b string, there, back float64, rate string) {
 
 var rates = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([kmgt]?)(i?)(bit|bps)$`)
 
-// bandwidth turns a rate as tc writes it into ours: 1gibps is 2^30 bytes in a second,
+// bandwidth converts a rate in the notation of tc into ours: 1gibps is 2^30 bytes in a second,
 // 8.589934592Gbit.
 func bandwidth(v any) (string, error) {
 	if v == nil {

@@ -11,14 +11,13 @@ import (
 //
 //	[["replication_protocol", ..., "client_total", ...], ["client_total", "client_processes_per_client_node", "client_threads_per_process"]]
 //
-// The variables of one list move together, and each list is a loop inside the one before. A
-// variable is nested as deep as there are lists that name it. Thus client_total[i][j] is that of
-// the i-th round of the outer and the j-th of the inner loop, and replication_protocol[i] that of
-// the i-th of the outer one. The artifact calls the rounds of the outer loop series. A
-// configuration that the artifact saved with its results has the outer loop resolved:
-// client_total[j].
+// Each list is a loop inside the loop before it, and its variables change together. A variable is
+// nested as deep as the number of lists that name it. Thus client_total[i][j] is the value in round
+// i of the outer loop and round j of the inner loop. replication_protocol[i] is the value in round
+// i of the outer loop. The artifact calls the rounds of the outer loop series. A configuration that
+// the artifact saved with its results has no outer loop: client_total[j].
 
-// base is how deep a variable's own value is nested, for the variables whose values are lists.
+// base is the depth of a variable's own value, for variables whose values are lists.
 var base = map[string]int{"server_names": 1}
 
 // loops of a configuration.
@@ -39,7 +38,7 @@ func readLoops(top *object) (loops, error) {
 		}
 		l.names = append(l.names, names)
 	}
-	if len(l.names) == 0 { // nothing is named: the client settings still are lists in some configurations
+	if len(l.names) == 0 { // without names, some configurations still have lists as client settings
 		names := []string{"client_total", "client_processes_per_client_node", "client_threads_per_process"}
 		l.names = [][]string{names, names}
 	}
@@ -59,8 +58,8 @@ func (l loops) wanted(name string) int {
 	return n
 }
 
-// outer is a variable's value in one series: it takes off the outer loop, unless that is resolved
-// already.
+// outer returns a variable's value in one series. A saved configuration has one series, and its
+// values are returned as they are.
 func (l loops) outer(top *object, name string, series int) (any, error) {
 	v := top.get(name)
 	if len(l.names) < 2 || !slices.Contains(l.names[0], name) || depth(v)-base[name] < l.wanted(name) {
@@ -89,7 +88,7 @@ func (l loops) series(top *object) int {
 	return n
 }
 
-// inner is the list of a variable's values in the inner loop, given its value in a series. A single
+// inner returns the values of a variable in the inner loop, given its value in a series. A single
 // value counts for all points.
 func (l loops) inner(v any, name string) []any {
 	if list, ok := v.([]any); ok && slices.Contains(l.names[len(l.names)-1], name) && depth(v) > base[name] {
@@ -112,7 +111,8 @@ func depth(v any) int {
 // step is one point of a series: the values of the variables of the inner loop.
 type step map[string]any
 
-// steps of a series. Lists of different lengths are an error, since they are parallel.
+// steps returns the points of a series. It fails if lists have different lengths, since their
+// variables change together.
 func (l loops) steps(top *object, series int) ([]step, error) {
 	names := l.names[len(l.names)-1]
 	length, whose := 1, ""
@@ -163,7 +163,8 @@ func texts(v any) ([]string, error) {
 	return out, nil
 }
 
-// settingError is a mistake in a setting, so that the error can say on which line it is.
+// settingError is a mistake in a setting. It names the setting, so that the error can state the
+// line.
 type settingError struct {
 	setting string
 	err     error

@@ -9,11 +9,11 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A setting has one of these fates. A field of the Experiment expresses it, or it belongs to the
-// artifact's own scripts. A program takes it and it is a parameter, or it reaches nothing and is
-// left out.
+// The import does one of four things with a setting. A field of the Experiment expresses it, or a
+// parameter that a program takes. A setting of the artifact's own scripts is left out, and so is a
+// setting that reaches no program.
 
-// mapped settings have a field of their own.
+// mapped settings become fields of the Experiment.
 var mapped = map[string]string{
 	"benchmark_name": "workload.name", "fault_tolerance": "topology.f", "num_groups": "topology.shards", "server_names": "topology.regions",
 	"server_regions": "topology.regions", "region_rtt_latencies": "network", "server_emulate_wan": "network", "max_bandwidth": "network",
@@ -23,8 +23,8 @@ var mapped = map[string]string{
 	"benchmark_type": "the programs' commands", "server_port": "replicas.ports",
 }
 
-// scripts are settings of the artifact's own scripts: where they put files, how they reach
-// machines, build and plot. Assay does that itself.
+// scripts are settings of the artifact's own scripts. They say where to put files, and how to reach
+// machines, build and plot. Assay has its own ways to do so.
 var scripts = []string{
 	"base_local_exp_directory", "base_mounted_fs_path", "base_remote_bin_directory_nfs", "base_remote_exp_directory", "bin_directory_name",
 	"cdf_plots", "client_bin_name", "client_host_format_str", "client_name_format_str", "codebase_name", "default_remote_shell", "emulab_user",
@@ -33,8 +33,8 @@ var scripts = []string{
 	"server_bin_name", "server_host_format_str", "src_commit_hash", "src_directory", "stats_file_name", "stats_merge_lists",
 }
 
-// around are settings of what the artifact's scripts put around the programs' commands: taskset, a
-// debugger, a list of sources to trace, limits of the machine.
+// around are settings of commands that the artifact's scripts put around the programs' commands:
+// taskset, a debugger, a list of sources to trace, limits of the machine.
 var around = []string{"pin_server_processes", "pin_client_processes", "server_wrap_command", "client_wrap_command", "server_debug_output", "client_debug_output",
 	"max_file_descriptors"}
 
@@ -64,7 +64,7 @@ const (
 	maxPointParameters      = 64
 )
 
-// clipped is a text of which at most so many characters are shown.
+// clipped cuts a text to at most so many characters.
 func clipped(s string, most int) string {
 	r := []rune(s)
 	if len(r) <= most {
@@ -73,8 +73,8 @@ func clipped(s string, most int) string {
 	return string(r[:most]) + "..."
 }
 
-// nameInDoc quotes a setting's name, so that a parameter's doc has room for it: a doc has at most
-// 512 characters, and one of a name takes up to ten.
+// nameInDoc quotes a setting's name for the doc of a parameter. It cuts long names, since a doc has
+// at most 512 characters, and a quoted character may take up ten.
 func nameInDoc(name string) string {
 	if q := strconv.Quote(name); len(q) <= 400 {
 		return q
@@ -82,7 +82,7 @@ func nameInDoc(name string) string {
 	return strconv.Quote(clipped(name, 40))
 }
 
-// parameter is a setting that is kept.
+// parameter is a setting that the import keeps.
 type parameter struct {
 	v1alpha1.Parameter
 	setting  string // the artifact's name
@@ -92,7 +92,7 @@ type parameter struct {
 	workload bool             // declared by the workload
 }
 
-// parameters keeps settings under names of their own, each once.
+// parameters are the kept settings. Each has a name of its own.
 type parameters struct {
 	list []parameter
 	used map[string]bool
@@ -106,7 +106,7 @@ func (p *parameters) keep(setting, where string, v any) {
 	}})
 }
 
-// scalar is a value as a parameter takes it. Lists and objects are kept as JSON text.
+// scalar converts a value into that of a parameter. Lists and objects become JSON text.
 func scalar(v any) (value v1alpha1.Value, kind v1alpha1.ParameterType, why string) {
 	s, kind := "", v1alpha1.ParameterString
 	switch v := v.(type) {
@@ -114,7 +114,7 @@ func scalar(v any) (value v1alpha1.Value, kind v1alpha1.ParameterType, why strin
 		s, kind = text(v), v1alpha1.ParameterBoolean
 	case number:
 		s, kind = string(v), v1alpha1.ParameterDecimal
-		if _, err := strconv.ParseFloat(s, 64); err != nil { // 1e999 is a number of JSON and none of a program
+		if _, err := strconv.ParseFloat(s, 64); err != nil { // 1e999 is a number in JSON, but no program can read it
 			kind = v1alpha1.ParameterString
 		} else if !strings.ContainsAny(s, ".eE") && len(s) < 19 {
 			kind = v1alpha1.ParameterInteger
@@ -132,7 +132,7 @@ func scalar(v any) (value v1alpha1.Value, kind v1alpha1.ParameterType, why strin
 	return v1alpha1.NewValue(s), kind, ""
 }
 
-// reserved names mean something to an axis of a sweep.
+// reserved names have a meaning in an axis of a sweep.
 var reserved = []string{"clients", "f", "rate", "shards", "system"}
 
 // name turns relayP1_timeout into relayP1Timeout, and makes it unique.

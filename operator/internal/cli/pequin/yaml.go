@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAML writes the System and the Experiment into one file, under a comment that lists what could
-// not be carried over.
+// YAML writes the System and the Experiment into one file, under a comment that lists the dropped
+// settings.
 func (i *Imported) YAML(file string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Imported from %s of the Pequin artifact by kubectl assay import pequin.\n", oneLine(file))
@@ -41,8 +41,8 @@ func (i *Imported) YAML(file string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Report lists the dropped settings, the decisions, and the parts of the file beside settings; for
-// people.
+// Report lists, for people, the dropped settings, the decisions, and the parts of the file that are
+// no settings.
 func (i *Imported) Report() []string {
 	var lines []string
 	for _, d := range i.Dropped {
@@ -86,7 +86,7 @@ func numbers(lines []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// oneLine keeps what comes from a stranger's file inside its comment.
+// oneLine removes line ends from a text of a file, so that it stays inside a comment.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0x7f {
@@ -112,7 +112,7 @@ func writeComment(b *bytes.Buffer, line string) {
 	b.WriteString("\n")
 }
 
-// order of the members that a reader wants first; others follow by name.
+// order of members for readers. Other members follow by name.
 var order = []string{"apiVersion", "kind", "metadata", "spec", "name", "type", "description", "source", "systems", "topology", "network", "workload", "parameters",
 	"workloads", "prepare", "replicas", "steps", "clients", "axis", "points", "sweep", "schedule", "repetitions"}
 
@@ -171,7 +171,7 @@ func writeMember(b *bytes.Buffer, indent, name string, v any) error {
 	return nil
 }
 
-// linksNotApplied are the links of a configuration that does not apply them, as YAML.
+// linksNotApplied returns the links of a configuration that does not apply them, as YAML.
 func (i *Imported) linksNotApplied() []string {
 	if i.placement.wan || len(i.placement.links) == 0 {
 		return nil
@@ -180,14 +180,14 @@ func (i *Imported) linksNotApplied() []string {
 	for _, l := range i.placement.links {
 		out, err := json.Marshal(l)
 		if err != nil {
-			continue // a struct of texts
+			continue // the member is a struct of texts
 		}
 		lines = append(lines, "- "+string(out))
 	}
 	return lines
 }
 
-// prune takes away what an author would not write: empty members, status.
+// prune removes fields that an author would not write: empty members and the status.
 func prune(object any) (map[string]any, error) {
 	b, err := json.Marshal(object)
 	if err != nil {
@@ -209,8 +209,8 @@ func prune(object any) (map[string]any, error) {
 	return m, nil
 }
 
-// pruneIn leaves values of parameters and their defaults alone: "" and 0 are such. A number that
-// YAML would write in another way (1e5, 0.10) is put as text, which a parameter may be as well.
+// pruneIn keeps empty values and zeros of parameters and of their defaults. It turns a number that
+// YAML would write in another way (1e5, 0.10) into text, which a parameter accepts, too.
 func pruneIn(v any, values bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -233,7 +233,7 @@ func pruneIn(v any, values bool) {
 
 func staysAsWritten(number string) bool {
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10) == number && n < 1<<53 && n > -1<<53 // readers of YAML and JSON may read it as a float
+		return strconv.FormatInt(n, 10) == number && n < 1<<53 && n > -1<<53 // greater numbers may become floats in readers of YAML and JSON
 	}
 	x, err := strconv.ParseFloat(number, 64)
 	return err == nil && strconv.FormatFloat(x, 'g', -1, 64) == number && strings.Contains(number, ".")

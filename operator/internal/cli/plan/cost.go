@@ -18,15 +18,15 @@ import (
 	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// prices is a price list: what a node costs in an hour.
+// prices is a price list for nodes, by the hour.
 type prices struct {
-	// Currency is written after amounts: EUR.
+	// Currency follows amounts, such as EUR.
 	Currency string `json:"currency"`
-	// Pools and InstanceTypes have prices by the name of the pool, and by the nodes' label
-	// node.kubernetes.io/instance-type. A pool's price comes first.
+	// Pools has prices by the name of the pool. InstanceTypes has prices by the nodes' label
+	// node.kubernetes.io/instance-type. The price of a pool wins.
 	Pools         map[string]float64 `json:"pools,omitempty"`
 	InstanceTypes map[string]float64 `json:"instanceTypes,omitempty"`
-	// Default is the price of all other nodes. Nil: they have none.
+	// Default is the price of all other nodes. Nil: the list has no price for them.
 	Default *float64 `json:"default,omitempty"`
 }
 
@@ -55,17 +55,17 @@ func readPrices(path string) (*prices, error) {
 	return &p, nil
 }
 
-// held are the nodes of one kind that a trial holds.
+// held are the nodes with the same labels that a trial holds.
 type held struct {
 	where map[string]string // labels of the nodes
 	nodes int
-	// known: so many nodes are there. Else each pod is taken to have one of its own.
+	// known: the cluster has matching nodes. Otherwise each pod counts as one node.
 	known bool
-	types []string // of instances that the nodes are
+	types []string // instance types of the nodes
 }
 
-// heldNodes says how many nodes a trial uses: one for each pod, as far as there are nodes, since
-// pods are spread.
+// heldNodes returns the nodes that a trial uses. Pods are spread, so each pod uses a node of its
+// own while there are enough nodes.
 func heldNodes(d demand, f fit) []held {
 	var out []held
 	for _, g := range d.groups {
@@ -95,7 +95,7 @@ func heldNodes(d demand, f fit) []held {
 	return out
 }
 
-// of is the price of a node; of several types, the highest one.
+// of returns the price of a node. If the nodes have several types, it returns the highest price.
 func (p *prices) of(h held) (float64, error) {
 	if price, ok := p.Pools[h.where[v1alpha1.LabelPool]]; ok {
 		return price, nil
@@ -119,14 +119,14 @@ func (p *prices) of(h held) (float64, error) {
 	return 0, fmt.Errorf("the price list has no price for nodes%s, and no default", onNodes(h.where))
 }
 
-// bill is what a trial takes in an hour.
+// bill is the cost of a trial for an hour.
 type bill struct {
 	nodes int
 	money float64
-	known bool // the nodes are there
+	known bool // the cluster has the nodes
 }
 
-// billOf a trial. Without a price list it has no money.
+// billOf returns the bill of a trial. It has no money without a price list.
 func billOf(d demand, f fit, list *prices) (bill, error) {
 	b := bill{known: true}
 	for _, h := range heldNodes(d, f) {
@@ -143,18 +143,19 @@ func billOf(d demand, f fit, list *prices) (bill, error) {
 	return b, nil
 }
 
-// cost is what the trials of a plan take, without trials that are repeated.
+// cost is the cost of the trials of a plan, without repeated trials.
 type cost struct {
-	list    *prices // nil: no money is said
+	list    *prices // nil: the cost has no money
 	each    time.Duration
-	largest int // nodes of the largest trial
-	// nodes and money are of the mean trial, the money for an hour.
+	largest int // number of nodes of the largest trial
+	// nodes and money are those of an average trial. money is for an hour.
 	nodes, money float64
-	// known: the nodes are there. atMost: the trials may take less.
+	// known: the cluster has the nodes. atMost: the trials may cost less.
 	known, atMost bool
 }
 
-// costOf the trials. all are the demands of the points, which get equally many trials.
+// costOf returns the cost of the trials. all are the demands of the points. Each point gets the
+// same number of trials.
 func costOf(p *planner.Plan, largest demand, all []demand, f fit, o Options) (c cost, err error) {
 	if o.Prices != "" {
 		if c.list, err = readPrices(o.Prices); err != nil {
@@ -177,7 +178,7 @@ func costOf(p *planner.Plan, largest demand, all []demand, f fit, o Options) (c 
 	return c, nil
 }
 
-// takes is the time that so many trials hold nodes, over all nodes.
+// takes returns the node time of so many trials: the sum over all nodes.
 func (c cost) takes(trials int) time.Duration {
 	return time.Duration(float64(trials) * c.nodes * float64(c.each))
 }
@@ -185,7 +186,7 @@ func (c cost) takes(trials int) time.Duration {
 // price of so many trials.
 func (c cost) price(trials int) float64 { return float64(trials) * c.each.Hours() * c.money }
 
-// write says what the trials cost in node-hours and, by a price list, in money.
+// write prints the cost of the trials in node-hours and, with a price list, in money.
 func (c cost) write(b *strings.Builder, p *planner.Plan, o Options) {
 	about := "about"
 	if c.atMost {
@@ -203,7 +204,7 @@ func (c cost) write(b *strings.Builder, p *planner.Plan, o Options) {
 	c.writeBudget(b, p)
 }
 
-// writeBudget compares spec.budget with what the plan takes without repeated trials.
+// writeBudget compares spec.budget with the cost of the plan without repeated trials.
 func (c cost) writeBudget(b *strings.Builder, p *planner.Plan) {
 	budget := p.Spec.Budget
 	if budget == nil {
@@ -221,7 +222,7 @@ func (c cost) writeBudget(b *strings.Builder, p *planner.Plan) {
 	}
 }
 
-// fitting is how many of the plan's trials fit into spec.budget.nodeHours.
+// fitting returns how many of the plan's trials fit into spec.budget.nodeHours.
 func (c cost) fitting(p *planner.Plan) int {
 	has, takes := p.Spec.Budget.NodeHours.AsApproximateFloat64(), c.takes(p.Trials()).Hours()
 	if takes <= has {
@@ -230,7 +231,7 @@ func (c cost) fitting(p *planner.Plan) int {
 	return int(float64(p.Trials())*has/takes + 1e-9)
 }
 
-// spread writes a range, or one number where both are the same.
+// spread writes a range, or one number if both are equal.
 func spread(low, high string) string {
 	if low == high {
 		return low

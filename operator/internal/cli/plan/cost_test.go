@@ -38,7 +38,8 @@ func clusterOf(t *testing.T) func() (session.Cluster, error) {
 	return func() (session.Cluster, error) { return session.Cluster{Client: c}, nil }
 }
 
-// The plan has 8 trials of 30 s: half of them of 3 replicas and 2 clients, half of 5 and 2.
+// The plan has 8 trials of 30 s. Half of them have 3 replicas and 2 clients, the others 5 replicas
+// and 2 clients.
 func TestCost(t *testing.T) {
 	pools := []string{"placement={replicas: servers, clients: loaders}"}
 	for name, tc := range map[string]struct {
@@ -55,7 +56,7 @@ func TestCost(t *testing.T) {
 		"nodes of the flag":  {nodes: []string{"3x8x32Gi"}, want: []string{"the largest trial: 3 nodes for 30s", "all 8 trials: about 0.2 node-hours"}},
 		"nodes not known":    {nodes: []string{}, want: []string{"the largest trial: 7 nodes for 30s = 0.0583 node-hours, with a node for each pod, since nodes are not known", "all 8 trials: at most 0.4 node-hours"}},
 		"by pool":            {set: pools, prices: "currency: EUR\npools: {servers: 10, loaders: 2}\n", want: []string{"in money: about 2.47 EUR ("}},       // 4 x 30 s x (32 + 42)
-		"by type":            {set: pools, prices: "currency: USD\ninstanceTypes: {c6i: 10, c5: 1, m5: 2}\n", want: []string{"in money: about 2.47 USD ("}}, // the dearest of a pool
+		"by type":            {set: pools, prices: "currency: USD\ninstanceTypes: {c6i: 10, c5: 1, m5: 2}\n", want: []string{"in money: about 2.47 USD ("}}, // the dearest type of a pool counts
 		"by default":         {set: pools, prices: "default: 100\n", want: []string{"in money: about 30.00 ("}},
 		"no price":           {set: pools, prices: "pools: {servers: 10}\n", fails: `no price for nodes in pool loaders of instance type "m5", and no default`},
 		"an unknown field":   {set: pools, prices: "pool: {servers: 10}\n", fails: `unknown field "pool"`},
@@ -94,7 +95,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// -o json and yaml have what the text says of cost, budget and sets of nodes.
+// -o json and yaml have the same cost, budget and sets of nodes as the text.
 func TestCostAsData(t *testing.T) {
 	prices := filepath.Join(t.TempDir(), "prices.yaml")
 	if err := os.WriteFile(prices, []byte("currency: EUR\npools: {servers: 10, loaders: 2}\n"), 0o600); err != nil {
@@ -174,7 +175,7 @@ func TestCostAsData(t *testing.T) {
 		t.Errorf("sets %v, trials by set %v, money %v, budget %v", d.Sets, on, d.Cost.Money, d.Budget)
 	}
 
-	// Without nodes each pod has one.
+	// Without known nodes, each pod counts as a node.
 	d = planned(plan.Options{Offline: true})
 	if d.Cost.NodesKnown || !d.Cost.AtMost || d.Cost.LargestTrialNodes != 7 {
 		t.Errorf("nodes that are not known: %+v", d.Cost)

@@ -17,24 +17,23 @@ type planned struct {
 	Profile    string `json:"profile,omitempty"`
 	// Seal is the digest of claims, tolerances and profile, sha256:HEX; left out without claims.
 	Seal string `json:"seal,omitempty"`
-	// Points in the order of their index. For a search, those along its axis are the loads that it
-	// may try.
+	// Points in the order of their index. A search has a point for each load that it may try.
 	Points []plannedPoint `json:"points"`
-	// Trials at least and at most, retries not counted.
+	// Trials is the least number of trials, MostTrials the greatest, without retries.
 	Trials     int `json:"trials"`
 	MostTrials int `json:"mostTrials"`
-	// Sets are the names of the sets of nodes (spec.placement.sets), each of which runs one trial
-	// at a time. Left out without sets: then trials run one after the other.
+	// Sets are the names of the sets of nodes (spec.placement.sets). Each set runs one trial at a
+	// time. Left out without sets: trials run one after the other.
 	Sets []string `json:"sets,omitempty"`
-	// TrialSeconds is how long a trial takes: its schedule and Overhead. TotalSeconds is that of
-	// MostTrials, as many at a time as there are sets.
+	// TrialSeconds is how long a trial takes: its schedule and Overhead. TotalSeconds is how long
+	// MostTrials take, if each set runs one at a time.
 	TrialSeconds float64 `json:"trialSeconds"`
 	TotalSeconds float64 `json:"totalSeconds"`
-	// Cost of the trials, retries not counted.
+	// Cost of the trials, without retries.
 	Cost plannedCost `json:"cost"`
 	// Budget is spec.budget; left out without one.
 	Budget *plannedBudget `json:"budget,omitempty"`
-	// Claims are the names of those that are judged.
+	// Claims are the names of the claims that are judged.
 	Claims  []string `json:"claims,omitempty"`
 	Skipped []string `json:"skippedClaims,omitempty"`
 	// Seed and Order of the trials. The run chooses its own seed unless the experiment fixes one
@@ -62,18 +61,18 @@ type plannedTrial struct {
 type plannedCost struct {
 	LargestTrialNodes     int     `json:"largestTrialNodes"`
 	LargestTrialNodeHours float64 `json:"largestTrialNodeHours"`
-	// NodeHours of Trials, and MostNodeHours of MostTrials.
+	// NodeHours are those of Trials, MostNodeHours those of MostTrials.
 	NodeHours     float64 `json:"nodeHours"`
 	MostNodeHours float64 `json:"mostNodeHours"`
-	// NodesKnown: the nodes are there. Else each pod is taken to have a node of its own.
+	// NodesKnown: the cluster has the nodes. Otherwise each pod counts as one node.
 	NodesKnown bool `json:"nodesKnown"`
-	// AtMost: the trials may take less than all these numbers say.
+	// AtMost: the trials may cost less than these numbers.
 	AtMost bool `json:"atMost"`
 	// Money by the price list of --prices; left out without one.
 	Money *plannedMoney `json:"money,omitempty"`
 }
 
-// plannedMoney is in units of Currency, which the price list may leave out.
+// plannedMoney is in units of Currency. It is empty if the price list has none.
 type plannedMoney struct {
 	Currency   string  `json:"currency,omitempty"`
 	Amount     float64 `json:"amount"`
@@ -81,7 +80,8 @@ type plannedMoney struct {
 }
 
 type plannedBudget struct {
-	// NodeHours, and how many of Trials they pay for about; left out without such a bound.
+	// NodeHours of the budget, and about how many of Trials they pay for. Left out without such a
+	// bound.
 	NodeHours  *float64 `json:"nodeHours,omitempty"`
 	TrialsPaid *int     `json:"trialsPaid,omitempty"`
 	// Until is the instant at which the last trial must be over; left out without one.

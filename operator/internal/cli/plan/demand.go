@@ -19,27 +19,26 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// group is pods that are alike.
+// group is a number of pods that are alike.
 type group struct {
 	what        string
 	where       map[string]string // labels of the nodes
-	apart       bool              // each has a node without others that are apart
+	apart       bool              // each pod needs a node without other pods that are apart
 	pods        int
 	cpu, memory resource.Quantity // requests of one pod
 }
 
-// demand is what the largest trial of an experiment needs at one time. The prepare step is over
-// before the others start.
+// demand is what the largest trial of an experiment needs at one time. It leaves the prepare step
+// out, which ends before other pods start.
 type demand struct {
 	point  string
-	set    string // of nodes; empty: there are none
+	set    string // set of nodes; empty: there are no sets
 	groups []group
 }
 
 // demandsOf renders every point's objects on each set of nodes, as the controller does. It returns
-// the demand of all, and of each set the one with the greatest requests. Images and addresses do
-// not matter for that, so the manager's own are made up. Agents count with what they request by
-// default.
+// the demands of all points, and the largest demand on each set. Images and addresses are made up,
+// since they do not change the demand. Agents count with their default requests.
 func demandsOf(p *planner.Plan, set *manifest.Set) (largest, all []demand, err error) {
 	for on := range p.AtOnce() {
 		there, err := demandsOn(p, set, on)
@@ -91,8 +90,9 @@ func demandOf(objects *render.Objects) demand {
 	return d.merged()
 }
 
-// isApart tells whether pods keep off the nodes of each other. Clients that keep off machines which
-// a fault resets name these pods, and not a part.
+// isApart reports whether a pod needs a node without other such pods. It looks for the label of the
+// pod's type. Clients that keep away from machines which a fault resets have a rule of another
+// kind.
 func isApart(a *corev1.Affinity) bool {
 	if a == nil || a.PodAntiAffinity == nil {
 		return false
@@ -109,7 +109,7 @@ func orOne(n *int32) int32 {
 	return *n
 }
 
-// merged puts groups that are alike together: the sets of several shards and regions.
+// merged joins groups that are alike: those of several shards and regions.
 func (d demand) merged() demand {
 	var out []group
 	for _, g := range d.groups {
@@ -137,7 +137,7 @@ func (d demand) total() (pods int, cpu, memory resource.Quantity) {
 	return pods, cpu, memory
 }
 
-// exceeds compares by CPU, then memory, then pods.
+// exceeds compares two demands by CPU, then memory, then pods.
 func (d demand) exceeds(e demand) bool {
 	pods, cpu, memory := d.total()
 	otherPods, otherCPU, otherMemory := e.total()

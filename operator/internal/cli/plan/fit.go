@@ -19,23 +19,23 @@ import (
 	"assay.dev/assay/operator/internal/experiment/queue"
 )
 
-// reachTimeout is how long a cluster may take to say what its nodes have.
+// reachTimeout is how long a cluster may take to list its nodes.
 const reachTimeout = 5 * time.Second
 
-// node is what a node has free.
+// node has the free resources of a node.
 type node struct {
 	name        string
 	cpu, memory resource.Quantity
 	pods        int
-	// labels of the node; dedicated: a taint keeps pods of no pool away. imagined: it is one of the
-	// flags', which may be in any pool and region.
+	// labels of the node. dedicated: a taint keeps pods without a pool away. imagined: the node is
+	// one of --nodes, which may be in any pool and region.
 	labels              map[string]string
 	dedicated, imagined bool
-	// apart: it has a pod that is to be apart.
+	// apart: the node has a pod that needs a node without other such pods.
 	apart bool
 }
 
-// takes reports whether a node is for pods that want these labels.
+// takes reports whether a pod that wants these labels may run on the node.
 func (n *node) takes(where map[string]string) bool {
 	if where[v1alpha1.LabelPool] == "" && n.dedicated {
 		return false
@@ -43,14 +43,14 @@ func (n *node) takes(where map[string]string) bool {
 	return n.imagined || labels.SelectorFromSet(where).Matches(labels.Set(n.labels))
 }
 
-// fit is the nodes that the demand is compared with.
+// fit has the nodes to which the plan compares the demand.
 type fit struct {
 	nodes []node
 	note  string // about them
-	err   error  // why none are known
+	err   error  // why no nodes are known
 }
 
-// nodesToFit are those of the flags, or of the cluster.
+// nodesToFit returns the nodes of --nodes, or those of the cluster.
 func nodesToFit(ctx context.Context, s *session.Session, o Options) fit {
 	switch {
 	case len(o.Nodes) > 0:
@@ -66,7 +66,8 @@ func nodesToFit(ctx context.Context, s *session.Session, o Options) fit {
 	return fit{nodes, note, err}
 }
 
-// write compares the largest trial of each set of nodes with the nodes. It places the pods there.
+// write places the pods of the largest trial of each set of nodes on the nodes, and prints whether
+// they fit.
 func (f fit) write(b *strings.Builder, largest []demand) {
 	b.WriteString("\nWhat fits\n\n")
 	if f.err != nil {
@@ -91,8 +92,8 @@ func (f fit) write(b *strings.Builder, largest []demand) {
 	}
 }
 
-// place packs the pods, those with the greatest requests first, each onto the first node with room.
-// It returns what found none.
+// place puts the pods with the greatest requests first, each onto the first node with room. It
+// returns the pods that found no room.
 func place(d demand, nodes []node) (left []string) {
 	groups := slices.Clone(d.groups)
 	slices.SortStableFunc(groups, func(a, b group) int {
@@ -123,7 +124,7 @@ func place(d demand, nodes []node) (left []string) {
 	return left
 }
 
-// onNodes says on which nodes pods go that want these labels.
+// onNodes describes the nodes for pods that want these labels.
 func onNodes(where map[string]string) string {
 	text := ""
 	if pool := where[v1alpha1.LabelPool]; pool != "" {
@@ -144,7 +145,7 @@ func alone(apart bool) string {
 	return ", one on each node"
 }
 
-// podsPerNode is the kubelet's default.
+// podsPerNode is the default of the kubelet.
 const podsPerNode = 110
 
 // parseNodes reads COUNTxCPUxMEMORY.
@@ -169,8 +170,9 @@ func parseNodes(texts []string) ([]node, error) {
 	return nodes, nil
 }
 
-// clusterNodes reads what the nodes have free: what is allocatable less what the pods there ask
-// for. A user who may not list all pods gets what is allocatable, and a note.
+// clusterNodes returns the free resources of the nodes: the allocatable resources less the requests
+// of the pods there. If the user may not list all pods, it returns the allocatable resources and a
+// note.
 func clusterNodes(ctx context.Context, s *session.Session) (nodes []node, note string, err error) {
 	cluster, err := s.Connect()
 	if err != nil {

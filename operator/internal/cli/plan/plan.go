@@ -1,5 +1,5 @@
-// Package plan is "kubectl assay plan": what an experiment would do, before it does it. It needs no
-// cluster.
+// Package plan is "kubectl assay plan". It shows the points, trials and cost of an experiment
+// before it runs. It needs no cluster.
 package plan
 
 import (
@@ -34,13 +34,13 @@ type Options struct {
 	Overhead time.Duration
 	Nodes    []string
 	Offline  bool
-	// Deviation of the trials of a point by their mean that the power of claims is computed with,
-	// such as 3%; empty: 3%.
+	// Deviation is the assumed standard deviation between trials of a point, divided by their mean,
+	// such as 3%. The power of claims is computed with it. Empty: 3%.
 	Deviation string
-	// Effect is by how much what a claim compares is assumed to differ where spec.reported does not
-	// say it, such as "10%".
+	// Effect is the assumed difference between the values that a claim compares, such as "10%". It
+	// is used where spec.reported does not state the values.
 	Effect string
-	// Prices is a file with a price list; empty: no money is said.
+	// Prices is a file with a price list. Empty: the plan has no money.
 	Prices string
 	// Output is the form: name, json or yaml. Empty: text.
 	Output string
@@ -139,7 +139,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	return nil
 }
 
-// lint says whether files without an Experiment are right.
+// lint prints whether files without an Experiment are right.
 func lint(s *session.Session, set *manifest.Set, o Options, none error) error {
 	skipped(s, set)
 	right, err := set.Lint()
@@ -159,7 +159,7 @@ func lint(s *session.Session, set *manifest.Set, o Options, none error) error {
 	return nil
 }
 
-// skipped notes what of a folder was not read.
+// skipped notes the documents of a folder that were not read.
 func skipped(s *session.Session, set *manifest.Set) {
 	for _, what := range set.Skipped {
 		fmt.Fprintf(s.Err, "Note: skipped %s\n", what)
@@ -178,7 +178,7 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 	}
 	if r := p.Spec.Repetitions; planner.UntilDecided(r) {
 		after, looks := "each round", planner.LooksOf(r).Count()
-		if k := p.AtOnce(); k > 1 { // the levels are those of a look after each round
+		if k := p.AtOnce(); k > 1 { // the levels are those of one look after each round
 			after, looks = fmt.Sprintf("every %d rounds", k), 1+(looks-1+k-1)/k
 		}
 		fmt.Fprintf(b, "Verdicts are looked at after %s from round %d on, %d times at most. Trials end when each claim is decided or hopeless.\n", after, r.Min, looks)
@@ -202,11 +202,11 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 	}
 }
 
-// writeRecurrence shows when runs are due.
+// writeRecurrence prints when the next runs are due.
 func writeRecurrence(b *strings.Builder, r *v1alpha1.Recurrence, now time.Time) {
 	schedule, errs := recurrence.New(field.NewPath("spec", "recurrence"), r)
 	if len(errs) > 0 {
-		return // the plan is not made with such
+		return // such an experiment has no plan
 	}
 	fmt.Fprintf(b, "\nIt recurs. The next runs are due at, in %s:\n", r.ZoneOrDefault())
 	for _, at := range schedule.Coming(now, 3) {
@@ -251,14 +251,14 @@ func writePoints(b *strings.Builder, p *planner.Plan) {
 	}
 }
 
-// writeLoad says how the load changes, if it does.
+// writeLoad prints how the load changes during a trial, if it does.
 func writeLoad(b *strings.Builder, p *planner.Plan) {
 	if lines := planner.DescribeLoad(p.Spec.Clients); len(lines) > 0 {
 		fmt.Fprintf(b, "\nLoad\n\n  %s\n", strings.Join(lines, "\n  "))
 	}
 }
 
-// seedOf is the seed that a file fixes, or 1.
+// seedOf returns the seed that a file fixes, or 1.
 func seedOf(exp *v1alpha1.Experiment) int64 {
 	if exp.Spec.Seed != nil {
 		return *exp.Spec.Seed
@@ -266,7 +266,7 @@ func seedOf(exp *v1alpha1.Experiment) int64 {
 	return 1
 }
 
-// writeOrder lists trials with the numbers that they will have unless one is repeated.
+// writeOrder lists trials with the numbers that they get if none is repeated.
 func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
 	fmt.Fprintf(b, "\nOrder (%s, seed %d", p.Spec.Order, seed)
 	if p.Spec.Seed == nil && o.Seed == 0 {
@@ -306,7 +306,7 @@ func coordinates(p *planner.Plan, index int32) string {
 	trial := p.Points[index].Template
 	var parts []string
 	for _, a := range p.Axes {
-		if value, ok := trial.Point.Coordinates[a.Name]; ok { // else it tells rows of a script apart
+		if value, ok := trial.Point.Coordinates[a.Name]; ok { // other coordinates tell rows of a script apart
 			parts = append(parts, a.Name+"="+value)
 		}
 	}
@@ -316,7 +316,8 @@ func coordinates(p *planner.Plan, index int32) string {
 	return cmp.Or(strings.Join(parts, ", "), "the only point")
 }
 
-// timeOf a trial's run, at most. A script has no warm-up, whatever the default is.
+// timeOf returns how long a trial runs at most. A script has no warm-up, although the default
+// schedule has one.
 func timeOf(p *planner.Plan) (run time.Duration, schedule v1alpha1.Schedule, script bool) {
 	schedule = p.Spec.Schedule
 	if script = len(p.Points) > 0 && p.Points[0].Template.Script != nil; script {
@@ -325,8 +326,7 @@ func timeOf(p *planner.Plan) (run time.Duration, schedule v1alpha1.Schedule, scr
 	return schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero(), schedule, script
 }
 
-// longestSet is how many of the trials run on the set of nodes with the most: sets run whole
-// repetitions.
+// longestSet returns how many trials the busiest set of nodes runs. A set runs whole repetitions.
 func longestSet(p *planner.Plan, trials int) int {
 	k, points := p.AtOnce(), len(p.Points)
 	if k == 1 {

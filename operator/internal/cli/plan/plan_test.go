@@ -67,7 +67,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Repetitions that end when claims are decided have no fixed number, and the plan expects one.
+// If repetitions end when claims are decided, their number is not fixed, and the plan states the
+// expected number.
 func TestExpectedRounds(t *testing.T) {
 	got, err := run(t, noCluster, plan.Options{Offline: true, Set: []string{"repetitions={min: 3, max: 12, until: {claims: Decided}}"}})
 	if err != nil {
@@ -109,7 +110,7 @@ func TestNoClusterIsNeeded(t *testing.T) {
 	}
 }
 
-// The nodes of a cluster count with their pods. Nodes that take no pods do not count.
+// The plan subtracts the pods of a cluster from its nodes. Nodes that take no pods do not count.
 func TestFitsCluster(t *testing.T) {
 	node := func(name, cpu string, change func(*corev1.Node)) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
@@ -178,7 +179,7 @@ func TestFitsCluster(t *testing.T) {
 	}
 }
 
-// An object that admission would refuse is refused here, with all its errors at once.
+// plan refuses an object that admission would refuse, and prints all its errors at once.
 func TestRefuses(t *testing.T) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -208,7 +209,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A sample plans as it is, once a user has copied it: plan finds its Systems.
+// A sample that a user copies can be planned without an edit: plan finds its Systems.
 func TestSamplesPlanAsTheyAre(t *testing.T) {
 	files, err := filepath.Glob("../../../../config/samples/experiment-*.yaml")
 	if err != nil || len(files) < 10 {
@@ -221,8 +222,9 @@ func TestSamplesPlanAsTheyAre(t *testing.T) {
 	}
 }
 
-// Files without an Experiment are checked. Files of a folder that are not for Assay are skipped,
-// and named. A run of a script is shown by its rows, and without the warm-up that it does not have.
+// plan checks files without an Experiment. It skips files of a folder that are not for Assay, and
+// names them. It shows a run of a script by its rows, and without a warm-up, which a script does
+// not have.
 func TestScriptsAreShownByTheirRows(t *testing.T) {
 	const folder = "../../../../systems/sweep/"
 	out, err := run(t, noCluster, plan.Options{Files: []string{folder + "experiment.yaml", folder + "system.yaml"}})

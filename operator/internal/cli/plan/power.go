@@ -10,14 +10,14 @@ import (
 	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// Power is computed with these by default. One is the deviation of the trials of a point by their
-// mean. The other is by how much what a claim compares differs where the paper does not say it.
+// Defaults for the power of claims: the deviation of the trials of a point divided by their mean,
+// and the difference between compared values that the paper does not state.
 const (
 	assumedDeviation = "3%"
 	assumedEffect    = "10%"
 )
 
-// shareOf reads a percentage of a flag as a share.
+// shareOf reads the percentage of a flag as a share.
 func shareOf(flag, text string) (float64, error) {
 	number, isPercentage := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(number, 64)
@@ -27,7 +27,7 @@ func shareOf(flag, text string) (float64, error) {
 	return percent / 100, nil
 }
 
-// writePower says of each claim how probable it is that the trials support it if the paper is
+// writePower prints for each claim how probable it is that the trials support it if the paper is
 // right.
 func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 	text, difference := cmp.Or(o.Deviation, assumedDeviation), cmp.Or(o.Effect, assumedEffect)
@@ -78,8 +78,8 @@ func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 	return nil
 }
 
-// writeExpected says how many trials repetitions take on average that go on until claims are
-// decided.
+// writeExpected prints how many trials an experiment takes on average, if its repetitions go on
+// until claims are decided.
 func writeExpected(b *strings.Builder, p *planner.Plan, text string, deviation, effect float64) {
 	if !planner.UntilDecided(p.Spec.Repetitions) {
 		return

@@ -1,4 +1,5 @@
-// Package pool is "kubectl assay pool": what several sites, or several days, found together.
+// Package pool is "kubectl assay pool". It pools the results of runs at several sites, or on
+// several days.
 package pool
 
 import (
@@ -92,7 +93,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// load reads the runs. A run counts once: given twice, it would say that sites do not differ.
+// load reads the runs. It rejects a run that is named twice: the pool would conclude that sites do
+// not differ.
 func load(ctx context.Context, s *session.Session, names []string) ([]results.Experiment, error) {
 	var runs []results.Experiment
 	seen := map[string]string{}

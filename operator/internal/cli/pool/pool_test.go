@@ -14,7 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// site writes the results of one site, where b has a share more throughput than a.
+// site writes the results of one site, where the throughput of b is higher than that of a by a
+// share.
 func site(t *testing.T, name string, share float64) string {
 	t.Helper()
 	e := results.Experiment{

@@ -46,7 +46,7 @@ type Options struct {
 	Output string
 }
 
-// Run reads the cluster once and writes the tables, or what Options say.
+// Run reads the cluster once and writes the tables, or the form that Options name.
 func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err := session.CheckForm(o.Output, "two tables", session.TableForms...); err != nil {
 		return err
@@ -68,12 +68,12 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return session.Print(s.Out, o.Output, v.data())
 }
 
-// view is what there is to show.
+// view is the state of the queue at one look.
 type view struct {
 	now     time.Time
 	entries []queue.Entry
 	trials  map[string]*v1alpha1.Trial
-	nodes   map[string]int // by pool; nil: they may not be listed
+	nodes   map[string]int // by pool; nil: the user may not list nodes
 	note    string
 }
 
@@ -119,18 +119,19 @@ type queued struct {
 	Note    string         `json:"note,omitempty"`
 }
 
-// pooled is a pool. Its name is empty for trials that name none.
+// pooled is a pool. Its name is empty for trials that name no pool.
 type pooled struct {
 	Name string `json:"name"`
-	// Nodes of the pool; left out: they may not be listed.
+	// Nodes of the pool. Left out if the user may not list nodes.
 	Nodes  *int     `json:"nodes,omitempty"`
 	HeldBy []string `json:"heldBy,omitempty"`
-	// HeldSeconds since the first of them was admitted.
+	// HeldSeconds is the time since the first holder was admitted.
 	HeldSeconds float64 `json:"heldSeconds,omitempty"`
 	Waiting     int     `json:"waiting"`
 }
 
-// waitingTrial is one that has no pools yet. Its trial is empty if the manager is about to make it.
+// waitingTrial is a trial that waits for its pools. Trial is empty if the manager has not made the
+// trial yet.
 type waitingTrial struct {
 	Experiment string    `json:"experiment"`
 	Trial      string    `json:"trial,omitempty"`
@@ -207,7 +208,7 @@ func (v *view) write(out io.Writer, wide bool) error {
 	return nil
 }
 
-// pools that exist or are asked for, in order; the last is any node.
+// pools returns the existing and the requested pools, in order. The last one stands for any node.
 func (v *view) pools() []string {
 	all := map[string]bool{}
 	for pool := range v.nodes {
@@ -231,7 +232,8 @@ func (v *view) writePool(t io.Writer, pool string) {
 	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", orAny(pool), v.count(pool), held, how, waiting)
 }
 
-// holders of a pool, since when the first of them has it, and how many trials wait for it.
+// holders returns the holders of a pool, how long the first one has held it, and how many trials
+// wait for it.
 func (v *view) holders(pool string) (holders []string, since time.Duration, waiting int) {
 	for i := range v.entries {
 		e := &v.entries[i]
@@ -250,8 +252,8 @@ func (v *view) holders(pool string) (holders []string, since time.Duration, wait
 	return holders, since, waiting
 }
 
-// uses reports whether a trial is about a pool: one that names none is about all, and alone about
-// any node.
+// uses reports whether a trial uses a pool. A trial that names no pool uses all of them. Only such
+// a trial uses any node.
 func uses(e *queue.Entry, pool string) bool {
 	if pool == "" {
 		return len(e.Pools) == 0
@@ -266,7 +268,7 @@ func orAny(pool string) string {
 	return pool
 }
 
-// count of a pool's nodes, for the table.
+// count writes the number of a pool's nodes for the table.
 func (v *view) count(pool string) string {
 	n, known := v.countOf(pool)
 	if !known {
@@ -275,7 +277,8 @@ func (v *view) count(pool string) string {
 	return fmt.Sprint(n)
 }
 
-// countOf a pool's nodes; of any node, all. They are not known where nodes may not be listed.
+// countOf returns the number of a pool's nodes; for any node, of all nodes. It is unknown if the
+// user may not list nodes.
 func (v *view) countOf(pool string) (n int, known bool) {
 	if pool != "" {
 		return v.nodes[pool], v.nodes != nil
@@ -308,7 +311,7 @@ func poolsOf(e *queue.Entry) string {
 	return text
 }
 
-// why a trial waits, as the manager has said it last.
+// why returns the reason for which a trial waits, as the manager stated it last.
 func (v *view) why(e *queue.Entry) string {
 	if e.Trial == "" {
 		return "It is about to be made."

@@ -29,7 +29,8 @@ func experiment(namespace, name string, priority int32, minutesAgo int) *v1alpha
 	return exp
 }
 
-// trial of an experiment in pools; admitted that many seconds ago, or waiting for a reason.
+// trial makes a trial of an experiment in pools. The trial was admitted so many seconds ago, or
+// waits for a reason.
 func trial(exp *v1alpha1.Experiment, pools string, admitted int, reason, message string) *v1alpha1.Trial {
 	t := builders.Trial(exp.Name + "-0").Obj()
 	t.Namespace, t.Spec.Experiment = exp.Namespace, exp.Name
@@ -92,7 +93,8 @@ any node  5      -                  -      1
 	}
 }
 
-// A user with rights in one namespace gets its entries, and a note that there may be more.
+// A user with rights in one namespace gets the entries of that namespace, and a note that there may
+// be more.
 func TestQueueOfOneNamespace(t *testing.T) {
 	got := run(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		o := client.ListOptions{}

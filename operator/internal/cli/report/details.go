@@ -19,11 +19,10 @@ import (
 // trialPage is how many trials' results are read at a time: each may take a megabyte.
 const trialPage = 20
 
-// addDetails reads the results of the experiment's valid trials for what only they say. That is how
-// the network was measured, when faults were confirmed, what went on over time, and how latencies
-// are distributed. Where there was no room for the lines of trials, it is also what these were. A
-// report without them is better than no report: addDetails names in it the results that cannot be
-// read.
+// addDetails reads the results of the experiment's valid trials for facts that only they have:
+// measurements of the network, confirmations of faults, timelines and distributions of latency. If
+// the lines of trials did not fit, addDetails reads the lines, too. If it cannot read some results,
+// the report names them, since an incomplete report is better than none.
 func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *results.Experiment, each func(results.Trial)) {
 	wanted := map[string]bool{}
 	for _, l := range e.Trials {
@@ -83,8 +82,8 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 	details.Into(e)
 }
 
-// failedScript is the ConfigMap of the first trial of a script that does not count: a report shows
-// what its script did. Empty: there is none.
+// failedScript returns the ConfigMap of the first trial of a script that does not count. A report
+// shows the output of its script. Empty: there is no such trial.
 func failedScript(lines []results.TrialLine, wanted map[string]bool) string {
 	for _, l := range lines {
 		if l.Script != "" && l.Outcome != stats.Succeeded && l.ConfigMap != "" && !wanted[l.ConfigMap] {
@@ -94,7 +93,7 @@ func failedScript(lines []results.TrialLine, wanted map[string]bool) string {
 	return ""
 }
 
-// addFiles lists the files of pods that are kept in the cluster for the trials of a run.
+// addFiles lists the files of pods that the cluster keeps for the trials of a run.
 func addFiles(ctx context.Context, cluster session.Cluster, stored, experiment string, details *model.Details) error {
 	labels := client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsFiles, v1alpha1.LabelExperiment: experiment}
 	for next := ""; ; {
@@ -120,10 +119,10 @@ func addFiles(ctx context.Context, cluster session.Cluster, stored, experiment s
 	}
 }
 
-// mostUnpacked bounds what the files of a pod may take.
+// mostUnpacked is how many bytes the files of a pod may have.
 const mostUnpacked = 256 << 20
 
-// missing says what a report has not of n trials.
+// missing says which parts of a report are missing for n trials.
 func missing(n int) string {
 	trials := "trials"
 	if n == 1 {

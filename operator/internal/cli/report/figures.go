@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// FigureFlags say how figures for a paper are drawn (figureForms). Empty ones have the flags'
-// defaults.
+// FigureFlags say how to draw figures for a paper (figureForms). An empty field stands for the
+// default of its flag.
 type FigureFlags struct {
 	Width, Height, FontSize, Font, Log string
 	Labels, Curves                     []string
@@ -36,7 +36,7 @@ func (f *FigureFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Curves, "curve", nil, "draw only this curve, and the paper's beside it; can be repeated")
 }
 
-// drawing is what the flags come to. The zero value draws with the defaults.
+// drawing has the options that the flags result in. The zero value draws with the defaults.
 type drawing struct {
 	style   figure.Style
 	options plot.FigureOptions
@@ -73,7 +73,8 @@ func (f FigureFlags) drawing() (drawing, error) {
 	}
 	d.options.Curves = f.Curves
 	for _, l := range f.Labels {
-		// The last =, since names of curves have some: "clients=5, variant=ideal=Ideal".
+		// The last = separates the two, since names of curves may have some: "clients=5,
+		// variant=ideal=Ideal".
 		i := strings.LastIndex(l, "=")
 		if i < 1 || i == len(l)-1 {
 			return drawing{}, fmt.Errorf("--label %s: write NAME=TEXT, such as --label 'mean latency (ms)=Latency (ms)'", l)
@@ -97,7 +98,7 @@ var figureForms = map[string]figureForm{
 	"vega-lite": {".vl.json", figure.VegaLite}, "matplotlib": {".py", figure.Matplotlib}, "ggplot": {".R", figure.GGPlot},
 }
 
-// captionsFile says of each figure what it shows and what was measured for it.
+// captionsFile says for each figure what it shows, and which measurements it is from.
 const captionsFile = "plots/captions.txt"
 
 // files are the figures of an experiment in a form, with their captions.

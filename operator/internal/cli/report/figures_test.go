@@ -39,8 +39,8 @@ func TestFiguresHaveTheLabelsAndAxesAskedFor(t *testing.T) {
 	}
 }
 
-// Figures may be declared when an experiment is long over: of the evidence of Basil's fast path,
-// which was run before there were figures.
+// Figures may be declared long after an experiment. The bundle of Basil's fast path is older than
+// figures.
 func TestFiguresOfAFileAreDrawnFromABundle(t *testing.T) {
 	const experiments = "../../../../experiments/basil/"
 	var out bytes.Buffer
@@ -68,7 +68,8 @@ func TestFiguresOfAFileAreDrawnFromABundle(t *testing.T) {
 	}
 }
 
-// trialsWithLatencies are an experiment of two trials and their results: one counts, one does not.
+// trialsWithLatencies returns an experiment of two trials with their results. Only one trial
+// counts.
 func trialsWithLatencies(t *testing.T) []client.Object {
 	t.Helper()
 	h := results.NewHistogram()
@@ -103,7 +104,7 @@ func trialsWithLatencies(t *testing.T) []client.Object {
 	return objects
 }
 
-// Every transaction of the valid trials, and no other, is in the histograms.
+// The histograms have every transaction of the valid trials, and no other.
 func TestHistogramsOfValidTrials(t *testing.T) {
 	want := [][]string{
 		{"trial", "point", "repetition", "clients", "from_us", "to_us", "count"},

@@ -29,22 +29,22 @@ type File struct {
 	Data []byte
 }
 
-// pictureForms are those of which a report has a file for each plot.
+// pictureForms are the forms of a report that have a file for each plot.
 var pictureForms = []string{"svg", "png", "pdf", "pgfplots", "vega-lite", "matplotlib", "ggplot"}
 
-// input is what the files of a report are made from.
+// input has the data of which the files of a report are made.
 type input struct {
 	results.Experiment
 	drawing    drawing
 	histograms []model.TrialHistogram
 	unreadable error // of the first histogram that cannot be read
-	// figures are of another spec than the one that was run, and read is what its measurements are
-	// of each trial. Nil: they are not.
+	// figures is an Experiment whose figures are drawn instead of those in the results. Nil: there
+	// is none. read has the measurements of these figures, by trial.
 	figures *v1alpha1.Experiment
 	read    map[string][]results.Measurement
 }
 
-// take keeps the histogram of a trial, and its numbers for other figures.
+// take keeps the histogram of a trial, and its measurements for other figures.
 func (in *input) take(t results.Trial) {
 	if in.figures != nil {
 		if in.read == nil {
@@ -61,7 +61,7 @@ func (in *input) take(t results.Trial) {
 	}
 }
 
-// haveHistograms explains why there is none.
+// haveHistograms returns an error that explains why there are no histograms, or nil.
 func (in input) haveHistograms() error {
 	switch {
 	case in.unreadable != nil:
@@ -72,7 +72,7 @@ func (in input) haveHistograms() error {
 	return nil
 }
 
-// fileForms are the other files, by form.
+// fileForms are the forms that are no pictures.
 var fileForms = withPlain(map[string]fileForm{
 	"text": {"report.txt", func(w io.Writer, in input) error {
 		return format.Text(w, in.Experiment, format.TextOptions{})
@@ -88,7 +88,7 @@ type fileForm struct {
 	write func(io.Writer, input) error
 }
 
-// withPlain adds the forms that are made from the experiment alone.
+// withPlain adds the forms that need the experiment's results alone.
 func withPlain(forms map[string]fileForm) map[string]fileForm {
 	for name, f := range format.Forms {
 		forms[name] = fileForm{f.File, plain(f.Write)}
@@ -96,7 +96,7 @@ func withPlain(forms map[string]fileForm) map[string]fileForm {
 	return forms
 }
 
-// histogramForms need what only the trials' own results have.
+// histogramForms need data that only the trials' own results have.
 var histogramForms = []string{"histograms-csv", "parquet"}
 
 func plain(write func(io.Writer, results.Experiment) error) func(io.Writer, input) error {
@@ -112,12 +112,12 @@ func histograms(write func(io.Writer, results.Experiment, []model.TrialHistogram
 	}
 }
 
-// AllForms of a report, each of which is one file or a file for each plot.
+// AllForms are all forms of a report. A form is one file, or a file for each plot.
 func AllForms() []string {
 	return append(slices.Sorted(maps.Keys(fileForms)), pictureForms...)
 }
 
-// Files makes the files of a report in some forms, in the order of the forms.
+// Files makes the files of a report in the given forms, in the order of the forms.
 func Files(e results.Experiment, forms ...string) ([]File, error) {
 	return files(input{Experiment: e}, forms...)
 }
@@ -167,7 +167,7 @@ func (in input) pictureFiles(form string) ([]File, error) {
 	return files, nil
 }
 
-// checkFolderForm refuses an -o that says which file to write besides the folder.
+// checkFolderForm refuses an -o that names a file, since the files go into the folder.
 func checkFolderForm(output string) error {
 	if output != "" && !slices.Contains(AllForms(), output) {
 		return fmt.Errorf("-o %s: with --output-dir, choose one of %s, or leave -o out for all", output, strings.Join(AllForms(), ", "))
@@ -175,13 +175,13 @@ func checkFolderForm(output string) error {
 	return nil
 }
 
-// everything makes the files of all forms but those that this experiment cannot have, and says of
-// these why.
+// everything makes the files of all forms. It leaves out the forms that this experiment cannot
+// have, and prints the reason.
 func everything(s *session.Session, in input) ([]File, error) {
 	var all []File
 	for _, form := range AllForms() {
 		if form == "yaml" {
-			continue // what json says
+			continue // json has the same content
 		}
 		made, err := files(in, form)
 		if err != nil && (slices.Contains(histogramForms, form) || errors.Is(err, figure.ErrCharacters)) {
@@ -200,7 +200,7 @@ func everything(s *session.Session, in input) ([]File, error) {
 	return all, nil
 }
 
-// writeFolder writes what -o says, or everything.
+// writeFolder writes the form that -o names, or all forms.
 func writeFolder(s *session.Session, in input, o Options) error {
 	var made []File
 	var err error

@@ -14,8 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// FlameGraphs reads what profilers did in a trial, as a report of it alone tells it, with the
-// pictures that are kept: by pod and the name of the file. A trial without results has none.
+// FlameGraphs reads what profilers recorded in a trial, in the form of a report of that trial
+// alone. It also returns the pictures, by pod and name of the file. A trial without results has
+// none.
 func FlameGraphs(ctx context.Context, cluster session.Cluster, trial *v1alpha1.Trial) (e results.Experiment, pictures map[[2]string][]byte, err error) {
 	if trial.Spec.Measures() || trial.Status.ResultsConfigMap == "" {
 		return e, nil, nil

@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Load reads an experiment's results with all that a report shows. What names them is one of
+// Load reads an experiment's results with all details that a report shows. from is one of
 //
 //	failure-fp            an Experiment of the cluster, or the last one that had the name
 //	failure-fp~1          its run before the last one, ~2 the one before that
@@ -29,7 +29,7 @@ func Load(ctx context.Context, s *session.Session, from string) (results.Experim
 	return load(ctx, s, from, func(results.Trial) {})
 }
 
-// load reads an experiment's results, and calls each with the results of every trial that it reads.
+// load reads an experiment's results, and calls each with the results of every trial that it read.
 func load(ctx context.Context, s *session.Session, from string, each func(results.Trial)) (results.Experiment, error) {
 	if strings.Contains(from, "/") || slices.Contains([]string{".json", ".gz", ".tgz"}, path.Ext(from)) {
 		return fromFile(from, each)
@@ -37,8 +37,8 @@ func load(ctx context.Context, s *session.Session, from string, each func(result
 	return stored(ctx, s, from, each)
 }
 
-// Stored reads the results of an experiment of the cluster as Load does, and never a file. It is
-// for names that others have written: the address of a page, above all.
+// Stored reads the results of an experiment of the cluster as Load does, and never a file. Use it
+// for names that come from others, such as the address of a page.
 func Stored(ctx context.Context, s *session.Session, name string) (results.Experiment, error) {
 	return stored(ctx, s, name, func(results.Trial) {})
 }
@@ -77,7 +77,7 @@ func figuresOf(ctx context.Context, name string) (*v1alpha1.Experiment, error) {
 	return set.Experiment, nil
 }
 
-// FromFile reads what report -o json wrote, or a bundle.
+// FromFile reads a bundle, or a file that report -o json wrote.
 func FromFile(name string) (results.Experiment, error) {
 	return fromFile(name, func(results.Trial) {})
 }

@@ -27,15 +27,16 @@ import (
 // Options of the verb.
 type Options struct {
 	Name string
-	// Output is a form or the name of a file; empty: text, or with OutputDir everything.
+	// Output is a form or the name of a file. Empty: the form text, or all forms if OutputDir is
+	// set.
 	Output string
-	// OutputDir is a folder to write files to, made if need be.
+	// OutputDir is the folder for the files. It is made if it does not exist.
 	OutputDir string
 	File      string
-	// FiguresFile is a file with an Experiment. Its figures are drawn in place of the figures that
-	// the results declare. Empty: theirs.
+	// FiguresFile is a file with an Experiment. Its figures are drawn in place of the figures of
+	// the results. Empty: those of the results are drawn.
 	FiguresFile string
-	// Figures say how figures for a paper are drawn. The zero value is that of the flags' defaults.
+	// Figures say how to draw figures for a paper. The zero value has the defaults of the flags.
 	Figures FigureFlags
 }
 
@@ -129,7 +130,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return in.show(s, o)
 }
 
-// check refuses forms that there are not, before anything is read.
+// check refuses an unknown form before anything is read.
 func (o Options) check(s *session.Session) error {
 	_, _, err := writer(s, o.Output)
 	if o.OutputDir != "" {
@@ -138,7 +139,7 @@ func (o Options) check(s *session.Session) error {
 	return session.Usage(err)
 }
 
-// show prints what Options say, or writes it to files.
+// show prints the report, or writes it to files, as Options say.
 func (in input) show(s *session.Session, o Options) error {
 	model.SortHistograms(in.histograms)
 	if o.OutputDir != "" {
@@ -156,14 +157,14 @@ func (in input) show(s *session.Session, o Options) error {
 		return err
 	}
 	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil { // #nosec G306 -- a report is for others to read
-		return session.NamedFile(fmt.Errorf("write -o %s: %w", path, err)) // its folder
+		return session.NamedFile(fmt.Errorf("write -o %s: %w", path, err)) // the error is about its folder
 	}
 	fmt.Fprintf(s.Err, "Report of experiment %s written to %s\n", in.Name, path)
 	return nil
 }
 
-// Show prints results that were made elsewhere, as Options say, with all that the trials' own
-// results add to them.
+// Show prints results that were not read from a cluster, as Options say. It adds the details of the
+// trials' own results.
 func Show(s *session.Session, e results.Experiment, trials []results.Trial, o Options) error {
 	drawing, err := o.Figures.drawing()
 	if err != nil {
@@ -182,14 +183,14 @@ func Show(s *session.Session, e results.Experiment, trials []results.Trial, o Op
 // extensions of files, and the forms that they mean.
 var extensions = map[string]string{".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json", ".yaml": "yaml", ".tex": "latex", ".parquet": "parquet"}
 
-// CheckOutput refuses an output that Run would refuse, so that no user waits for an experiment to
-// learn of it.
+// CheckOutput refuses an output that Run would refuse. Otherwise the user would learn of it only
+// after the experiment.
 func CheckOutput(output string) error {
 	_, _, err := writer(&session.Session{}, output)
 	return err
 }
 
-// writer chooses the form, and the file if output is one.
+// writer returns the function that writes the form, and the path if output is a file.
 func writer(s *session.Session, output string) (write func(io.Writer, input) error, path string, err error) {
 	form := cmp.Or(output, "text")
 	if _, ok := fileForms[form]; !ok {
@@ -209,7 +210,7 @@ func writer(s *session.Session, output string) (write func(io.Writer, input) err
 	return nil, "", fmt.Errorf("-o %s: choose one of %s, or a file whose name ends in %s", output, strings.Join(AllForms(), ", "), strings.Join(slices.Sorted(maps.Keys(extensions)), ", "))
 }
 
-// writeYAML writes what writeJSON does.
+// writeYAML writes the same content as writeJSON.
 func writeYAML(w io.Writer, e results.Experiment) error {
 	b, err := results.EncodeExperiment(e)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// stored is a ConfigMap with results that carry a seed, by which they can be told apart.
+// stored returns a ConfigMap with results. Tests tell them apart by their seed.
 func stored(t *testing.T, name string, seed int64, made time.Time) *corev1.ConfigMap {
 	t.Helper()
 	b, err := results.EncodeExperiment(results.Experiment{Name: "e", Seed: seed, Planned: 3, Points: []results.PointResult{{}}})
@@ -102,7 +102,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// The command reads from the trials' own results what only they say; it names what cannot be read.
+// The command reads details from the trials' own results, and names the results that it cannot
+// read.
 func TestDetails(t *testing.T) {
 	trial := func(name, network string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{
@@ -125,8 +126,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// Where there was no room for the lines of trials, the trials' own results are found by their
-// labels and names: they once were not looked for.
+// If the lines of trials did not fit, the command finds the trials' own results by their labels and
+// names. It once did not look for them.
 func TestDetailsOfTrialsWithoutLines(t *testing.T) {
 	trial := func(run string, number int, backend string) *corev1.ConfigMap {
 		b, err := results.EncodeTrial(results.Trial{
@@ -186,7 +187,7 @@ func TestWritesFiles(t *testing.T) {
 	}
 }
 
-// plotted is a file with the results of an experiment that has plots.
+// plotted writes a file with the results of an experiment that has plots.
 func plotted(t *testing.T) string {
 	t.Helper()
 	e := results.Experiment{
@@ -207,7 +208,7 @@ func plotted(t *testing.T) string {
 	return path
 }
 
-// A folder gets every form, or the one that -o names; plots come one by one.
+// A folder gets every form, or the form that -o names. Each plot is a file.
 func TestWritesFolders(t *testing.T) {
 	const captions = " plots/captions.txt"
 	const plots = "plots/curve-01-throughput.X plots/curve-02-mean-latency.X plots/curve-03-latency-against-throughput.X"
@@ -249,7 +250,7 @@ func TestWritesFolders(t *testing.T) {
 	}
 }
 
-// An experiment without plots says so, and why.
+// For an experiment without plots, the command says that there are none, and why.
 func TestFolderWithoutPlots(t *testing.T) {
 	s, _ := newSession(t, experiment("cm"), stored(t, "cm", 1, time.Time{}))
 	said := &bytes.Buffer{}
@@ -262,7 +263,7 @@ func TestFolderWithoutPlots(t *testing.T) {
 	}
 }
 
-// The command reads what -o json wrote, without a cluster.
+// The command reads a file of -o json without a cluster.
 func TestFile(t *testing.T) {
 	s, out := newSession(t, experiment("cm"), stored(t, "cm", 77, time.Time{}))
 	if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "json"}); err != nil {

@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// A terminal that can gets each claim as a line. A pipe and a file get none.
+// On a terminal that can draw, the command draws each claim as a line. A pipe and a file get no
+// drawing.
 func TestTerminalDrawsClaims(t *testing.T) {
 	const bundle = "../verify/testdata/whole.tar.gz"
 	drawn := func(text string) bool {

@@ -15,12 +15,12 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// continuer owns additional repetitions: apply takes away what its owner set before and the file
-// does not have.
+// continuer owns the field of additional repetitions. With another owner, a later apply of the file
+// would remove the field, since apply removes what its owner set before and the file does not have.
 const continuer = client.FieldOwner("kubectl-assay-continue")
 
-// continueFinished adds repetitions to an experiment that is complete. Its trials stay, and the
-// verdicts are made again of the old and the new ones.
+// continueFinished adds repetitions to a complete experiment. The experiment keeps its trials. The
+// new verdicts are about the old and the new trials.
 func continueFinished(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) error {
 	var exp v1alpha1.Experiment
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: o.Continue}, &exp); err != nil {
@@ -35,7 +35,7 @@ func continueFinished(ctx context.Context, s *session.Session, cluster session.C
 		more = plan.ApplyProfile(exp.Spec).Repetitions.Min
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": exp.ResourceVersion}, // what is added is added once
+		"metadata": map[string]any{"resourceVersion": exp.ResourceVersion}, // a retry must not add the repetitions twice
 		"spec":     map[string]any{"additionalRepetitions": exp.Spec.AdditionalRepetitions + more},
 	})
 	if err != nil {

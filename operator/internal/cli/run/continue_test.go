@@ -15,7 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// --continue adds to what was added before, and leaves the rest of the experiment as it is.
+// A second --continue adds to the repetitions of the first one, and changes nothing else in the
+// experiment.
 func TestContinues(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asked, had, want int32

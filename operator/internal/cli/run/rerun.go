@@ -21,13 +21,13 @@ const (
 	// deletionTimeout is how long the deletion of an experiment may take: its running trial ends
 	// its pods and confirms that they are gone.
 	deletionTimeout = 5 * time.Minute
-	// deletionInterval between two looks at what is being deleted.
+	// deletionInterval is the time between two looks at objects that are being deleted.
 	deletionInterval = time.Second
 )
 
-// makeRoom sees to an experiment that has the name already. One that is complete would make the
-// command report what an earlier call has run: nothing is applied then, unless it is to be run
-// again. One that runs is left alone, since applying it again changes nothing.
+// makeRoom decides what to do if an experiment of the name exists. A complete one would make the
+// command report the run of an earlier call. So makeRoom refuses, unless the user asks to run it
+// again. It leaves a running one alone, since applying it again changes nothing.
 func makeRoom(ctx context.Context, s *session.Session, cluster session.Cluster, name string, o Options) error {
 	var old v1alpha1.Experiment
 	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &old)
@@ -50,7 +50,7 @@ func makeRoom(ctx context.Context, s *session.Session, cluster session.Cluster, 
 	return nil
 }
 
-// ago is how long ago something was, in brackets.
+// ago writes in brackets how long ago an instant was.
 func ago(now time.Time, at *metav1.Time) string {
 	if at == nil {
 		return ""
@@ -58,8 +58,8 @@ func ago(now time.Time, at *metav1.Time) string {
 	return fmt.Sprintf(" (%s ago)", duration.HumanDuration(now.Sub(at.Time)))
 }
 
-// deleteOld deletes an experiment and waits until it is gone with its trials. It refuses while
-// results of it exist in the cluster only that a store is to have.
+// deleteOld deletes an experiment, and waits until it and its trials are gone. It refuses if a
+// store is still to get results that only the cluster has.
 func deleteOld(ctx context.Context, s *session.Session, cluster session.Cluster, old *v1alpha1.Experiment) error {
 	stored := meta.FindStatusCondition(old.Status.Conditions, v1alpha1.ExperimentResultsStored)
 	if meta.IsStatusConditionTrue(old.Status.Conditions, v1alpha1.ExperimentComplete) && stored != nil && stored.Status != metav1.ConditionTrue {
@@ -76,7 +76,7 @@ func deleteOld(ctx context.Context, s *session.Session, cluster session.Cluster,
 	return waitGone(ctx, s, cluster, old)
 }
 
-// waitGone waits until an experiment does not exist any more. Another of its name is not the same.
+// waitGone waits until an experiment is gone. A new experiment with the same name does not count.
 func waitGone(ctx context.Context, s *session.Session, cluster session.Cluster, old *v1alpha1.Experiment) error {
 	uid, start := old.UID, s.Now()
 	for {

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
-// before is the experiment of an earlier call.
+// before returns an experiment that an earlier call ran.
 func before(change func(*v1alpha1.Experiment)) *v1alpha1.Experiment {
 	e := &v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Name: "pingpong", Namespace: "lab", UID: "old", Generation: 1}}
 	e.Status.Trials = v1alpha1.TrialCounts{Planned: 8, Succeeded: 8}
@@ -33,8 +33,8 @@ func before(change func(*v1alpha1.Experiment)) *v1alpha1.Experiment {
 	return e
 }
 
-// A second "run --wait" ended at once with the report and exit code of the first: a nightly job was
-// green for ever without a trial.
+// A second "run --wait" once ended at once, with the report and exit code of the first. A nightly
+// job stayed green without running a trial.
 func TestFinishedExperimentIsNotReportedAsIfItHadJustRun(t *testing.T) {
 	for name, wait := range map[string]bool{"waiting": true, "not waiting": false} {
 		t.Run(name, func(t *testing.T) {

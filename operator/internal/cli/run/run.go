@@ -24,7 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// fieldOwner of what the command applies.
+// fieldOwner of the objects that the command applies.
 const fieldOwner = client.FieldOwner("kubectl-assay")
 
 // Options of the verb.
@@ -32,8 +32,8 @@ type Options struct {
 	Input
 	// Rerun deletes the experiment of this name, if there is one, and runs it again.
 	Rerun bool
-	// Continue is the name of a complete experiment that gets Repetitions more for each point; 0:
-	// as many as it asked for at first.
+	// Continue is the name of a complete experiment. Each point gets Repetitions more; 0: as many
+	// as the experiment first asked for.
 	Continue    string
 	Repetitions int32
 	Wait        bool
@@ -42,10 +42,10 @@ type Options struct {
 	Force       bool
 }
 
-// Input is what is run: files, and what this call changes in them.
+// Input is what a call runs: files, and changes to their content.
 type Input struct {
 	Files []string
-	// Name of the Experiment instead of the one that it is written with.
+	// Name of the Experiment, in place of its name in the file.
 	Name    string
 	Profile string
 	Set     []string
@@ -67,7 +67,7 @@ func (in *Input) Bind(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("profile", in.completeProfile)
 }
 
-// completeProfile offers the profiles of the files that are named already.
+// completeProfile offers the profiles of the files that the command line names so far.
 func (in *Input) completeProfile(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	set, err := manifest.Read(cmd.Context(), in.Files, strings.NewReader(""))
 	if err != nil {
@@ -115,7 +115,7 @@ func Command(s *session.Session) *cobra.Command {
 	}
 	o.Bind(cmd)
 	f := cmd.Flags()
-	delete(f.Lookup("filename").Annotations, cobra.BashCompOneRequiredFlag) // or --continue
+	delete(f.Lookup("filename").Annotations, cobra.BashCompOneRequiredFlag) // not required: there may be --continue
 	f.StringVar(&o.Continue, "continue", "", "name of a complete experiment, to which repetitions are added")
 	f.Int32Var(&o.Repetitions, "repetitions", 0, "with --continue: how many more for each point; default: as many as spec.repetitions.min")
 	cmd.MarkFlagsOneRequired("filename", "continue")
@@ -181,7 +181,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	})
 }
 
-// Begun does something while an experiment is carried out.
+// Begun runs a function while an experiment is carried out.
 func Begun(ctx context.Context, cluster session.Cluster, experiment string, do func(session.Cluster) error) error {
 	cluster, end, err := cluster.Begin(ctx, experiment)
 	if err != nil {
@@ -194,8 +194,8 @@ func Begun(ctx context.Context, cluster session.Cluster, experiment string, do f
 	return err
 }
 
-// follow waits for the end of an experiment and reports, if that is asked for. On one machine it is
-// over when this process is, and so it waits in any case.
+// follow waits for the end of an experiment and reports, if the user asks for it. On one machine
+// the experiment ends with this process, so follow always waits.
 func follow(ctx context.Context, s *session.Session, cluster session.Cluster, name string, o Options) error {
 	if !o.Wait && cluster.Host == nil {
 		fmt.Fprintf(s.Err, "Follow it with: kubectl assay watch %s -n %s\n", name, cluster.Namespace)
@@ -213,8 +213,8 @@ func follow(ctx context.Context, s *session.Session, cluster session.Cluster, na
 	return Outcome(exp)
 }
 
-// Unfinished says of a wait that ended early what becomes of the experiment, where nothing goes on
-// after the command.
+// Unfinished adds to the error of a wait that ended early. On one machine the experiment stops with
+// the command, and the message says how to go on with it.
 func Unfinished(err error, cluster session.Cluster, name string) error {
 	if cluster.Host == nil {
 		return err
@@ -247,8 +247,8 @@ func Aside(s *session.Session) *session.Session {
 	return &progress
 }
 
-// namespace to apply in: the flag's, else the file's, else the context's. A flag and a file that
-// disagree are an error, as with kubectl.
+// namespace returns the namespace to apply in: that of the flag, else of the file, else of the
+// context. It fails if flag and file disagree, as kubectl does.
 func namespace(set *manifest.Set, cluster session.Cluster) (string, error) {
 	written := set.Experiment.Namespace
 	switch {
@@ -260,15 +260,15 @@ func namespace(set *manifest.Set, cluster session.Cluster) (string, error) {
 	return written, nil
 }
 
-// Check makes the checks of admission here, where all problems can be listed at once. Systems that
-// no file holds are read from the cluster.
+// Check makes the checks of admission in the command, which can list all problems at once. It reads
+// Systems that no file holds from the cluster.
 func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) (*plan.Plan, error) {
 	for _, name := range set.Missing() {
 		var system v1alpha1.System
 		err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &system)
 		switch {
 		case apierrors.IsNotFound(err):
-			continue // Plan says so, with all else that is wrong
+			continue // Plan reports the missing System, with all other problems
 		case err != nil:
 			return nil, fmt.Errorf("get System %s in %s: %w", name, cluster.Place(), session.Explain(err))
 		}
@@ -291,7 +291,7 @@ func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstruc
 	if force {
 		options = append(options, client.ForceOwnership)
 	}
-	kind, name := u.GetKind(), u.GetName() // Apply replaces u by what the server has
+	kind, name := u.GetKind(), u.GetName() // Apply replaces u by the object of the server
 	err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...)
 	switch {
 	case err == nil:
@@ -302,9 +302,9 @@ func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstruc
 	return fmt.Errorf("apply %s %s in %s: %w", kind, name, cluster.Place(), session.Explain(err))
 }
 
-// Outcome turns the end of an experiment into the command's: nil, or a session.Verdict. Claims that
-// the profile skips do not count. Where no claim is judged, trials that the budget does not pay for
-// are no success: nothing else would tell them from a complete experiment.
+// Outcome turns the end of an experiment into the error of the command: nil, or a session.Verdict.
+// Claims that the profile skips do not count. If no claim is judged, an experiment that ran out of
+// budget is no success: otherwise it would look like a complete one.
 func Outcome(exp *v1alpha1.Experiment) error {
 	c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete)
 	if c != nil {

@@ -109,8 +109,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// No claim speaks for an experiment without claims. One that its budget ended is not a success,
-// whether it has some of its trials or none.
+// An experiment without claims has no verdict. If its budget ended it, the command fails, whether
+// there are some trials or none.
 func TestOutOfBudgetWithoutClaims(t *testing.T) {
 	stored := finish(t, v1alpha1.ReasonBudgetExhausted)
 	noTrial := func(c client.Client) {
@@ -149,7 +149,7 @@ func TestOutOfBudgetWithoutClaims(t *testing.T) {
 	}
 }
 
-// A store that is down does not hold the verdicts back: they decide the exit code as usual.
+// A store that is down does not delay the verdicts. They decide the exit code as usual.
 func TestReportsThoughTheStoreIsDown(t *testing.T) {
 	finished := false
 	end := finish(t, "AllTrialsValid", v1alpha1.VerdictReproduced, v1alpha1.VerdictNotReproduced)
@@ -184,7 +184,7 @@ func TestReportsThoughTheStoreIsDown(t *testing.T) {
 
 func TestApplies(t *testing.T) {
 	s, c := newSession(t, nil)
-	for range 2 { // again is no error
+	for range 2 { // a second call is no error
 		if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}, Profile: "smoke"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A form that does not exist is refused before anything is applied, and not after two hours.
+// The command refuses an unknown form before it applies anything, not after a run of two hours.
 func TestRefusesOutputAtOnce(t *testing.T) {
 	s, c := newSession(t, nil)
 	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Output: "docx"})

@@ -1,4 +1,5 @@
-// Package scaffold is "kubectl assay new": a first Experiment, and a System for it, to be edited.
+// Package scaffold is "kubectl assay new". It writes a first Experiment, and a System for it, which
+// the user then edits.
 package scaffold
 
 import (
@@ -29,15 +30,15 @@ import (
 type Options struct {
 	Name   string
 	System string
-	// Client is a benchmark program that the System's clients run; empty: one of the user's own.
+	// Client is a benchmark program that the System's clients run. Empty: a program of the user.
 	Client     string
 	OutputFile string
-	// Files and folders in which the System is; empty: those of systems, where plan looks, too.
+	// Files and folders that hold the System. Empty: the folders in which plan looks, too.
 	Files []string
 	SSH   SSH
 }
 
-// folders in which a System is looked for.
+// folders in which the command looks for a System.
 var folders = []string{"systems", filepath.Join("..", "systems"), filepath.Join("experiments", "systems")}
 
 //go:embed skeleton.yaml.tmpl
@@ -71,22 +72,22 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Names as admission takes them: pods are called after an Experiment.
+// Names that admission accepts. Names of pods begin with the name of the Experiment.
 var (
 	experimentName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,22}[a-z0-9])?$`)
 	systemName     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,38}[a-z0-9])?$`)
 )
 
-// skeletonData is what the skeleton is made of.
+// skeletonData is the data of the template.
 type skeletonData struct {
 	Options
-	// Results of the client, as they stand in a System.
+	// Results of the client, in the form of a System.
 	Results string
 	// Workload of the System that the Experiment sets.
 	Workload string
 }
 
-// indent moves a document to where results are in a System.
+// indent indents a document as deep as the results in a System.
 func indent(text string) string {
 	return strings.TrimRight("    "+strings.ReplaceAll(text, "\n", "\n    "), " \n")
 }
@@ -122,7 +123,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return file.Close()
 }
 
-// text of the skeleton.
+// text returns the skeleton.
 func (o Options) text(ctx context.Context, s *session.Session) ([]byte, error) {
 	if o.SSH.On {
 		if o.System != "" || o.Client != "" || len(o.Files) > 0 {
@@ -145,7 +146,7 @@ func (o Options) text(ctx context.Context, s *session.Session) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the skeleton: %w", err)
 	}
-	workload := "read-write" // of the System that is written
+	workload := "read-write" // workload of the new System
 	if o.System != "" {
 		if workload, err = workloadOf(ctx, s, o); err != nil {
 			return nil, err
@@ -158,7 +159,8 @@ func (o Options) text(ctx context.Context, s *session.Session) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// workloadOf the System: its first one. Without the System it is a guess, which is said.
+// workloadOf returns the first workload of the System. Without the System it guesses, and notes
+// that.
 func workloadOf(ctx context.Context, s *session.Session, o Options) (string, error) {
 	files := o.Files
 	if len(files) == 0 {

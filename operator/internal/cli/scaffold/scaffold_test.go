@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// The files that new writes pass the checks of admission, in both sizes. So does the Experiment
-// alone with the System that new would have written.
+// The files that new writes pass the checks of admission, in both sizes. So does an Experiment for
+// an existing System.
 func TestSkeletonPlans(t *testing.T) {
 	for name, o := range map[string]scaffold.Options{"both": {Name: "my-exp"}, "alone": {Name: "other", System: "my-exp"}, "of wrk": {Name: "my-exp", Client: "wrk"}} {
 		for _, profile := range []string{"", "smoke"} {
@@ -80,7 +80,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// With a System that exists, the Experiment plans as it is: the help's own example did not.
+// plan accepts the Experiment for an existing System without an edit. It once refused the example
+// in the help of new.
 func TestNewForASystemThatExists(t *testing.T) {
 	systems := filepath.Join("..", "..", "..", "..", "experiments", "systems")
 	dir := t.TempDir()

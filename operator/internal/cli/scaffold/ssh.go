@@ -28,18 +28,20 @@ import (
 // SSH are the options for an artifact that a script drives over SSH.
 type SSH struct {
 	On bool
-	// Hosts is a file with a line for each machine, the script's own first.
+	// Hosts is a file with a line for each machine. The first machine runs the script.
 	Hosts string
-	// Run is what the authors run there, and Results where it leaves its numbers.
+	// Run is the command that the authors run there. Results is the file with its numbers.
 	Run, Results string
-	// Sample is a file that the script has left once. Empty: Results, if it is on this machine.
+	// Sample is a file that an earlier run of the script wrote. Empty: Results, if it is on this
+	// machine.
 	Sample string
-	// Rows are axes with their values, as in scheme=a,b, where there is no such file.
+	// Rows are axes with their values, as in scheme=a,b, for use without a Sample.
 	Rows []string
-	// Dir is the artifact's directory below the home directory. Empty: what the script says.
+	// Dir is the artifact's directory below the home directory. Empty: the directory that the
+	// script changes to, or the name of the folder of Hosts.
 	Dir string
-	// Image of the machines, and User on them. Empty: one of the artifact's name, and whose home
-	// Results is in.
+	// Image of the machines, and User on them. Empty: an image with the artifact's name, and the
+	// user whose home directory Results is in.
 	Image, User string
 }
 
@@ -64,7 +66,7 @@ type rowValues struct {
 	Values string
 }
 
-// sshData is what the skeleton is made of.
+// sshData is the data of the template.
 type sshData struct {
 	Name, Description, Image, User, Home, Dir, Command string
 	Groups                                             []hostGroup
@@ -74,7 +76,7 @@ type sshData struct {
 	Claim, Figure                                      string
 }
 
-// write makes System and Experiment of what the authors have. notes say what was seen.
+// write makes a System and an Experiment. notes say what it found.
 func (o SSH) write(name string) (text []byte, notes []string, err error) {
 	for _, needed := range []struct{ flag, value string }{{"--hosts", o.Hosts}, {"--run", o.Run}, {"--results", o.Results}} {
 		if needed.value == "" {
@@ -115,7 +117,7 @@ func (o SSH) write(name string) (text []byte, notes []string, err error) {
 	return out.Bytes(), append(append(notes, tried...), o.imageNote(&d)), nil
 }
 
-// imageNote says how the image of the machines is made.
+// imageNote says how to make the image of the machines.
 func (o SSH) imageNote(d *sshData) string {
 	name, ours := strings.CutSuffix(d.Image, ":dev")
 	folder, err := filepath.Abs(filepath.Dir(o.Hosts))
@@ -134,7 +136,7 @@ func (o SSH) imageNote(d *sshData) string {
 
 const sshExample = "kubectl assay new exp1 --ssh --hosts hosts.txt --run './run_exp1.sh' --results '~/results/exp1_summary.txt'"
 
-// try reads a file that the script has left once.
+// try reads a file that an earlier run of the script wrote.
 func (o SSH) try(d *sshData) ([]string, error) {
 	sample := cmp.Or(o.Sample, o.found())
 	switch {
@@ -173,7 +175,7 @@ func (o SSH) try(d *sshData) ([]string, error) {
 	return notes, nil
 }
 
-// propose looks at a file of results, or at all files that a pattern names.
+// propose proposes results and axes for a file of results, or for all files that a pattern matches.
 func (o SSH) propose(sample string) (*imported.Proposal, error) {
 	several := (&v1alpha1.ScriptResults{Path: o.Results}).ManyFiles()
 	if several != (&v1alpha1.ScriptResults{Path: sample}).ManyFiles() {
@@ -201,10 +203,10 @@ func (o SSH) propose(sample string) (*imported.Proposal, error) {
 	return imported.ProposeFiles(sample, files)
 }
 
-// anyPart of a path that is the value of an axis.
+// anyPart matches a part of a path that is the value of an axis.
 var anyPart = regexp.MustCompile(`\{[^{}/]*\}`)
 
-// take puts a proposal in place.
+// take fills a proposal into the data.
 func (d *sshData) take(p *imported.Proposal) {
 	p.Results.Path = d.Results.Path
 	d.Results = p.Results
@@ -218,11 +220,11 @@ func (d *sshData) take(p *imported.Proposal) {
 	d.Claim = firstClaim(p)
 }
 
-// found is the file at --results, if it is on this machine.
+// found returns the path of --results on this machine, if the file exists.
 func (o SSH) found() string {
 	file := o.Results
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {
-		home, _ := os.UserHomeDir() // without one, nothing is found
+		home, _ := os.UserHomeDir() // without a home directory, the file is not found
 		file = filepath.Join(home, rest)
 	}
 	if names, err := filepath.Glob(anyPart.ReplaceAllString(file, "*")); err != nil || len(names) == 0 {
@@ -253,7 +255,7 @@ func firstClaim(p *imported.Proposal) string {
 	return fmt.Sprintf("%[1]s(%[2]s) > %[1]s(%[3]s)", p.Metric, at(1), at(0))
 }
 
-// quoted is text as a scalar of YAML on one line: JSON is that.
+// quoted writes a text as a scalar of YAML on one line: a JSON string is such a scalar.
 func quoted(text string) string {
 	plain := regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_./ ]*$`)
 	if plain.MatchString(text) && !strings.HasSuffix(text, " ") && !regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|~)$`).MatchString(text) {
@@ -266,13 +268,13 @@ func asJSON(value any) string {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)
 	to.SetEscapeHTML(false)
-	_ = to.Encode(value) // texts can be encoded
+	_ = to.Encode(value) // a text can always be encoded
 	return strings.TrimSpace(out.String())
 }
 
 var shellWords = regexp.MustCompile("[|&;<>()$`\\\\\"'*?#~\\[\\]{}\n=]")
 
-// argv is a command as a list: its words, or a shell that reads it.
+// argv splits a command into its words, or passes it to a shell.
 func argv(run string) string {
 	words := strings.Fields(run)
 	if shellWords.MatchString(run) {
@@ -286,7 +288,7 @@ var (
 	changeTo = regexp.MustCompile(`(?m)^\s*cd\s+"?(?:~|\$HOME|\$\{HOME\})/([-A-Za-z0-9_./]+)`)
 )
 
-// userOf is whose home a path is in.
+// userOf returns the user whose home directory a path is in.
 func userOf(results string) string {
 	switch m := homeOf.FindStringSubmatch(results); {
 	case m != nil:
@@ -297,7 +299,7 @@ func userOf(results string) string {
 	return "author"
 }
 
-// dir is where the artifact lies below the home directory, and how that is known.
+// dir returns the directory of the artifact below the home directory, and how it was found.
 func (o SSH) dir() (dir, how string) {
 	if o.Dir != "" {
 		return strings.Trim(strings.TrimPrefix(o.Dir, "~/"), "/"), "--dir"
@@ -321,14 +323,15 @@ func (o SSH) dir() (dir, how string) {
 	return filepath.Base(folder), "the name of the folder; --dir names another"
 }
 
-// hostGroup is machines whose names differ by a number.
+// hostGroup is a group of machines whose names differ by a number.
 type hostGroup struct {
 	Name      string
 	Count     int
 	Hostnames string
 }
 
-// readHosts reads the names of machines, in their order. Addresses alone are no names.
+// readHosts reads the names of machines, in their order. byAddress is true if the file has
+// addresses instead.
 func readHosts(file string) (names []string, byAddress bool, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -378,7 +381,7 @@ var (
 	letters  = regexp.MustCompile(`[^a-z0-9]`)
 )
 
-// groupsOf puts machines together whose names count up.
+// groupsOf groups machines by names that count up.
 func groupsOf(names []string) []hostGroup {
 	var groups []hostGroup
 	taken := map[string]bool{}
@@ -422,7 +425,7 @@ func number(first, width int) string {
 	return "{{" + index + "}}"
 }
 
-// groupName is a name of a group that is not taken.
+// groupName returns a name that no other group has.
 func groupName(base string, taken map[string]bool) string {
 	base, _, _ = strings.Cut(base, ".")
 	name := strings.TrimLeft(letters.ReplaceAllString(strings.ToLower(base), ""), "0123456789")

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// written is what new --ssh writes for an artifact, and what it says.
+// written returns the files that new --ssh writes for an artifact, and its messages.
 func written(t *testing.T, o scaffold.SSH, files map[string]string) (set *manifest.Set, p *plan.Plan, said string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "exp1")
@@ -50,9 +50,9 @@ func written(t *testing.T, o scaffold.SSH, files map[string]string) (set *manife
 
 const table = "scheme\tload\tthroughput\tp50_ms\tp99_ms\nserial\tsmall\t10\t1\t2\nserial\tlarge\t5\t3\t4\nthreads\tsmall\t30\t1\t2\nthreads\tlarge\t9\t3\t4\n"
 
-// The three commands of an artifact's README become a System and an Experiment that plan accepts
-// without an edit. With a file that the script has left, rows, numbers, a claim and a figure are
-// read from it.
+// new turns the three commands of an artifact's README into a System and an Experiment that plan
+// accepts without an edit. If it gets a file of an earlier run, it reads rows, numbers, a claim and
+// a figure from that file.
 func TestPlanAcceptsScaffoldsOfSSHArtifacts(t *testing.T) {
 	o := scaffold.SSH{Run: "./run.sh", Results: "~/results/summary.txt"}
 	files := map[string]string{"hosts.txt": "# ours\nnode-0\nnode-1\nnode-2\n", "run.sh": "#!/bin/bash\ncd ~/artifact\n", "old.txt": table}
@@ -85,15 +85,15 @@ func TestPlanAcceptsScaffoldsOfSSHArtifacts(t *testing.T) {
 	if err := set.Adapt("", "laptop", nil); err != nil {
 		t.Error(err)
 	}
-	// A guess by the name of a column may be wrong, so that it is told.
+	// new says that it guessed by the name of a column, since the guess may be wrong.
 	files["old.txt"] = "scheme tput to90_ms get50[us] put50[us]\nserial 10 5 1 2\nthreads 20 4 1 2\n"
 	if _, _, said = written(t, o, files); !strings.Contains(said, "to90_ms as P90Latency, get50[us] as P50Latency; correct") || !strings.Contains(said, "not read: put50[us];") {
 		t.Errorf("of what was taken was said:\n%s", said)
 	}
 }
 
-// A file that lies where the script leaves it is tried unasked. A shell reads what is more than
-// words.
+// new reads a file at the path of --results without being asked. A shell reads a command that is
+// more than words.
 func TestSSHArtifactsOfManyKinds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o       scaffold.SSH
@@ -101,7 +101,7 @@ func TestSSHArtifactsOfManyKinds(t *testing.T) {
 		groups  []string // name, count, host names
 		command []string
 		user    string
-		file    string // for the script
+		file    string // the file that an earlier run of the script wrote
 	}{
 		"numbers from 1, qualified": {scaffold.SSH{Run: "cd ~/eval && ./all.sh", Results: "/home/ann/out.txt"}, "ann@n01.lab.edu\nann@n02.lab.edu\n",
 			[]string{`n 2 n{{printf "%02d" (add .Index 1)}} n{{printf "%02d" (add .Index 1)}}.lab.edu`}, []string{"bash", "-c", "cd ~/eval && ./all.sh"}, "ann", ""},

@@ -1,4 +1,4 @@
-// Package schema is "kubectl assay schema": the schemas of the kinds, for editors.
+// Package schema is "kubectl assay schema". It prints the JSON schemas of the kinds, for editors.
 package schema
 
 import (

@@ -29,7 +29,7 @@ func printed(t *testing.T, args ...string) []byte {
 	return out.Bytes()
 }
 
-// The files of config/schema are what the command prints.
+// The files of config/schema equal the output of the command.
 func TestSchemasAreCurrent(t *testing.T) {
 	files := map[string][]string{"assay.json": nil}
 	for _, kind := range admit.Kinds {
@@ -59,7 +59,7 @@ func TestUnknownKind(t *testing.T) {
 	}
 }
 
-// compiled is a schema as a validator of JSON Schema reads it.
+// compiled reads a schema with a validator of JSON Schema.
 func compiled(t *testing.T, text []byte) *jsonschema.Schema {
 	t.Helper()
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -77,8 +77,8 @@ func compiled(t *testing.T, text []byte) *jsonschema.Schema {
 	return s
 }
 
-// An editor marks nothing in the samples, and something wherever an API server refuses a type, a
-// name or a bound.
+// The schema accepts all samples. It rejects what an API server refuses for a type, a name or a
+// bound.
 func TestEditorsSeeWhatAPIServersRefuse(t *testing.T) {
 	all := compiled(t, printed(t))
 	checked := 0
@@ -124,7 +124,7 @@ func TestEditorsSeeWhatAPIServersRefuse(t *testing.T) {
 		}
 		for _, tc := range cases {
 			if strings.Contains(tc.Name, ": rule ") || strings.Contains(tc.Name, "an item twice") || strings.Contains(tc.Name, "more than 32 bits") {
-				continue // JSON Schema has no words for them
+				continue // JSON Schema cannot express them
 			}
 			if err := all.Validate(tc.Object); err == nil {
 				t.Errorf("an editor sees nothing wrong with %s", tc.Name)

@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags choose the cluster, as kubectl's do. They are client-go's own, which kubectl has, too;
+// Flags choose the cluster, as in kubectl. They are those of client-go, which kubectl has, too.
 // genericclioptions would add Kustomize to the program.
 type Flags struct {
 	kubeconfig string
@@ -39,7 +39,7 @@ var shown = []string{"kubeconfig", "context", "namespace"}
 func (f *Flags) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default: $KUBECONFIG, else ~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", "" // no API server takes them any more
+	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", "" // no API server accepts them any more
 	names.CurrentContext.Description = "context of the kubeconfig; default: its current one"
 	names.ContextOverrideFlags.Namespace.Description = "namespace; default: that of the context"
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
@@ -65,7 +65,7 @@ func (f *Flags) Connect() (Cluster, error) {
 	return c, err
 }
 
-// unreadable says what is wrong with the kubeconfig, or with the flags that choose from it.
+// unreadable explains the mistake in the kubeconfig, or in the flags that choose from it.
 func (f *Flags) unreadable(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err):
@@ -108,17 +108,16 @@ func ClusterOf(rest *rest.Config) (Cluster, error) {
 	return Cluster{Client: c, Config: rest, Logs: logs, Machines: machines}, nil
 }
 
-// Requests to an API server in a second, and at once, as kubectl has them. The defaults of
-// client-go are five and ten: a bundle of some trials would wait, and lines about that reach the
-// user.
+// Requests per second and in a burst to an API server, as in kubectl. The defaults of client-go are
+// five and ten: a bundle of some trials would wait, and the user would see messages about that.
 const requestRate, requestBurst = 50, 300
 
-// errNoKubeconfig replaces client-go's error, which names an environment variable that users do not
-// set.
+// errNoKubeconfig replaces the error of client-go, which names an environment variable that users
+// do not set.
 var errNoKubeconfig = errors.New("there is no kubeconfig, so no cluster is known; name one with --kubeconfig or in $KUBECONFIG")
 
-// mapper knows the resources of the command's kinds. One that asks the API server does so without a
-// context: Ctrl-C and time limits would wait for its answer.
+// mapper knows the resources of the command's kinds. A mapper that asks the API server has no
+// context, so Ctrl-C and time limits would wait for the answer.
 func mapper(scheme *runtime.Scheme) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for kind := range scheme.AllKnownTypes() {
@@ -131,7 +130,8 @@ func mapper(scheme *runtime.Scheme) meta.RESTMapper {
 	return m
 }
 
-// unreachable says in kubectl's words that there is no answer; nil: there is one.
+// unreachable explains in kubectl's words why the API server does not answer. It returns nil if the
+// server answers.
 func unreachable(err error) error {
 	var asked *url.Error
 	if !errors.As(err, &asked) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -147,7 +147,7 @@ func unreachable(err error) error {
 	return fmt.Errorf("unable to connect to the server %s: %w", server, asked.Err)
 }
 
-// Explain adds what to do about an answer of the API server that its own words leave open.
+// Explain adds advice to errors of the API server that give none.
 func Explain(err error) error {
 	if silent := unreachable(err); silent != nil {
 		return silent
@@ -155,7 +155,7 @@ func Explain(err error) error {
 	switch {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource"):
 		return fmt.Errorf("the cluster does not know Assay's kinds; its owner installs Assay with helm install assay CHART -n assay-system --create-namespace: %w", err)
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot"): // RBAC's words; admission refuses with the same reason and words of its own
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot"): // RBAC's own words: admission has the same reason with other words
 		return fmt.Errorf("%w; ask the owner of the cluster for the role edit in the namespace, or view to look only", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the cluster does not know you; log in again, or choose another user with --user or --context: %w", err)

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A verb that reads a hundred objects sends its requests at once, as kubectl does. By client-go's
-// own rates they would wait for 18 s, and its lines about that would reach the user.
+// A verb that reads a hundred objects sends its requests at once, as kubectl does. With the rates
+// of client-go they would wait for 18 s, and the user would see messages about that.
 func TestRequestsDoNotWaitForEachOther(t *testing.T) {
 	var answered atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -36,7 +36,7 @@ func TestRequestsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// Rates of a configuration stay: servers in this process have no limit.
+// ClusterOf keeps the rates of a configuration: servers in this process have no limit.
 func TestRatesThatAreSetStay(t *testing.T) {
 	config := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1}
 	if _, err := ClusterOf(config); err != nil || config.QPS != -1 {

@@ -12,27 +12,28 @@ import (
 
 // Exit codes of every verb. docs/reference/cli.md lists them for users.
 const (
-	// ExitError: something went wrong, or the answer is not known.
+	// ExitError: the command failed, or the answer is not known.
 	ExitError = 1
-	// ExitUsage: the command line is wrong; nothing was done.
+	// ExitUsage: the command line is wrong, and the command did nothing.
 	ExitUsage = 2
-	// ExitRefuted: the trials refute some claim.
+	// ExitRefuted: the trials refute at least one claim.
 	ExitRefuted = 3
-	// ExitDifferent, of compare: some difference is significant.
+	// ExitDifferent, of compare: at least one difference is significant.
 	ExitDifferent = 3
-	// ExitUndecided: no claim is refuted, and some is Inconclusive or NotEvaluated; of compare,
-	// nothing could be tested.
+	// ExitUndecided: no claim is refuted, and at least one is Inconclusive or NotEvaluated. For
+	// compare: it could test nothing.
 	ExitUndecided = 4
-	// ExitUntrusted: some repetition has no valid trial, and its retries are used up. Or the budget
-	// is, and no claim is judged by the trials that there are.
+	// ExitUntrusted: a repetition has no valid trial, and no retries left. Or the budget is used up
+	// before the trials can judge any claim.
 	ExitUntrusted = 5
-	// ExitTimeout: the wait was longer than --timeout. The experiment or trial goes on.
+	// ExitTimeout: the wait took longer than --timeout. The experiment or trial goes on.
 	ExitTimeout = 6
-	// ExitInterrupted: Ctrl-C or SIGTERM, as shells count it. The experiment or trial goes on.
+	// ExitInterrupted: Ctrl-C or SIGTERM ended the command, with the exit code that shells use. The
+	// experiment or trial goes on.
 	ExitInterrupted = 130
 )
 
-// Codes are all exit codes with what they mean, in order.
+// Codes are all exit codes with their meaning, in order.
 var Codes = []struct {
 	Code    int
 	Meaning string
@@ -47,8 +48,8 @@ var Codes = []struct {
 	{ExitInterrupted, "interrupted by Ctrl-C or SIGTERM; the experiment goes on"},
 }
 
-// ExitHelp is the table of all exit codes for a verb's help. It is indented as Markdown wants it
-// for text that keeps its lines.
+// ExitHelp is the table of all exit codes for a verb's help. Its indentation makes Markdown keep
+// its lines.
 func ExitHelp() string {
 	var b strings.Builder
 	for _, c := range Codes {
@@ -57,7 +58,7 @@ func ExitHelp() string {
 	return "Exit codes:\n" + b.String()
 }
 
-// Verdict is an end that is not a success, though nothing went wrong with the command.
+// Verdict is the end of a command that did not fail, and whose exit code is not 0.
 type Verdict struct {
 	Code    int
 	Message string
@@ -71,8 +72,8 @@ type Judged struct {
 	Verdict v1alpha1.Verdict
 }
 
-// OfVerdicts turns verdicts into the end of a command: nil where the trials support every claim.
-// skipped claims are counted in its message.
+// OfVerdicts turns verdicts into the end of a command: nil if the trials support every claim. The
+// message counts the skipped claims.
 func OfVerdicts(judged []Judged, skipped int) error {
 	var refuted, undecided []string
 	for _, j := range judged {
@@ -104,13 +105,13 @@ func skippedNote(n int) string {
 	return fmt.Sprintf("; the profile skips %d claims", n)
 }
 
-// usage is an error in the command line.
+// usage is a mistake in the command line.
 type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
 
-// Usage marks an error as one in the command line, so that the command ends with ExitUsage. nil
-// stays nil.
+// Usage marks an error as a mistake in the command line, so that the command ends with ExitUsage.
+// nil stays nil.
 func Usage(err error) error {
 	if err == nil {
 		return nil
@@ -118,8 +119,8 @@ func Usage(err error) error {
 	return usage{err}
 }
 
-// NamedFile marks that a file which the command line names does not exist. Other errors stay as
-// they are.
+// NamedFile marks an error as a mistake in the command line if a file does not exist. Other errors
+// stay as they are.
 func NamedFile(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Usage(err)
@@ -127,19 +128,20 @@ func NamedFile(err error) error {
 	return err
 }
 
-// IsUsage reports whether an error is one in the command line.
+// IsUsage reports whether an error is a mistake in the command line.
 func IsUsage(err error) bool {
 	var u usage
 	return errors.As(err, &u)
 }
 
-// interrupted is the end of a wait by Ctrl-C, in words for a user.
+// interrupted says that Ctrl-C ended a wait, in words for a user.
 type interrupted struct{ message string }
 
 func (i interrupted) Error() string { return i.message }
 func (i interrupted) Unwrap() error { return context.Canceled }
 
-// Interrupted says how a wait ended early: err is what ended it, and the message says what goes on.
+// Interrupted adds a message to the error of a wait that ended early. The message says what goes
+// on.
 func Interrupted(err error, message string) error {
 	if errors.Is(err, context.Canceled) {
 		return interrupted{"interrupted: " + message}

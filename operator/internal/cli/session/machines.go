@@ -22,20 +22,20 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Console is where a person sits: what a machine's terminal is connected to.
+// Console is the terminal of this machine, at which a person sits.
 type Console struct{ In, Out, Err *os.File }
 
-// Machine is one of a trial that answers SSH, as a person reaches it: by the container that it is.
+// Machine is a machine of a trial that answers SSH. A person reaches it through its container.
 type Machine struct {
-	// Names of the machine, its own first.
+	// Names of the machine. Its own name is the first.
 	Names []string
-	// Run runs a command in the container and returns its exit code. With a terminal, the command
-	// has one of the console's size.
+	// Run runs a command in the container and returns its exit code. With terminal, the command
+	// gets a terminal of the size of the console.
 	Run func(ctx context.Context, command []string, on *Console, terminal bool) (int, error)
 }
 
-// podMachines are the machines of a trial whose pods are in a cluster. One of them knows the names
-// of all.
+// podMachines returns the machines of a trial whose pods are in a cluster. It asks one of them for
+// the names of all.
 func podMachines(ctx context.Context, c client.Client, config *rest.Config, namespace, trial string) ([]Machine, error) {
 	var pods corev1.PodList
 	if err := c.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelTrial: trial}); err != nil {
@@ -71,10 +71,10 @@ func podMachines(ctx context.Context, c client.Client, config *rest.Config, name
 	return all, nil
 }
 
-// printFile prints a file by what a shell has itself: an image may have no cat.
+// printFile prints a file with builtins of the shell, since an image may have no cat.
 const printFile = `while IFS= read -r line || [ -n "$line" ]; do printf '%s\n' "$line"; done <`
 
-// isMachine reports whether a pod runs, and is a machine.
+// isMachine reports whether a pod is a machine and runs.
 func isMachine(p *corev1.Pod) bool {
 	if p.Status.Phase != corev1.PodRunning {
 		return false
@@ -118,7 +118,7 @@ func (e *podExec) run(ctx context.Context, command []string, on *Console, termin
 	return e.stream(ctx, command, o)
 }
 
-// stream runs a command over a WebSocket, which API servers answer since Kubernetes 1.29.
+// stream runs a command over a WebSocket, which API servers support since Kubernetes 1.29.
 func (e *podExec) stream(ctx context.Context, command []string, o remotecommand.StreamOptions) (int, error) {
 	config := rest.CopyConfig(e.config)
 	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &corev1.SchemeGroupVersion, "/api", scheme.Codecs.WithoutConversion()
@@ -143,7 +143,7 @@ func (e *podExec) stream(ctx context.Context, command []string, o remotecommand.
 	return 0, nil
 }
 
-// sizes of a terminal, now and whenever it changes.
+// sizes returns the size of a terminal, now and at each change.
 type sizes struct {
 	fd      int
 	changed chan os.Signal
@@ -161,7 +161,7 @@ func (s *sizes) stop() {
 	close(s.changed)
 }
 
-// Next is remotecommand.TerminalSizeQueue's.
+// Next implements remotecommand.TerminalSizeQueue.
 func (s *sizes) Next() *remotecommand.TerminalSize {
 	if _, open := <-s.changed; !open {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Forms of -o that mean the same in every verb which has them, as kubectl has them:
+// Forms of -o. They have the same meaning in every verb, and in kubectl:
 //
 //	json, yaml   the data that the verb is about: objects where it is about objects
 //	name         a line RESOURCE/NAME for each object
@@ -28,7 +28,7 @@ var (
 	TableForms = append([]string{"wide"}, ObjectForms...)
 )
 
-// BindForm adds -o with some forms. otherwise is what the verb prints without it.
+// BindForm adds -o with some forms. otherwise is the output of the verb without -o.
 func BindForm(cmd *cobra.Command, form *string, otherwise string, forms ...string) {
 	cmd.Flags().StringVarP(form, "output", "o", "", fmt.Sprintf("form of the output: %s; default: %s", either(forms), otherwise))
 	_ = cmd.RegisterFlagCompletionFunc("output", CompleteForms(forms...)) // fails only for a flag that is not there
@@ -109,7 +109,7 @@ func printObjects(w io.Writer, form string, names []string, objects any) error {
 	return PrintNames(w, names...)
 }
 
-// PrintNames writes objects as -o name has them, a line each.
+// PrintNames writes objects in the form of -o name, a line each.
 func PrintNames(w io.Writer, names ...string) error {
 	for _, name := range names {
 		if _, err := fmt.Fprintln(w, name); err != nil {

@@ -1,5 +1,5 @@
-// Package session is what all verbs of kubectl-assay share: where they write, their clock, how they
-// reach the cluster, and how they end.
+// Package session has the parts that all verbs of kubectl-assay share: output, clock, connection to
+// the cluster, and exit codes.
 package session
 
 import (
@@ -21,31 +21,31 @@ import (
 // Session is one call of the command.
 type Session struct {
 	Out, Err io.Writer
-	// Terminal: Out is one, so that lines may be redrawn. Width of it in characters, 0 when it is
-	// not known. Color: verdicts may have one.
+	// Terminal: Out is a terminal, so that lines may be redrawn. Width is its width in characters,
+	// 0 if unknown. Color: verdicts may have a color.
 	Terminal bool
 	Width    int
 	Color    bool
-	// Pictures: Out is a terminal that shows characters beyond ASCII, so that numbers may be drawn.
+	// Pictures: Out is a terminal that shows characters beyond ASCII, so that plots may be drawn.
 	Pictures bool
 	// ErrTerminal: Err is a terminal.
 	ErrTerminal bool
-	// Console is where the person sits who called the command.
+	// Console is the terminal of the person who called the command.
 	Console *Console
 
-	// Now is the time.
+	// Now returns the time.
 	Now func() time.Time
-	// Sleep waits, or returns the context's error.
+	// Sleep waits. If the context ends first, it returns the context's error.
 	Sleep func(context.Context, time.Duration) error
-	// Connect reaches the cluster. It makes no call yet.
+	// Connect makes a client of the cluster. It sends no request.
 	Connect func() (Cluster, error)
-	// Here is this machine, when it takes the place of a cluster. Nil, or if it returns nil: it
-	// does not.
+	// Here returns this machine if it takes the place of a cluster. Nil, or a nil result: it does
+	// not.
 	Here func() Host
 }
 
-// CheckHere refuses an experiment, with its profile, that this one machine cannot run, when the
-// machine takes the place of a cluster.
+// CheckHere refuses an experiment, with its profile, that this machine cannot run. It does nothing
+// if the session uses a cluster.
 func (s *Session) CheckHere(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) error {
 	if s.Here == nil {
 		return nil
@@ -57,8 +57,8 @@ func (s *Session) CheckHere(spec v1alpha1.ExperimentSpec, systems map[string]v1a
 	return checkHost(host, spec, systems)
 }
 
-// NoteHere says on stderr what this one machine leaves undone, whatever the experiment is, when the
-// machine takes the place of a cluster.
+// NoteHere prints on stderr what this machine never does for an experiment. It does nothing if the
+// session uses a cluster.
 func (s *Session) NoteHere() {
 	if s.Here == nil {
 		return
@@ -79,37 +79,40 @@ func checkHost(host Host, spec v1alpha1.ExperimentSpec, systems map[string]v1alp
 	return nil
 }
 
-// Host carries experiments out where no manager does: on one machine, without a cluster.
+// Host carries out experiments on one machine, without a cluster and a manager.
 type Host interface {
-	// Refusals name what an experiment, with its profile, asks for that it cannot do.
+	// Refusals name the features that an experiment, with its profile, needs and the host does not
+	// have.
 	Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string
-	// Notes say what it leaves undone, whatever the experiment is.
+	// Notes name the tasks that the host never does, for any experiment.
 	Notes() []string
-	// Where the results of an experiment are, for people; of none: those of all.
+	// Where returns the place of an experiment's results, for people. Without a name, it returns
+	// the place of all results.
 	Where(experiment string) string
-	// Start carries out the experiment of a name, until stop is called, which returns when nothing
-	// of it is left. The Cluster is where the experiment is applied.
+	// Start carries out an experiment until stop is called. stop returns when nothing of the
+	// experiment runs any more. The experiment is to be applied to the returned Cluster.
 	Start(ctx context.Context, name string) (c Cluster, stop func() error, err error)
 }
 
 // Cluster is a connection and the namespace in use.
 type Cluster struct {
 	Client client.Client
-	// Config of the connection, for informers. Nil: there are none.
+	// Config of the connection, for informers. Nil: there is no connection.
 	Config *rest.Config
-	// Logs reads the log of a container, as kubectl logs does. Nil: it cannot be read.
+	// Logs reads the log of a container, as kubectl logs does. Nil: logs cannot be read.
 	Logs      func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error)
 	Namespace string
-	// NamespaceGiven is true when the user named it for this call.
+	// NamespaceGiven is true if the user named the namespace for this call.
 	NamespaceGiven bool
-	// Machines are those of a trial that answer SSH and are up. Nil: they cannot be reached.
+	// Machines returns the machines of a trial that answer SSH and are up. Nil: they cannot be
+	// reached.
 	Machines func(ctx context.Context, namespace, trial string) ([]Machine, error)
-	// Host carries out what is applied as long as the verb runs. Nil: a manager does, in the
-	// cluster.
+	// Host carries out experiments while the verb runs. Nil: the manager in the cluster does.
 	Host Host
 }
 
-// Flag leads another verb to the same objects: the namespace, or the folder of one machine.
+// Flag is the flag by which another verb finds the same objects: the namespace, or the folder of
+// one machine.
 func (c Cluster) Flag() string {
 	if c.Host != nil {
 		return "--local=" + c.Host.Where("")
@@ -117,7 +120,7 @@ func (c Cluster) Flag() string {
 	return "-n " + c.Namespace
 }
 
-// Place is where the objects are, for people.
+// Place names the place of the objects, for people.
 func (c Cluster) Place() string {
 	if c.Host != nil {
 		return "folder " + c.Host.Where("")
@@ -125,7 +128,7 @@ func (c Cluster) Place() string {
 	return "namespace " + c.Namespace
 }
 
-// Check refuses what an experiment, with its profile, asks for that its host cannot do.
+// Check refuses an experiment, with its profile, that needs a feature its host does not have.
 func (c Cluster) Check(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) error {
 	if c.Host == nil {
 		return nil
@@ -133,8 +136,8 @@ func (c Cluster) Check(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1
 	return checkHost(c.Host, spec, systems)
 }
 
-// Begin has an experiment carried out as long as the verb runs, where no manager does it. end must
-// be called.
+// Begin starts the host, which carries out the experiment while the verb runs. With a manager it
+// does nothing. The caller must call end.
 func (c Cluster) Begin(ctx context.Context, experiment string) (host Cluster, end func() error, err error) {
 	if c.Host == nil {
 		return c, func() error { return nil }, nil

@@ -1,4 +1,4 @@
-// Package ssh is "kubectl assay ssh": a shell on a machine of a trial, for people.
+// Package ssh is "kubectl assay ssh". It opens a shell on a machine of a trial, for people.
 package ssh
 
 import (
@@ -50,7 +50,7 @@ func Command(s *session.Session) *cobra.Command {
 	}
 }
 
-// login is the program of a machine that opens a shell, or runs a command in one.
+// login is the program on a machine that opens a shell, or runs a command in one.
 var login = []string{"/assay/bin/machine", "login", "--config", v1alpha1.MachineConfigFile}
 
 // Run opens the shell. Its error carries the exit code.
@@ -102,7 +102,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// none says why a trial has no machine that is up.
+// none explains why a trial has no machine that is up.
 func none(t *v1alpha1.Trial, cluster session.Cluster) error {
 	outcome := plan.Outcome(t)
 	if outcome == v1alpha1.ReasonInProgress {

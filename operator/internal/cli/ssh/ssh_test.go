@@ -17,19 +17,19 @@ import (
 	"assay.dev/assay/operator/internal/cli/ssh"
 )
 
-// here is a machine whose container is this one: what it runs is a real process.
+// here is a machine whose container is this process: its commands are real processes.
 func here(names ...string) session.Machine {
 	return session.Machine{Names: names, Run: func(ctx context.Context, command []string, on *session.Console, _ bool) (int, error) {
 		c := exec.CommandContext(ctx, "sh", "-c", "echo \"$@\"; test \"$#\" -lt 6 || exit 3", "sh")
 		c.Args = append(c.Args, command...)
 		c.Stdin, c.Stdout, c.Stderr = on.In, on.Out, on.Err
-		_ = c.Run() // its state says the same
+		_ = c.Run() // ProcessState has the exit code
 		return c.ProcessState.ExitCode(), nil
 	}}
 }
 
-// People reach machines that are up, get the exit code of what they run, and are told why there is
-// no machine, or no such one.
+// ssh runs a command on a machine that is up, and returns its exit code. Otherwise it explains that
+// the trial has no machine, or none of that name.
 func TestShellsOnMachines(t *testing.T) {
 	complete := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: reason, Message: message}

@@ -48,7 +48,7 @@ func Retry(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// RunRetry deletes the last trials of repetitions, which makes room for another attempt.
+// RunRetry deletes the last trials of repetitions, so that the manager makes another attempt.
 func RunRetry(ctx context.Context, s *session.Session, o RetryOptions) error {
 	if err := session.CheckForm(o.Output, "sentences", session.ObjectForms...); err != nil {
 		return err
@@ -88,7 +88,8 @@ func (o RetryOptions) say(s *session.Session, sentence string) {
 	}
 }
 
-// chooseTrials finds what a name stands for: an experiment's repetitions, or one trial.
+// chooseTrials returns the trials that a name stands for: those of an experiment's repetitions, or
+// one trial.
 func chooseTrials(ctx context.Context, cluster session.Cluster, name string) ([]v1alpha1.Trial, error) {
 	var t v1alpha1.Trial
 	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &t)
@@ -113,8 +114,8 @@ func chooseTrials(ctx context.Context, cluster session.Cluster, name string) ([]
 	return chosen, nil
 }
 
-// chooseOne checks that the repetition of a trial is given up, and that the trial is the last of
-// it.
+// chooseOne checks that the manager has given the repetition of a trial up, and that the trial is
+// the last of it.
 func chooseOne(ctx context.Context, cluster session.Cluster, t *v1alpha1.Trial) ([]v1alpha1.Trial, error) {
 	e, err := getExperiment(ctx, cluster, t.Spec.Experiment)
 	if err != nil {
@@ -152,7 +153,7 @@ func slotOf(t *v1alpha1.Trial) plan.Slot {
 	return plan.Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}
 }
 
-// slotState is the last trial of a repetition, and the name of a valid one.
+// slotState has the last trial of a repetition, and the name of a valid one.
 type slotState struct {
 	trial *v1alpha1.Trial
 	valid string

@@ -1,5 +1,5 @@
-// Package steer is "kubectl assay suspend", "resume" and "retry": what may be done to an experiment
-// that runs, or has run.
+// Package steer is "kubectl assay suspend", "resume" and "retry". They change an experiment that
+// runs or has run.
 package steer
 
 import (
@@ -57,14 +57,14 @@ func Resume(s *session.Session) *cobra.Command {
 type SuspendOptions struct {
 	// Names of the experiments.
 	Names []string
-	// Suspend them; false: resume.
+	// Suspend is true to suspend them, false to resume.
 	Suspend bool
 	// Output is the form in which the Experiments are printed after the change: name, json or yaml.
 	// Empty: a sentence for each.
 	Output string
 }
 
-// SetSuspend of experiments, and says what that means for each.
+// SetSuspend suspends or resumes experiments, and prints the effect on each.
 func SetSuspend(ctx context.Context, s *session.Session, o SuspendOptions) error {
 	suspend := o.Suspend
 	if err := session.CheckForm(o.Output, "sentences", session.ObjectForms...); err != nil {
@@ -104,7 +104,7 @@ func SetSuspend(ctx context.Context, s *session.Session, o SuspendOptions) error
 	return nil
 }
 
-// effect of suspending or resuming, in a sentence.
+// effect describes the effect of suspending or resuming in a sentence.
 func effect(e *v1alpha1.Experiment, was, suspend, complete bool) string {
 	c := e.Status.Trials
 	progress := fmt.Sprintf("%d of %d trials are valid", c.Succeeded, c.Planned)

@@ -147,8 +147,8 @@ func TestRetry(t *testing.T) {
 		})
 	}
 
-	// Disturbed trials that have used up the time for them: all at the end of the repetition go,
-	// since the manager would give it up again otherwise.
+	// These disturbed trials have used up the time for disturbances. retry deletes all at the end
+	// of the repetition: with one of them left, the manager would give up again.
 	disturbed := trials("now", "0.0.0:Failed", "0.0.1:Invalid", "0.0.2:Invalid", "1.0.0:Succeeded")
 	for _, o := range disturbed[1:3] {
 		t := o.(*v1alpha1.Trial)
@@ -164,7 +164,7 @@ func TestRetry(t *testing.T) {
 		t.Errorf("told:\n%s", got)
 	}
 
-	// Trials of an earlier experiment of the name are none of this one's.
+	// Trials of an earlier experiment with the same name do not count.
 	s, _ = newSession(t, append(trials("before", "0.0.1:Failed"), experiment(false, true, 0))...)
 	if err := steer.RunRetry(t.Context(), s, steer.RetryOptions{Name: "e"}); err == nil || !strings.Contains(err.Error(), "has nothing to retry") {
 		t.Errorf("got %v", err)

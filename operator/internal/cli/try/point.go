@@ -32,8 +32,8 @@ func parsePoint(texts []string) (map[string]string, error) {
 // every stands for all values of an axis.
 const every = -1
 
-// choose finds the index of the value of each axis that a point names. An axis with one value needs
-// no name. Nor does an axis that tells the rows of a script apart: one trial gives every row.
+// choose returns the index of the chosen value of each axis. An axis with one value needs no name
+// in point. Nor does an axis that tells the rows of a script apart: one trial gives every row.
 func choose(axes []results.Axis, ofRows []string, point map[string]string) ([]int, error) {
 	names := make([]string, len(axes))
 	chosen := make([]int, len(axes))
@@ -77,17 +77,17 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// mostPriority that an experiment may have.
+// mostPriority is the highest priority of an experiment.
 const mostPriority = 1000
 
-// onePoint is the spec that runs one point of a plan, once: with the plan's profile applied, and
-// without claims, since one trial proves none.
+// onePoint returns the spec that runs one point of a plan once. It has the plan's profile applied.
+// It has no claims, since one trial proves none.
 func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	spec := *p.Spec.DeepCopy()
 	spec.Profile, spec.Profiles, spec.Claims = "", nil, nil
 	if len(spec.Systems) > 1 { // the systems are then the first axis
 		spec.Systems = spec.Systems[chosen[0] : chosen[0]+1]
-		spec.Reported = nil // its series may be of one system each
+		spec.Reported = nil // a series may be about one of the systems
 		chosen = chosen[1:]
 	}
 	for i := range spec.Sweep {
@@ -105,9 +105,9 @@ func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	}
 	spec.Repetitions = v1alpha1.Repetitions{Min: 1}
 	spec.Retries = new(int32)
-	spec.Disturbances.RetryFor = "0s" // nor does a disturbance make a second trial
+	spec.Disturbances.RetryFor = "0s" // a disturbance causes no second trial
 	spec.Suspend, spec.Recurrence = false, nil
-	// A person waits for it, and not for all trials of the experiment that it tries.
+	// A person waits for this trial, so it goes before the trials of the tried experiment.
 	spec.Priority = min(spec.Priority+1, mostPriority)
 	return spec
 }

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A number that clients do not print is not shown as 0. A latency of 0 that was measured is.
+// The output has no 0 for a number that clients do not print. It has a measured latency of 0.
 func TestUnknownNumbersAreNoZeros(t *testing.T) {
 	for name, tc := range map[string]struct {
 		h    v1alpha1.Headline
@@ -28,7 +28,7 @@ func TestUnknownNumbersAreNoZeros(t *testing.T) {
 	}
 }
 
-// A try of a script shows its rows. A value that a row lacks is not shown as 0.
+// A try of a script shows the rows of the script. The output has no 0 for a value that a row lacks.
 func TestRowsOfAScriptAreShown(t *testing.T) {
 	var out strings.Builder
 	point := func(scheme string) v1alpha1.Point {

@@ -1,5 +1,5 @@
-// Package try is "kubectl assay try": one point of an experiment, run once, as an experiment of its
-// own that is marked as a try. It is for authors of a System or an Experiment, and for a point
+// Package try is "kubectl assay try". It runs one point of an experiment once, as an experiment of
+// its own that is marked as a try. It is for authors of a System or an Experiment, and for a point
 // whose trials fail.
 package try
 
@@ -30,7 +30,7 @@ import (
 const (
 	// maxName is the most characters that the name of an Experiment may have.
 	maxName = 24
-	// shownLines of each process that failed.
+	// shownLines is how many lines of each failed process are shown.
 	shownLines = 20
 )
 
@@ -68,7 +68,7 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// completePoint offers AXIS=VALUE of the axes.
+// completePoint offers AXIS=VALUE for each axis.
 func (o *Options) completePoint(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	set, err := o.Load(cmd.Context(), strings.NewReader(""))
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *Options) completePoint(cmd *cobra.Command, _ []string, _ string) ([]cob
 	return pairs, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// Run applies the point, waits for its trial and shows it. Its error carries the exit code.
+// Run applies the point, waits for its trial, and shows the trial. Its error carries the exit code.
 func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
 	point, err := parsePoint(o.Point)
 	if err != nil {
@@ -143,8 +143,8 @@ func follow(ctx context.Context, s *session.Session, cluster session.Cluster, na
 	return show(ctx, &here, cluster, name, of)
 }
 
-// nameOf a try: as much of the experiment's name as fits, and four characters that differ for 19
-// days.
+// nameOf returns the name of a try: as much of the experiment's name as fits, and four characters
+// that repeat after 19 days.
 func nameOf(experiment string, now time.Time) string {
 	const places = 36 * 36 * 36 * 36
 	suffix := fmt.Sprintf("-try-%04s", strconv.FormatInt(now.Unix()%places, 36))
@@ -177,7 +177,8 @@ func show(ctx context.Context, s *session.Session, cluster session.Cluster, name
 		fmt.Fprintf(s.Err, "Delete it with: kubectl delete experiments.assay.dev %s -n %s\n", name, cluster.Namespace)
 	}
 	if outcome := plan.Outcome(t); outcome != v1alpha1.ReasonSucceeded {
-		// The end of the output, if it is kept, is the best hint. A missing one is no second error.
+		// The end of the output is the best hint, if it is kept. Without it there is no second
+		// error.
 		if err := logs.Run(ctx, s, logs.Options{Trial: t.Name, Tail: shownLines}); err != nil {
 			fmt.Fprintln(s.Err, err)
 		}
@@ -203,8 +204,8 @@ func describe(coordinates map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// writeRows shows what a script left for each of its points. A number that it did not leave is not
-// shown.
+// writeRows prints the numbers that a script left for each of its points. It leaves out missing
+// numbers.
 func writeRows(out io.Writer, rows []v1alpha1.RowStatus) {
 	for _, r := range rows {
 		if r.Missing != "" || r.Headline == nil {
@@ -231,7 +232,7 @@ func writeHeadline(out io.Writer, h *v1alpha1.Headline) {
 	if h == nil {
 		return
 	}
-	// A number of a summary is 0 when the clients did not print it.
+	// A number of a summary is 0 if the clients did not print it.
 	millis := func(us int64) string {
 		if us == 0 && h.RunSummary {
 			return "not known"

@@ -46,7 +46,7 @@ func newSession(t *testing.T, outcome string) (*session.Session, client.WithWatc
 	}, c
 }
 
-// tried is the experiment that was made.
+// tried returns the experiment that try made.
 func tried(t *testing.T, c client.Client) *v1alpha1.Experiment {
 	t.Helper()
 	var list v1alpha1.ExperimentList
@@ -56,7 +56,7 @@ func tried(t *testing.T, c client.Client) *v1alpha1.Experiment {
 	return &list.Items[0]
 }
 
-// carryOut is what the controllers do with the experiment: one trial of the only point.
+// carryOut plays the controllers: it makes and ends one trial of the only point.
 func carryOut(t *testing.T, c client.Client, outcome string) {
 	t.Helper()
 	e := tried(t, c)
@@ -89,8 +89,8 @@ func carryOut(t *testing.T, c client.Client, outcome string) {
 	}
 }
 
-// A System that kubectl apply had made could not be tried: the error named a flag of run that try
-// lacked.
+// try once failed for a System that kubectl apply had made. The error named a flag of run that try
+// did not have.
 func TestTakesFieldsOver(t *testing.T) {
 	s, c := newSession(t, v1alpha1.ReasonSucceeded)
 	var forced []bool
@@ -149,8 +149,7 @@ func TestTellsWhyItIsNotValid(t *testing.T) {
 	}
 }
 
-// The whole of a shipped experiment can be tried, point by point, with its faults, and makes
-// exactly that point.
+// try can run every point of a shipped experiment, with its faults, and runs exactly that point.
 func TestEveryPointOfAnExperiment(t *testing.T) {
 	for _, clients := range []string{"5", "50"} {
 		for _, variant := range []string{"ideal", "failure-nofp", "failure-fp"} {
@@ -174,7 +173,7 @@ func TestEveryPointOfAnExperiment(t *testing.T) {
 	}
 }
 
-// A try of an artifact that a script drives asked for one of its rows, though one run gives all.
+// try once asked for one row of a script, although one run gives all rows.
 func TestARunOfAScriptGivesEveryRow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		point []string

@@ -31,8 +31,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
-// patience with the browser, and with an API server that comes back: clients wait up to 30 s before
-// they try again.
+// patience is how long the test waits for the browser, and for an API server that comes back.
+// Clients wait up to 30 s before they try again.
 const patience = 90 * time.Second
 
 // stage is an experiment in a real API server, whose objects the test changes as the manager does.
@@ -79,7 +79,7 @@ func (s *stage) trial() *v1alpha1.Trial {
 	return t
 }
 
-// tell writes what the clients have done by an instant of the run.
+// tell writes the progress of the clients at an instant of the run.
 func (s *stage) tell(t *v1alpha1.Trial, seconds, committed int64, faults ...protocol.LiveFault) {
 	s.t.Helper()
 	p := protocol.TrialProgress{AtMillis: seconds * 1000, Faults: faults, Progress: protocol.Progress{Committed: committed, PerSecond: 100, LatencySumMicros: committed * 4000}}
@@ -140,7 +140,7 @@ func serve(t *testing.T, env *testenv.Env, namespace string) string {
 	return strings.TrimSpace(line)
 }
 
-// A user follows an experiment from a trial that runs to the report, over a restart of the API
+// A user follows an experiment from a running trial to the report, across a restart of the API
 // server.
 func TestLivePageInABrowser(t *testing.T) {
 	env := testenv.Get(t)
@@ -200,7 +200,8 @@ func TestLivePageInABrowser(t *testing.T) {
 	log := b.Text(`fetch("/trials/` + ns + `/live-0/log").then(r => r.text()).then(t => { window.logText = t; }), "asked"`)
 	b.Until("the log of the invalid trial, "+log, `window.logText && window.logText.includes("Trial live-0: Invalid. Fault replica-crash was confirmed 31 ms late")`)
 
-	// Only what is asked for, by keyboard: the choice is the page's only control beside its links.
+	// The keyboard chooses the trials to show: the choice is the page's only control beside its
+	// links.
 	b.Until("only invalid trials", `(() => { const f = document.getElementById("filter"); f.value = "invalid"; f.onchange(); return document.querySelector("#trial-live-1").hidden && !document.querySelector("#trial-live-0").hidden; })()`)
 
 	// The finished page leads to the report.
@@ -212,8 +213,8 @@ func TestLivePageInABrowser(t *testing.T) {
 	b.Until("the report", `document.body.textContent.includes("Where this comes from") && document.querySelector("svg")`)
 }
 
-// readAClimbingPlot reads the plot of the running trial below the pointer, closer, and in a larger
-// view. Each goes on over a change of the plot, which puts another drawing in its place.
+// readAClimbingPlot reads the plot of the running trial below the pointer, zoomed in, and in a
+// larger view. Each must survive a change of the plot, which replaces the drawing.
 func readAClimbingPlot(b testbrowser.Tab, tell func(seconds, committed int64)) {
 	b.T.Helper()
 	const (

@@ -22,14 +22,14 @@ import (
 type Copy struct {
 	reader     client.Reader
 	told       *history
-	namespaces []string // that it has; none: all
+	namespaces []string // the copied ones; none: all
 
 	mu      sync.Mutex
-	trouble string // why the cluster cannot be reached; empty: it can
+	trouble string // why the cluster does not answer; empty: it answers
 }
 
-// Follow makes a copy of the experiments and trials of some namespaces, or of all if none is named,
-// and keeps it up to date until the context ends.
+// Follow copies the experiments and trials of some namespaces, or of all if none is named. It keeps
+// the copy up to date until the context ends.
 func Follow(ctx context.Context, s *session.Session, cluster session.Cluster, namespaces []string) (*Copy, error) {
 	c := &Copy{told: &history{}, namespaces: namespaces}
 	var err error
@@ -44,7 +44,7 @@ func Follow(ctx context.Context, s *session.Session, cluster session.Cluster, na
 	return c, nil
 }
 
-// has reports whether the copy has a namespace. It always has all that there are in it.
+// has reports whether the copy covers a namespace. It then has all experiments and trials of it.
 func (c *Copy) has(namespace string) bool {
 	return namespace == metav1.NamespaceAll || len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
 }
@@ -66,7 +66,7 @@ func (c *Copy) ask(ctx context.Context, from client.Reader) {
 	}
 }
 
-// state is why the cluster cannot be reached. Empty: it can.
+// state says why the cluster does not answer. Empty: it answers.
 func (c *Copy) state() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,10 +74,9 @@ func (c *Copy) state() string {
 }
 
 // informers keep a copy of the experiments and trials of some namespaces, or of all if none is
-// named. They call seen with each trial as it changes, so that no progress is missed between two
-// looks at the copy.
+// named. They call seen at each change of a trial, so that no progress between two looks is lost.
 func informers(ctx context.Context, config *rest.Config, namespaces []string, seen func(*v1alpha1.Trial)) (client.Reader, error) {
-	ctrllog.SetLogger(logr.Discard()) // the page itself says that the cluster does not answer
+	ctrllog.SetLogger(logr.Discard()) // the page says itself that the cluster does not answer
 	scheme, err := session.NewScheme()
 	if err != nil {
 		return nil, err

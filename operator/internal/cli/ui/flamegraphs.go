@@ -15,22 +15,23 @@ import (
 	"assay.dev/assay/operator/internal/results/flame"
 )
 
-// flameRow is what a profiler did in a pod, as in the report's table.
+// flameRow is a profile of a pod, as in the report's table.
 type flameRow struct {
 	Point, Pod, Tool, From, To, Trial string
 	Samples                           int64
-	// Path of the picture. Empty: there is none, for the reason None.
+	// Path of the picture. If it is empty, None says why there is no picture.
 	Path, None string
 }
 
-// flames are the rows of trials that never count, by what of a trial they were read from.
+// flames keeps the rows of trials that do not count. It reads a trial again only after the trial
+// changed.
 type flames struct {
 	mu   sync.Mutex
 	last map[string][]flameRow
 }
 
-// of an experiment's trials, in their order. A trial that cannot be read now is read at a later
-// look.
+// of returns the rows of an experiment's trials, in their order. If a trial cannot be read now, a
+// later look reads it.
 func (f *flames) of(ctx context.Context, s *Page, trials []v1alpha1.Trial) (all []flameRow) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,8 +74,8 @@ func (f *flames) of(ctx context.Context, s *Page, trials []v1alpha1.Trial) (all 
 	return all
 }
 
-// picture serves a flame graph. A program of the trial may have written it, and so it may neither
-// run scripts nor load anything.
+// picture serves a flame graph. A program of the trial may have written it, so the browser must not
+// run its scripts or load anything for it.
 func (s *Page) picture(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), slow)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The page of an experiment lists what profilers did, and links the pictures. Nothing else of a
-// trial's files is served.
+// The page of an experiment lists profiles and links their pictures. The page serves no other file
+// of a trial.
 func TestFlameGraphsAreLinked(t *testing.T) {
 	s, c := serving(t, 2)
 	if page := ask(s, "/experiments/ns/e", nil).Body.String(); strings.Contains(page, "Flame graphs") {
@@ -69,7 +69,7 @@ func TestFlameGraphsAreLinked(t *testing.T) {
 	if w.Code != http.StatusOK || w.Body.String() != "<svg>the picture</svg>" || w.Header().Get("Content-Type") != "image/svg+xml" {
 		t.Errorf("the picture: %d, %v: %s", w.Code, w.Header(), w.Body)
 	}
-	// A program of the trial may have written it.
+	// A program of the trial may have written the picture.
 	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "sandbox") || strings.Contains(csp, "script-src") || !strings.Contains(csp, "default-src 'none'") {
 		t.Errorf("a picture may run scripts: %s", csp)
 	}

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// history is what running trials told about their progress since the page is served.
+// history has the progress of running trials since the page began to serve.
 type history struct {
 	mu     sync.Mutex
 	trials map[string]*samples // by UID
@@ -27,14 +27,14 @@ type samples struct {
 const (
 	// keepSamples is how long a trial's samples are kept after it was last seen running.
 	keepSamples = 10 * time.Minute
-	// mostSamples of a trial: those of two hours.
+	// mostSamples is how many samples a trial has at most: those of two hours.
 	mostSamples = 3600
-	// liveBin is the width of a bin of the live plot: what the manager writes every 2 s cannot fill
-	// narrower ones.
+	// liveBin is the width of a bin of the live plot. The manager writes progress every 2 s, so
+	// narrower bins would stay empty.
 	liveBin = 2 * time.Second
 )
 
-// note takes in a trial as it is now, and forgets those that were not seen for long.
+// note adds the current progress of a trial, and forgets trials that were not seen for long.
 func (h *history) note(t *v1alpha1.Trial, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,16 +61,17 @@ func (h *history) note(t *v1alpha1.Trial, now time.Time) {
 	}
 }
 
-// progressOf reads a trial's annotation. False: it has none, or no client told its progress yet.
+// progressOf reads a trial's annotation. It returns false if there is none, or if no client
+// reported progress yet.
 func progressOf(t *v1alpha1.Trial) (protocol.TrialProgress, bool) {
 	var p protocol.TrialProgress
 	text, ok := t.Annotations[v1alpha1.AnnotationProgress]
 	return p, ok && json.Unmarshal([]byte(text), &p) == nil && p.Known()
 }
 
-// series is what a trial did so far as a plot over time shows it. Between two samples throughput
-// and latency are averages, from the rise of the counters. So a missed sample makes the plot
-// coarser and not wrong. False: there are not two samples yet.
+// series returns the progress of a trial for a plot over time. Between two samples, throughput and
+// latency are averages from the rise of the counters. So a missed sample makes the plot coarser,
+// but not wrong. It returns false before the second sample.
 func (h *history) series(t *v1alpha1.Trial) (results.PointSeries, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

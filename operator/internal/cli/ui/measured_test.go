@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The page shows what a trial measured besides throughput and latency, each with its unit, and
-// what it did not measure.
+// The page shows a trial's further measurements beside throughput and latency, each with its unit.
+// It also shows which of them are missing.
 func TestTrialsShowTheirMeasurements(t *testing.T) {
 	asked := []v1alpha1.Measurement{
 		{Name: "written", Use: &v1alpha1.MeasuredUse{Resource: results.UseDiskWritten, Over: "Mean"}}, {Name: "joules", Use: &v1alpha1.MeasuredUse{Resource: results.UseEnergy, Over: "Total"}},

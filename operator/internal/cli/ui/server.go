@@ -27,43 +27,45 @@ import (
 var assets embed.FS
 
 const (
-	// look is how often open pages are told what changed in the copy of the cluster.
+	// look is how often open pages get the changes in the copy of the cluster.
 	look = time.Second
-	// pulseEvery is how often the API server is asked whether it answers, and how long it may take.
+	// pulseEvery is how often the page asks the API server whether it answers, and how long the
+	// answer may take.
 	pulseEvery = 2 * time.Second
 	// cookie holds the key after the first request.
 	cookie = "assay-ui"
-	// logLines of each container are shown.
+	// logLines is how many lines of each container are shown.
 	logLines = 500
 	// slow is how long a report or a log may take.
 	slow = time.Minute
 )
 
-// Page answers the browsers of one visitor.
+// Page serves the browsers of one visitor.
 type Page struct {
-	// Session has the clock, and is what the page's verbs run in.
+	// Session has the clock. The page's verbs run in it.
 	Session *session.Session
 	// Cluster reads results and logs, with the visitor's own rights.
 	Cluster session.Cluster
-	// Copy of the cluster, which the pages of all visitors share.
+	// Copy of the cluster. The pages of all visitors share it.
 	Copy *Copy
-	// Visitor is whom the page names beside a button to sign out. Empty: there is no such button.
+	// Visitor is the name that the page shows beside the button to sign out. Empty: there is no
+	// such button.
 	Visitor string
-	// MaySee says whether the visitor may list the experiments and trials of a namespace, or of all
-	// if it is empty. Nil: of all that the copy has.
+	// MaySee reports whether the visitor may list the experiments and trials of a namespace, or of
+	// all namespaces if it is empty. Nil: the visitor may see all that the copy has.
 	MaySee func(ctx context.Context, namespace string) bool
-	// Admitted says whether a visitor who holds a page open may still do so. Nil: yes.
+	// Admitted reports whether a visitor with an open page may still see it. Nil: yes.
 	Admitted func(*http.Request) bool
 
 	curves curves
 	flames flames
 }
 
-// AddStatic serves what pages look like and do, which is no secret.
+// AddStatic serves the style sheet and the scripts, which are no secret.
 func AddStatic(mux *http.ServeMux) {
 	static, err := fs.Sub(assets, "assets")
 	if err != nil {
-		panic("the page's files are not in the program: " + err.Error()) // they are embedded
+		panic("the page's files are not in the program: " + err.Error()) // the files are embedded in the program
 	}
 	mux.Handle("GET /ui.js", http.FileServerFS(static))
 	mux.Handle("GET /ui.css", http.FileServerFS(static))
@@ -78,7 +80,7 @@ func AddStatic(mux *http.ServeMux) {
 	}
 }
 
-// Handler serves the pages to anyone who asks: the caller checks who that is.
+// Handler serves the pages to everyone. The caller checks who asks.
 func (s *Page) Handler() http.Handler {
 	mux := http.NewServeMux()
 	AddStatic(mux)
@@ -90,13 +92,13 @@ func (s *Page) Handler() http.Handler {
 	return mux
 }
 
-// sees reports whether the visitor may know what a namespace has.
+// sees reports whether the visitor may see a namespace.
 func (s *Page) sees(ctx context.Context, namespace string) bool {
 	return s.Copy.has(namespace) && (s.MaySee == nil || s.MaySee(ctx, namespace))
 }
 
-// isName reports whether a part of an address may be the name of an object. An experiment's earlier
-// run has ~ and its number behind the name.
+// isName reports whether a part of an address may be the name of an object. An earlier run of an
+// experiment has ~ and a number after the name.
 func isName(text string) bool {
 	name, run, earlier := strings.Cut(text, "~")
 	if earlier {
@@ -107,8 +109,8 @@ func isName(text string) bool {
 	return len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
-// visible serves what belongs to a namespace. To those who may not see the namespace it is not
-// there.
+// visible serves a page of a namespace. A visitor who may not see the namespace gets the answer for
+// a missing page.
 func (s *Page) visible(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !isName(r.PathValue("name")) || !s.sees(r.Context(), r.PathValue("namespace")) {
@@ -119,8 +121,8 @@ func (s *Page) visible(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Protect sets the headers of all answers: no other site frames the page, and it loads nothing from
-// one. Forms may be sent to formsTo only: 'none' or 'self'.
+// Protect sets the headers of all answers. No other site may frame the page, and the page loads
+// nothing from other sites. Forms may be sent to formsTo only: 'none' or 'self'.
 func Protect(w http.ResponseWriter, formsTo string) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self' "+format.ScriptSource()+"; connect-src 'self'; img-src data:; base-uri 'none'; form-action "+formsTo+"; frame-ancestors 'none'")
@@ -129,8 +131,8 @@ func Protect(w http.ResponseWriter, formsTo string) {
 	h.Set("Referrer-Policy", "no-referrer")
 }
 
-// guard lets in who has the key, by a name of this machine: a page of another site can neither read
-// nor guess.
+// guard answers only requests that have the key and use a name of this machine. A page of another
+// site can neither read nor guess the key.
 func guard(key string, next http.Handler) http.Handler {
 	isKey := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 1 }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,10 +155,10 @@ func guard(key string, next http.Handler) http.Handler {
 	})
 }
 
-// maker makes a page as it is now. Nothing of the name: false.
+// maker makes a page of the current state. It returns false if nothing has that name.
 type maker func(r *http.Request) (view, bool, error)
 
-// page serves a page, and to anyone who accepts a stream its changes.
+// page serves a page. A client that accepts a stream gets the changes of the page instead.
 func (s *Page) page(makes maker) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, found, err := makes(r)
@@ -175,8 +177,8 @@ func (s *Page) page(makes maker) http.HandlerFunc {
 	}
 }
 
-// stream sends the parts of a page that differ from what was sent before, each as JSON. The first
-// time that is all of them: the page may be older than the stream.
+// stream sends the parts of a page that changed since it last sent them, each as JSON. The first
+// time it sends all parts: the page may be older than the stream.
 func (s *Page) stream(w http.ResponseWriter, r *http.Request, makes maker) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
@@ -206,7 +208,7 @@ func (s *Page) stream(w http.ResponseWriter, r *http.Request, makes maker) {
 	}
 }
 
-// in is a session whose verbs work in a namespace.
+// in returns a session whose verbs work in a namespace.
 func (s *Page) in(namespace string) *session.Session {
 	here := *s.Session
 	cluster := s.Cluster

@@ -1,10 +1,10 @@
-// Package ui is "kubectl assay ui": a page of the experiments in the cluster that follows them
-// while they run, served to one user on this machine with the user's own rights.
+// Package ui is "kubectl assay ui". It serves a page of the cluster's experiments, which follows
+// them while they run. It serves one user on this machine, with the user's own rights.
 //
-// The browser gets whole pages and then, by server-sent events, the parts of them that changed:
-// server and page need no model of each other. Plots are drawn by package report, as in the report
-// itself. The page shows the caches of informers, so open pages cost the API server only the
-// changes.
+// The browser first gets the whole page. Then it gets the parts that changed, as server-sent
+// events, so that server and page need no model of each other. Package report draws the plots, as
+// in the report itself. The page shows the caches of informers, so an open page costs the API
+// server only the changes.
 package ui
 
 import (
@@ -25,7 +25,7 @@ import (
 
 // Options of the verb.
 type Options struct {
-	// Port on 127.0.0.1; 0: any that is free.
+	// Port on 127.0.0.1. 0: any free port.
 	Port          int
 	AllNamespaces bool
 }
@@ -61,8 +61,7 @@ func Command(s *session.Session) *cobra.Command {
 
 // Bounds of waits.
 const (
-	// firstAnswer is how long the cluster may take to answer at the start, and to list what there
-	// is.
+	// firstAnswer is how long the cluster may take at the start to answer, and to list its objects.
 	firstAnswer = 30 * time.Second
 	// headerPatience is how long a browser may take to send a request's header.
 	headerPatience = 10 * time.Second
@@ -118,8 +117,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// mayList sends once the requests of the informers. So a lack of rights is an error and not a page
-// that stays empty.
+// mayList sends the requests of the informers once. So a missing right gives an error, and not a
+// page that stays empty.
 func mayList(ctx context.Context, cluster session.Cluster, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, firstAnswer)
 	defer cancel()

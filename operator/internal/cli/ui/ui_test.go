@@ -31,7 +31,7 @@ import (
 
 var start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 
-// serving has an experiment with so many trials, all over but the last.
+// serving makes a page of an experiment with so many trials. All but the last are over.
 func serving(t *testing.T, trials int) (*Page, client.Client) {
 	t.Helper()
 	scheme, err := session.NewScheme()
@@ -71,7 +71,7 @@ func ask(s *Page, path string, change func(*http.Request)) *httptest.ResponseRec
 	return w
 }
 
-// Only who has the key gets in, and only by a name of this machine.
+// The page answers only requests that have the key and use a name of this machine.
 func TestWhoGetsIn(t *testing.T) {
 	s, _ := serving(t, 1)
 	for name, tc := range map[string]struct {
@@ -104,7 +104,8 @@ func TestWhoGetsIn(t *testing.T) {
 	}
 }
 
-// The name in an address is never a file: the page read files of its own pod for its visitors.
+// The page never takes a name in an address for a file. It once read files of its own pod for its
+// visitors.
 func TestNamesInAddressesAreNoFiles(t *testing.T) {
 	s, _ := serving(t, 1)
 	dir := t.TempDir()
@@ -129,7 +130,7 @@ func TestNamesInAddressesAreNoFiles(t *testing.T) {
 	}
 }
 
-// Text of users is shown and never run.
+// The page shows text of users, and never runs it.
 func TestTextIsEscaped(t *testing.T) {
 	s, c := serving(t, 2)
 	var trial v1alpha1.Trial
@@ -145,8 +146,8 @@ func TestTextIsEscaped(t *testing.T) {
 	}
 }
 
-// While trials are to run, verdicts are called preliminary. Their rows have a picture once the
-// results say the same as the status.
+// While trials are still to run, the page calls verdicts preliminary. A verdict's row has a picture
+// once results and status agree.
 func TestVerdictsOfARunningExperiment(t *testing.T) {
 	s, c := serving(t, 1)
 	var e v1alpha1.Experiment
@@ -185,7 +186,7 @@ func TestVerdictsOfARunningExperiment(t *testing.T) {
 	}
 }
 
-// A page of a thousand trials is whole, and after a change the stream carries that change alone.
+// The page shows all of a thousand trials. After a change, the stream sends that change alone.
 func TestThousandTrials(t *testing.T) {
 	s, c := serving(t, 1000)
 	if page := ask(s, "/experiments/ns/e", nil).Body.String(); strings.Count(page, `<tr id="trial-e-`) != 1000 {
@@ -257,7 +258,8 @@ func TestThousandTrials(t *testing.T) {
 	}
 }
 
-// Between two samples the plot has the averages of what rose, also where samples were missed.
+// Between two samples the plot shows averages from the rise of the counters, also if samples were
+// missed.
 func TestSeriesOfARunningTrial(t *testing.T) {
 	trial := builders.Trial("t").Obj()
 	trial.Spec.Schedule.Measure = "20s"
@@ -273,7 +275,7 @@ func TestSeriesOfARunningTrial(t *testing.T) {
 	at := func(millis, committed, micros int64) protocol.TrialProgress {
 		return protocol.TrialProgress{AtMillis: millis, Clients: 1, Progress: protocol.Progress{Committed: committed, LatencySumMicros: micros}}
 	}
-	tell(protocol.TrialProgress{AtMillis: -4000}) // no client told its progress: nothing is known
+	tell(protocol.TrialProgress{AtMillis: -4000}) // no client reported progress: nothing is known
 	tell(at(-2000, 0, 0))
 	if _, ok := h.series(trial); ok {
 		t.Error("there is a plot of one sample")

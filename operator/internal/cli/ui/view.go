@@ -34,15 +34,15 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// view is a page: parts that change on their own.
+// view is a page. Its parts change independently.
 type view struct {
 	Title   string
 	Visitor string
 	Parts   []part
 }
 
-// part of a page. A row is a part of its table: In names the table, and a row that is new goes to
-// its end.
+// part is a part of a page. If it is a row of a table, In names the table. A new row goes to the
+// end of its table.
 type part struct {
 	ID   string        `json:"id"`
 	In   string        `json:"in,omitempty"`
@@ -54,11 +54,11 @@ func (v view) Rows(table string) []part {
 	return slices.DeleteFunc(slices.Clone(v.Parts), func(p part) bool { return p.In != table })
 }
 
-// Whole parts, which are no rows.
+// Whole returns the parts that are no rows.
 func (v view) Whole() []part { return v.Rows("") }
 
-// changed returns the parts that differ from the sent ones, and updates sent. A part that is gone
-// is sent empty.
+// changed returns the parts that differ from sent, and updates sent. It returns a removed part with
+// an empty text.
 func (v view) changed(sent map[string]string) []part {
 	var all []part
 	there := map[string]bool{}
@@ -83,7 +83,7 @@ var (
 	partTemplate = template.Must(template.ParseFS(assets, "assets/parts.html"))
 )
 
-// made fills a template of a part.
+// made makes a part from a template.
 func made(id, in, name string, data any) (part, error) {
 	var b bytes.Buffer
 	if err := partTemplate.ExecuteTemplate(&b, name, data); err != nil {
@@ -92,7 +92,7 @@ func made(id, in, name string, data any) (part, error) {
 	return part{ID: id, In: in, HTML: template.HTML(b.String())}, nil // #nosec G203 -- a template has escaped it
 }
 
-// pages collects parts until one fails.
+// pages collects parts until one cannot be made.
 type pages struct {
 	view
 	err error
@@ -108,7 +108,7 @@ func (p *pages) add(id, in, name string, data any) {
 	}
 }
 
-// row of the list of experiments, and the head of an experiment's page.
+// row is a row of the list of experiments, and the head of an experiment's page.
 type row struct {
 	*v1alpha1.Experiment
 	Path, State, Message, Left, Age string
@@ -168,7 +168,7 @@ func (s *Page) overview(r *http.Request) (view, bool, error) {
 	return p.view, true, p.err
 }
 
-// list what the visitor may see.
+// list lists the experiments and trials that the visitor may see.
 func (s *Page) list(ctx context.Context, experiments *v1alpha1.ExperimentList, trials *v1alpha1.TrialList) error {
 	if err := s.Copy.reader.List(ctx, experiments); err != nil {
 		return fmt.Errorf("list experiments: %w", err)
@@ -196,8 +196,7 @@ func (s *Page) list(ctx context.Context, experiments *v1alpha1.ExperimentList, t
 // queued is a trial that holds pools or waits for them.
 type queued struct{ Name, Pools, Why string }
 
-// queueView has the holders of pools, then the waiting trials in the order in which they will
-// start.
+// queueView has the holders of pools, and the waiting trials in the order in which they will start.
 type queueView struct{ Held, Waiting []queued }
 
 func waiting(entries []queue.Entry, trials []v1alpha1.Trial) queueView {
@@ -219,7 +218,7 @@ func waiting(entries []queue.Entry, trials []v1alpha1.Trial) queueView {
 	return v
 }
 
-// running is what is shown of a trial that runs.
+// running has what the page shows of a running trial.
 type running struct {
 	Name, Phase, Detail, Log string
 	Plot                     template.HTML
@@ -320,7 +319,7 @@ func newTrialRow(t *v1alpha1.Trial, now time.Time) trialRow {
 	return r
 }
 
-// measuredOf writes what a trial measured beside throughput and latency, such as the use of disks,
+// measuredOf writes a trial's measurements beside throughput and latency, such as the use of disks,
 // each with its unit.
 func measuredOf(asked []v1alpha1.Measurement, values []v1alpha1.MeasuredValue) (all []string) {
 	for _, m := range asked {
@@ -338,8 +337,8 @@ func measuredOf(asked []v1alpha1.Measurement, values []v1alpha1.MeasuredValue) (
 	return all
 }
 
-// curves of experiments as they are drawn last, with their claims: drawn again when the counts of
-// trials or the verdicts have changed.
+// curves keeps the last drawn curves of experiments, with their claims. It draws them again when
+// the counts of trials or the verdicts change.
 type curves struct {
 	mu   sync.Mutex
 	last map[string]drawn
@@ -351,11 +350,11 @@ type drawn struct {
 	claims []results.ClaimResult
 }
 
-// mostDrawn is how many experiments the page keeps drawn curves of.
+// mostDrawn is for how many experiments the page keeps the drawn curves.
 const mostDrawn = 50
 
-// of draws what the experiment's results have so far. A result that cannot be read leaves all as it
-// was: the next look may read it.
+// of draws the current results of the experiment. If a result cannot be read, the last drawing
+// stays, and a later look tries again.
 func (c *curves) of(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) drawn {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,20 +15,20 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// longestRun of a client, for the most that its report may take: 1 h of warm-up, a window of 24 h,
-// 1 h of cool-down.
+// longestRun is the longest run of a client, which bounds the size of its report: 1 h of warm-up, a
+// window of 24 h, 1 h of cool-down.
 const longestRun = 26 * time.Hour
 
-// folder of a trial in a bundle: what lies beside its results.
+// folder has the files of a trial in a bundle that are beside its results.
 type folder struct {
 	// rendered and reports are checksums by the names of files.
 	rendered, reports map[string]string
 	clients           []results.Client
 	unreadable        []string // reports, each with the reason
-	latency, timeline *string  // nil: there is no such file
+	latency, timeline *string  // nil: the bundle has no such file
 }
 
-// add takes in a file by its name within the folder.
+// add adds a file by its name within the folder.
 func (f *folder) add(name, sum string, data []byte) {
 	within, file, nested := strings.Cut(name, "/")
 	switch {
@@ -51,7 +51,7 @@ func (f *folder) add(name, sum string, data []byte) {
 	}
 }
 
-// files compares the files beside the results with their description in the results.
+// files compares the files beside the results with the description that the results have of them.
 func (b *contents) files(v *model.Verified) {
 	differs := func(format string, args ...any) { v.Differences = append(v.Differences, fmt.Sprintf(format, args...)) }
 	for _, t := range b.trials {
@@ -83,8 +83,8 @@ func compareSet(differs differ, trial, what string, there, said *results.FileSet
 	}
 }
 
-// compare computes a trial's counters, latencies and timeline again from the clients' own reports,
-// and compares the files that hold them once more.
+// compare computes a trial's counters, latencies and timeline again from the reports of the
+// clients. It also compares the files that hold these a second time.
 func (f *folder) compare(differs differ, t results.Trial) {
 	if f.latency != nil && strings.TrimSpace(*f.latency) != t.Latency {
 		differs("trial %s: %s is not the histogram of its results", t.Name, bundle.LatencyFile)
@@ -135,7 +135,8 @@ func (f *folder) compare(differs differ, t results.Trial) {
 	}
 }
 
-// compareVersions puts together again what the valid trials ran on.
+// compareVersions computes again which versions, images and machines the valid trials used, and
+// compares them.
 func (b *contents) compareVersions(v *model.Verified, differs differ) {
 	if b.versions == nil {
 		v.Notes = append(v.Notes, "the bundle has no "+bundle.VersionsFile)
@@ -161,7 +162,8 @@ func (b *contents) compareVersions(v *model.Verified, differs differ) {
 	}
 }
 
-// compareSeed looks whether the spec, applied again, draws the same order.
+// compareSeed compares the seed of the spec with the seed of the trials: with the same seed, a new
+// run draws the same order.
 func (b *contents) compareSeed(v *model.Verified, differs differ) {
 	switch {
 	case b.results.Seed == 0:

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/verify"
 )
 
-// The reviewer's page shows what the command prints of the bundles that it names.
+// The reviewer's page shows the real output of the command for the bundles that it names.
 func TestPageShowsRealOutput(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/guide/review-a-bundle.md")
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// sealedFiles are those of a bundle whose claims were sealed, and then changed in spec and results.
+// sealedFiles are the files of a bundle whose claims were sealed, and then changed in spec and
+// results.
 type sealedFiles struct {
 	files
 

@@ -1,5 +1,5 @@
-// Package verify is "kubectl assay verify": whether the points and verdicts of a bundle follow from
-// the trials in it. It needs no cluster.
+// Package verify is "kubectl assay verify". It checks whether the points and verdicts of a bundle
+// follow from the trials in it. It needs no cluster.
 package verify
 
 import (
@@ -27,7 +27,7 @@ import (
 type Options struct {
 	// Bundle is the path of a file that kubectl assay bundle wrote.
 	Bundle string
-	// Output is the form of what is printed: json or yaml. Empty: lines.
+	// Output is the form of the output: json or yaml. Empty: lines.
 	Output string
 }
 
@@ -85,7 +85,8 @@ func Run(s *session.Session, o Options) error {
 	return nil
 }
 
-// Differences are what Run finds in a bundle. It fails for what is no bundle.
+// Differences returns the differences that Run would report for a bundle. It fails if the data is
+// no bundle.
 func Differences(data []byte) ([]string, error) {
 	v, err := verified(data)
 	return v.Differences, err
@@ -126,7 +127,7 @@ func show(s *session.Session, o Options, v model.Verified) error {
 	return nil
 }
 
-// contents of a bundle that results are computed bundle.
+// contents are the parts of a bundle that verify reads.
 type contents struct {
 	results results.Experiment
 	trials  []results.Trial
@@ -138,7 +139,8 @@ type contents struct {
 	versions, crate []byte // nil: the bundle has none
 }
 
-// read takes a bundle apart. damage: all its files are there, and one is not as its checksum says.
+// read reads the files of a bundle. damage says that the bundle is complete, but a file does not
+// match its checksum.
 func read(data []byte) (b contents, damage, err error) {
 	b.folders, b.sums, b.systems = map[string]*folder{}, map[string]string{}, map[string]v1alpha1.SystemSpec{}
 	var unreadable error

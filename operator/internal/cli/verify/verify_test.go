@@ -36,7 +36,7 @@ func TestVerify(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		code int
-		want []string // in the output, or in the error where nothing is printed
+		want []string // in the output, or in the error if there is no output
 	}{
 		"whole.tar.gz": {0, []string{"6 trials, 2 points and 2 verdicts were computed again: all are as they are said to be."}},
 		"changed-file.tar.gz": {session.ExitDifferent, []string{
@@ -106,7 +106,7 @@ func (f *files) add(name string, data []byte) {
 	f.names, f.data[name] = append(f.names, name), data
 }
 
-// with replaces text in a file.
+// with returns the files with a text replaced in one of them.
 func (f files) with(t *testing.T, name, old, now string) files {
 	t.Helper()
 	changed := files{names: f.names, data: map[string][]byte{}}
@@ -120,14 +120,14 @@ func (f files) with(t *testing.T, name, old, now string) files {
 	return changed
 }
 
-// replaced is with other content of a file.
+// replaced returns the files with other content of one of them.
 func (f files) replaced(name string, data []byte) files {
 	changed := files{names: f.names, data: maps.Clone(f.data)}
 	changed.data[name] = data
 	return changed
 }
 
-// withoutTrial leaves out the files of a folder.
+// withoutTrial removes the files of a folder.
 func withoutTrial(f files, folder string) files {
 	for _, n := range f.names {
 		if strings.HasPrefix(n, folder) {
@@ -142,7 +142,7 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// without leaves a file out.
+// without removes a file.
 func (f files) without(name string) files {
 	less := files{data: f.data}
 	for _, n := range f.names {
@@ -168,7 +168,7 @@ func (f files) bundle(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// writeBundles writes the bundles of testdata: one that is whole, and each kind of tampering.
+// writeBundles writes the bundles of testdata: a whole one, and one for each kind of tampering.
 func writeBundles(t *testing.T) {
 	t.Helper()
 	whole := experiment(t)
@@ -220,7 +220,7 @@ func writeBundles(t *testing.T) {
 	}
 }
 
-// beforeWhatRan is a bundle of a version that called whatever supports a claim Reproduced.
+// beforeWhatRan is a bundle of an older version, which called every supported claim Reproduced.
 func beforeWhatRan(t *testing.T, f files) files {
 	t.Helper()
 	e, err := results.DecodeExperiment(f.data["results.json"])
@@ -262,7 +262,7 @@ func sumsOf(t *testing.T, bundle []byte) []byte {
 	}
 }
 
-// repacked is a bundle with these checksums, or none.
+// repacked packs a bundle again with these checksums, or with none.
 func repacked(t *testing.T, f files, sums []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -341,7 +341,7 @@ func experiment(t *testing.T) files {
 	return f
 }
 
-// addTrial adds a trial's results, with what lies beside them.
+// addTrial adds a trial's results, and the files beside them.
 func addTrial(t *testing.T, f *files, rng *rand.Rand, number int32) results.Trial {
 	t.Helper()
 	trial, packed := recorded(t, rng, number)
@@ -365,8 +365,7 @@ func addTrial(t *testing.T, f *files, rng *rand.Rand, number int32) results.Tria
 	return trial
 }
 
-// recorded is a trial of 2 s that was recorded as the load generator does, and the report of its
-// client.
+// recorded returns a trial of 2 s, recorded as by the load generator, and the report of its client.
 func recorded(t *testing.T, rng *rand.Rand, number int32) (results.Trial, []byte) {
 	t.Helper()
 	windows := timeline.Windows{Measure: 2 * time.Second}

@@ -1,5 +1,5 @@
-// Package version is "kubectl assay version": which build this is, and which images the managers of
-// the cluster run.
+// Package version is "kubectl assay version". It prints the version of the program, and the images
+// that the managers of the cluster run.
 package version
 
 import (
@@ -19,14 +19,15 @@ import (
 
 // Options of the verb.
 type Options struct {
-	// Build is the version that this program was built as.
+	// Build is the version of this program.
 	Build      string
 	ClientOnly bool
 	// Output is empty for lines, or json or yaml.
 	Output string
 }
 
-// defaultNamespace of an installation, looked into where no others may be.
+// defaultNamespace is the namespace of an installation. The verb looks there if it may not list all
+// namespaces.
 const defaultNamespace = "assay-system"
 
 // Client is this program.
@@ -46,7 +47,7 @@ type Installation struct {
 	Ready   string `json:"ready"`
 }
 
-// Versions are all that is known.
+// Versions are the known versions.
 type Versions struct {
 	Client        Client         `json:"client"`
 	Installations []Installation `json:"installations,omitempty"`
@@ -71,7 +72,7 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Run shows what is known.
+// Run prints the known versions.
 func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err := session.CheckForm(o.Output, "lines", session.PrintForms...); err != nil {
 		return err
@@ -93,7 +94,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// installations in the cluster, or why they are not known.
+// installations returns the installations in the cluster, or why they are not known.
 func installations(ctx context.Context, s *session.Session) (found []Installation, unknown string) {
 	cluster, err := s.Connect()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package wait is "kubectl assay wait": it ends when an experiment is over, with the exit code of
-// its verdicts. It is for experiments that another program has applied: GitOps, kubectl apply.
+// Package wait is "kubectl assay wait". It ends when an experiment is over, with the exit code of
+// its verdicts. It is for experiments that another program applies: GitOps, kubectl apply.
 package wait
 
 import (

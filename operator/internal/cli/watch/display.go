@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// barWidth of the bar, in characters.
+	// barWidth is the width of the bar, in characters.
 	barWidth = 24
-	// repeatAfter is how long the output is silent at most where lines are not redrawn: CI systems
-	// end jobs that print nothing, and readers want the time that is left.
+	// repeatAfter is how long the output is silent at most if lines are not redrawn. CI systems end
+	// jobs that print nothing, and readers want to see the time that is left.
 	repeatAfter = time.Minute
 )
 
-// display writes progress. On a terminal it redraws lines, with the current trial's throughput and
-// the verdicts so far where the terminal shows them. Elsewhere it writes a line for each change,
-// and for each minute without one.
+// display writes progress. On a terminal it redraws lines. If the terminal can show them, it also
+// draws the throughput of the current trial and the verdicts so far. Elsewhere it writes a line for
+// each change, and for each minute without a change.
 type display struct {
 	out      io.Writer
 	terminal bool
 	width    int
-	// color of verdicts, and characters beyond ASCII.
+	// color: verdicts have colors. pictures: the terminal shows characters beyond ASCII.
 	color, pictures bool
 
 	drawn int    // lines on the terminal that the next draw replaces
@@ -31,8 +31,8 @@ type display struct {
 	shown time.Time
 }
 
-// show writes one look. A write that fails (a closed pipe) is left to the verb's own output to
-// report.
+// show writes one look. It ignores errors of writing (a closed pipe): the output of the verb itself
+// reports them.
 func (d *display) show(p progress, now time.Time) {
 	if d.terminal {
 		d.draw(p)
@@ -44,14 +44,14 @@ func (d *display) show(p progress, now time.Time) {
 			details += "; " + part
 		}
 	}
-	// The time that is left changes all the time, so that it is no reason for a line.
+	// The time that is left always changes, so a change of it alone causes no line.
 	if line := p.summary() + details; line != d.last || now.Sub(d.shown) >= repeatAfter {
 		fmt.Fprintln(d.out, p.summary()+p.remains()+details)
 		d.last, d.shown = line, now
 	}
 }
 
-// notice writes a sentence about the watching itself, once.
+// notice writes a sentence about the wait itself, once.
 func (d *display) notice(text string) {
 	if d.terminal {
 		d.clear()
@@ -59,7 +59,7 @@ func (d *display) notice(text string) {
 	d.line(text)
 }
 
-// end writes a sentence below what was shown last, which stays.
+// end writes a sentence below the last look, which stays.
 func (d *display) end(text string) {
 	d.drawn = 0
 	d.line(text)
@@ -104,7 +104,7 @@ func (d *display) draw(p progress) {
 	d.drawn = len(lines)
 }
 
-// clear goes back to the first line that was drawn and erases from there.
+// clear moves to the first drawn line and erases all from there.
 func (d *display) clear() {
 	if d.drawn > 0 {
 		fmt.Fprintf(d.out, "\x1b[%dA\x1b[J", d.drawn)
@@ -112,7 +112,7 @@ func (d *display) clear() {
 	}
 }
 
-// cut keeps a line on one row of the terminal, so that going back by lines is going back by rows.
+// cut shortens a line to one row of the terminal, since clear counts rows.
 func cut(line string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(line) < width {
 		return line
@@ -120,7 +120,7 @@ func cut(line string, width int) string {
 	return string([]rune(line)[:width-1])
 }
 
-// summary is what a look comes to in a line.
+// summary is a look in one line.
 func (p progress) summary() string {
 	text := fmt.Sprintf("%s: %s, %d of %d trials valid", p.name, p.state, p.counts.Succeeded, p.counts.Planned)
 	if p.counts.Invalid > 0 {
@@ -132,7 +132,7 @@ func (p progress) summary() string {
 	return text
 }
 
-// remains is the time that is left, as the end of a line.
+// remains is the time that is left, for the end of a line.
 func (p progress) remains() string {
 	if p.left <= 0 {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/watch"
 )
 
-// A trial that waits for idle machines says so: its clients have long been ready.
+// The output says that a trial waits for idle machines: its clients have long been ready.
 func TestTheWaitForIdleMachinesIsNamed(t *testing.T) {
 	s := newScene(t)
 	s.steps = []func(){

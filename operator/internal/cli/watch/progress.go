@@ -16,22 +16,22 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// progress is what is shown of one look.
+// progress has what the display shows of one look.
 type progress struct {
 	name    string
 	counts  v1alpha1.TrialCounts
 	state   string        // of the experiment
 	left    time.Duration // until the end, about; 0: not known
 	trial   string        // the current trial, its point and phase; empty: none
-	live    string        // what only a terminal shows: seconds and throughput
+	live    string        // for terminals only: seconds and throughput
 	refused string
 
-	// A terminal alone draws the current trial's throughput and the claims.
+	// Only a terminal draws the current trial's throughput and the claims.
 	spark  string
 	claims []results.ClaimResult
 }
 
-// newProgress reads off a look what there is to show.
+// newProgress makes the progress of one look.
 func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time) progress {
 	p := progress{name: exp.Name, counts: exp.Status.Trials, state: "running"}
 	if exp.Status.Trials.Planned == 0 {
@@ -66,7 +66,7 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 	return p
 }
 
-// running is the first trial that is not over; nil: there is none.
+// running returns the first trial that is not over, or nil.
 func running(trials []v1alpha1.Trial) *v1alpha1.Trial {
 	i := slices.IndexFunc(trials, func(t v1alpha1.Trial) bool {
 		return plan.Outcome(&t) == v1alpha1.ReasonInProgress && t.DeletionTimestamp == nil
@@ -77,12 +77,14 @@ func running(trials []v1alpha1.Trial) *v1alpha1.Trial {
 	return &trials[i]
 }
 
-// Left is about how long an experiment still takes; 0: it does not run, or it is not known.
+// Left is about how long an experiment still takes. 0: the experiment does not run, or the time is
+// not known.
 func Left(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time) time.Duration {
 	return newProgress(exp, trials, now).left
 }
 
-// point of a trial; the order of the axes is not in it, so they are in the order of their names.
+// point writes the point of a trial. Axes are in the order of their names, since the trial does not
+// know another order.
 func point(t *v1alpha1.Trial) string {
 	var parts []string
 	for axis, value := range t.Spec.Point.Coordinates {
@@ -109,7 +111,7 @@ func attempt(t *v1alpha1.Trial) string {
 	return fmt.Sprintf(", attempt %d", t.Spec.Attempt)
 }
 
-// phases in the order of a trial's life: what it does until the condition is True.
+// phases in the order of a trial's life. Each says what the trial does until the condition is True.
 var phases = []struct{ condition, doing string }{
 	{v1alpha1.TrialAdmitted, "waiting for the machines"},
 	{v1alpha1.TrialDeployed, "deploying"},
@@ -122,11 +124,11 @@ var phases = []struct{ condition, doing string }{
 	{v1alpha1.TrialCleanedUp, "cleaning up"},
 }
 
-// longest that a line says of what a pod waits for.
+// longest is how many characters a line has at most for what a pod waits for.
 const longest = 400
 
-// waitsFor are the cluster's words for pods that do not come up, such as a missing image; empty:
-// there are none.
+// waitsFor returns the cluster's message about pods that do not start, such as a missing image.
+// Empty: there is none.
 func waitsFor(t *v1alpha1.Trial) string {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialDeployed)
 	if c == nil || c.Status == metav1.ConditionTrue || c.Reason != v1alpha1.ReasonPodsPending || !strings.Contains(c.Message, " (") {
@@ -139,7 +141,7 @@ func waitsFor(t *v1alpha1.Trial) string {
 	return text
 }
 
-// phaseOf says what a trial does, and what changes while it does it.
+// phaseOf returns what a trial does, and its progress in doing so.
 func phaseOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 	for _, p := range phases {
 		c := meta.FindStatusCondition(t.Status.Conditions, p.condition)
@@ -158,8 +160,8 @@ func phaseOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 	return "finishing", ""
 }
 
-// windowOf says in which part of its schedule a running trial is, by this machine's clock, which
-// may differ from the manager's.
+// windowOf says in which part of its schedule a running trial is. It uses this machine's clock,
+// which may differ from that of the manager.
 func windowOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 	s := t.Spec.Schedule
 	at := now.Sub(time.Unix(0, t.Status.ZeroUnixNanos))
@@ -182,7 +184,8 @@ func windowOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 	return phase, detail
 }
 
-// throughput of the running clients, as the controller notes it on the Trial now and then.
+// throughput writes the throughput of the running clients, which the controller notes on the Trial
+// from time to time.
 func throughput(t *v1alpha1.Trial) string {
 	rate, known := rateOf(t)
 	if !known {
@@ -191,7 +194,8 @@ func throughput(t *v1alpha1.Trial) string {
 	return fmt.Sprintf("%.0f tx/s", rate)
 }
 
-// rateOf the running clients, in transactions a second. It is not known before a client tells it.
+// rateOf returns the rate of the running clients, in transactions per second. It is unknown until a
+// client reports it.
 func rateOf(t *v1alpha1.Trial) (rate float64, known bool) {
 	var noted protocol.TrialProgress
 	text, ok := t.Annotations[v1alpha1.AnnotationProgress]
@@ -201,14 +205,14 @@ func rateOf(t *v1alpha1.Trial) (rate float64, known bool) {
 	return float64(noted.PerSecond), true
 }
 
-// overhead of a trial beside its schedule until one is done, as plan assumes: pods, readiness,
-// collecting, cleaning up.
+// overhead is the assumed time of a trial beside its schedule before the first one is done, as in
+// plan: pods, readiness, collecting, cleaning up.
 const overhead = 15 * time.Second
 
-// remaining estimates how long the planned trials still take, if as many run at once as do now.
-// Each takes the average of the finished trials; the current one has its time so far taken off.
-// Before one is done it goes by the current trial's schedule, unless that runs a script. 0: it is
-// not known.
+// remaining estimates how long the planned trials still take, if as many run at once as now. Each
+// trial takes as long as the average finished one, and the current trial is already partly done.
+// Before the first is done, the estimate uses the current trial's schedule, but not for a script.
+// 0: the time is not known.
 func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Time) time.Duration {
 	var took, running, planned time.Duration
 	done, active := 0, 0
@@ -219,7 +223,7 @@ func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Ti
 			s := t.Spec.Schedule
 			running = max(running, now.Sub(startOf(t)))
 			if t.Spec.Script != nil {
-				continue // its schedule has the longest that it may take, and nothing says what it takes
+				continue // the schedule of a script only has the longest time that it may take
 			}
 			planned = s.WarmUp.OrZero() + s.Measure.OrZero() + s.CoolDown.OrZero() + s.Drain.OrZero() + overhead
 			continue
@@ -240,8 +244,8 @@ func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Ti
 	return max(left-min(running, each), time.Second)
 }
 
-// startOf a trial: when it got its machines, since it may have waited for them for hours; before
-// that, when it was made.
+// startOf returns when a trial got its machines, since it may have waited for them for hours.
+// Before that, it returns when the trial was made.
 func startOf(t *v1alpha1.Trial) time.Time {
 	if at := t.Status.Times.Admitted; at != nil {
 		return at.Time

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A trial whose image is nowhere said "deploying" and nothing else until its deadline.
+// A trial with a missing image once said only "deploying" until its deadline.
 func TestWhatAPodWaitsForIsShown(t *testing.T) {
 	const missing = "Waiting for the pods or agents of e-0-kv-1 (kv: image lab/kv:1 is in none of .work/images), e-0-kv-0"
 	for name, tc := range map[string]struct {

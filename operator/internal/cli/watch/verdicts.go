@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// mostVerdicts are shown: what is redrawn must fit into a terminal's rows.
+	// mostVerdicts is how many verdicts are shown: lines that are redrawn must fit into a
+	// terminal's rows.
 	mostVerdicts = 12
-	// longestName of a claim that is shown whole.
+	// longestName is the longest name of a claim that is not cut.
 	longestName = 32
-	// leastPicture is how wide a verdict's line must be to tell anything.
+	// leastPicture is the least width of a verdict's line that is readable.
 	leastPicture = 20
-	// sparkWidth of the current trial's throughput, in characters.
+	// sparkWidth is the width of the current trial's throughput, in characters.
 	sparkWidth = 30
-	// readWithin is how long reading the results may hold up a look.
+	// readWithin is how long a look may wait for the results.
 	readWithin = 5 * time.Second
 )
 
-// Claims are the claims of an experiment as its results have them. Where the results do not say the
-// same as the status yet, they are those of the status, which have no numbers.
+// Claims returns the claims of an experiment from its results. While results and status differ, it
+// returns the claims of the status, which have no numbers.
 func Claims(e *v1alpha1.Experiment, stored []results.ClaimResult) []results.ClaimResult {
 	if agrees(e, stored) {
 		return stored
@@ -46,16 +47,16 @@ func agrees(e *v1alpha1.Experiment, stored []results.ClaimResult) bool {
 	})
 }
 
-// pictures remember what a terminal draws and one look does not tell.
+// pictures keeps data for the drawings on a terminal that one look does not have.
 type pictures struct {
-	trial string // whose rates these are
+	trial string // the trial that rates are of
 	rates []float64
 
-	seen   string // what the claims were read for
+	seen   string // the state for which the claims were read
 	claims []results.ClaimResult
 }
 
-// into adds what is drawn to a look.
+// into adds the drawings to a look.
 func (p *pictures) into(ctx context.Context, look *progress, cluster session.Cluster, seen seen, now time.Time) {
 	if t := running(seen.trials); t != nil && look.trial != "" {
 		rate, known := rateOf(t)
@@ -65,7 +66,7 @@ func (p *pictures) into(ctx context.Context, look *progress, cluster session.Clu
 	look.claims = p.verdicts(ctx, cluster, seen.experiment)
 }
 
-// spark draws the throughput of the current trial, by the looks since it began.
+// spark draws the throughput of the current trial from the looks since the trial began.
 func (p *pictures) spark(trial string, rate float64, known bool) string {
 	if trial != p.trial {
 		p.trial, p.rates = trial, nil
@@ -77,8 +78,8 @@ func (p *pictures) spark(trial string, rate float64, known bool) string {
 	return strip.Spark(p.rates, sparkWidth)
 }
 
-// verdicts reads the results again when trials or verdicts have changed. Results that cannot be
-// read leave all as it was: the next look may read them.
+// verdicts reads the results again when trials or verdicts have changed. If results cannot be read,
+// the last ones stay, and a later look tries again.
 func (p *pictures) verdicts(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) []results.ClaimResult {
 	now, err := json.Marshal([]any{e.Status.Trials, e.Status.Claims, e.Status.ResultsConfigMap})
 	if err == nil && string(now) != p.seen && e.Status.ResultsConfigMap != "" && len(e.Status.Claims) > 0 {
@@ -87,7 +88,7 @@ func (p *pictures) verdicts(ctx context.Context, cluster session.Cluster, e *v1a
 		if stored, err := inCluster.Find(ctx, cluster.Client, cluster.Namespace, e.Name); err == nil {
 			if r, err := inCluster.Decode(stored); err == nil {
 				p.claims = r.Claims
-				if agrees(e, r.Claims) { // else the next look reads what is about to be written
+				if agrees(e, r.Claims) { // otherwise the results are about to change, and the next look reads them
 					p.seen = string(now)
 				}
 			}
@@ -96,8 +97,8 @@ func (p *pictures) verdicts(ctx context.Context, cluster session.Cluster, e *v1a
 	return Claims(e, p.claims)
 }
 
-// verdictRows are a heading and a row for each claim that is judged: verdict, name, and the strip
-// of the report where there is room for it.
+// verdictRows returns a heading and a row for each judged claim: verdict, name and, if there is
+// room, the strip of the report.
 func verdictRows(claims []results.ClaimResult, over, color bool, width int) (rows []string) {
 	claims = slices.DeleteFunc(slices.Clone(claims), func(c results.ClaimResult) bool { return strip.StateOf(c.Verdict) == strip.NotJudged })
 	if len(claims) == 0 {
@@ -123,7 +124,7 @@ func verdictRows(claims []results.ClaimResult, over, color bool, width int) (row
 				drawn = true
 			}
 		}
-		// The colour is no character: it is added to a row that is cut already.
+		// A colour takes no width, so it is added after the row is cut.
 		rows = append(rows, strip.Word(c.Verdict, color)+cut(row, width-strip.WordWidth))
 	}
 	if drawn {
@@ -132,7 +133,7 @@ func verdictRows(claims []results.ClaimResult, over, color bool, width int) (row
 	return append([]string{cut(heading, width)}, rows...)
 }
 
-// decides is the track of a claim that its verdict follows from: the first that comes to the same.
+// decides returns the track that explains a claim's verdict: the first track with the same outcome.
 func decides(c results.ClaimResult) int {
 	return max(0, slices.IndexFunc(strip.Tracks(c), func(t strip.Track) bool { return t.State == strip.StateOf(c.Verdict) }))
 }

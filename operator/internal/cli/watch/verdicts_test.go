@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// judged is an experiment whose trial runs, with three looks at its throughput, and whose verdicts
-// so far are in the cluster.
+// judged plays an experiment whose trial runs, with three looks at its throughput. The verdicts so
+// far are in the cluster.
 func judged(s *scene) {
 	low, high, measured := 4.14, 4.71, 4.42
 	from, to := 3.075, 5.125
@@ -50,8 +50,8 @@ func judged(s *scene) {
 	}
 }
 
-// A terminal that can shows throughput and verdicts; one without colours, a narrow one, one of
-// ASCII and a pipe get what they can show.
+// A terminal that can draw shows throughput and verdicts. A terminal without colours, a narrow one,
+// one of ASCII and a pipe get what they can show.
 func TestTerminalDrawsThroughputAndVerdicts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		terminal, pictures, color bool
@@ -97,7 +97,7 @@ func TestTerminalDrawsThroughputAndVerdicts(t *testing.T) {
 	}
 }
 
-// The picture is redrawn in place: of each look no more stays than the last one.
+// The display redraws the picture in place, so that only the last look stays on the terminal.
 func TestVerdictsAreRedrawnInPlace(t *testing.T) {
 	s := newScene(t)
 	s.session.Terminal, s.session.Pictures, s.session.Width = true, true, 100

@@ -1,7 +1,7 @@
-// Package watch is "kubectl assay watch": how far an experiment is, until it is over.
+// Package watch is "kubectl assay watch". It shows the progress of an experiment until it is over.
 //
-// It asks the API server every two seconds instead of watching. The only client that it serves is a
-// person, and a trial takes minutes. Asking again survives every kind of broken connection alike.
+// It asks the API server every two seconds instead of watching. It serves only one person, and a
+// trial takes minutes. Asking again works after any kind of broken connection.
 package watch
 
 import (
@@ -28,9 +28,9 @@ import (
 const (
 	// interval between two looks.
 	interval = 2 * time.Second
-	// patience is for what may settle by itself. An experiment may not be accepted yet, since a
-	// System may arrive after it. Results may not be stored yet, in the cluster or in the
-	// experiment's store.
+	// patience is how long the command waits for a problem to go away by itself. An experiment may
+	// not be accepted until its System arrives. Results may not be in the cluster, or in the
+	// experiment's store, yet.
 	patience = 30 * time.Second
 )
 
@@ -67,9 +67,9 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Until shows progress until the experiment is complete and its results are in the cluster, and
-// returns it as it is then. The command waits for a store for a while, and then says what it lacks.
-// Verdicts and report come from the cluster alone, and a store may be down for days.
+// Until shows progress until the experiment is complete and its results are in the cluster. It
+// returns the complete experiment. It waits for the store only for a while, and then says what the
+// store lacks. Verdicts and report come from the cluster alone, and a store may be down for days.
 func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) (*v1alpha1.Experiment, error) {
 	start := s.Now()
 	display := &display{out: s.Out, terminal: s.Terminal, width: s.Width, color: s.Color, pictures: s.Pictures}
@@ -114,25 +114,25 @@ func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o O
 	}
 }
 
-// watcher remembers between looks what cannot be read again.
+// watcher keeps state between looks that cannot be read again.
 type watcher struct {
 	cluster session.Cluster
 	name    string
 
 	drawn         pictures
-	told          map[string]bool // trials that are not valid and have been named; nil before the first look
+	told          map[string]bool // the named trials that are not valid; nil before the first look
 	refusedSince  time.Time
 	completeSince time.Time
 	noRoomSince   time.Time
 	noImageSince  time.Time
 }
 
-// seen is what one look shows.
+// seen has the objects of one look.
 type seen struct {
 	experiment *v1alpha1.Experiment
 	trials     []v1alpha1.Trial
-	// noImage says which image of a pod on this machine cannot be had, and why. Empty: none, or
-	// the pods are on a cluster.
+	// noImage names an image that a pod on this machine cannot get, and why. Empty: there is none,
+	// or the pods are on a cluster.
 	noImage string
 }
 
@@ -163,8 +163,9 @@ func (w *watcher) look(ctx context.Context) (seen, error) {
 	return found, nil
 }
 
-// withoutImage is an error where a pod has waited a while for an image that this machine cannot
-// have. A cluster's registry may get it yet; the trial's deadline ends the wait there.
+// withoutImage returns an error if a pod has waited for a while for an image that this machine
+// cannot get. On a cluster, the image may still arrive in the registry, and the trial's deadline
+// ends the wait.
 func (w *watcher) withoutImage(at seen, now time.Time) error {
 	if !lasts(&w.noImageSince, at.noImage != "", now) {
 		return nil
@@ -172,8 +173,8 @@ func (w *watcher) withoutImage(at seen, now time.Time) error {
 	return fmt.Errorf("experiment %s cannot run on this machine: %s; build the image, or name its folder with --local-images", w.name, at.noImage)
 }
 
-// lasts reports whether a condition has held for as long as patience. It keeps in since when the
-// condition held first, and zero while it does not hold.
+// lasts reports whether a condition has held for at least patience. It keeps the start in since,
+// which is zero while the condition does not hold.
 func lasts(since *time.Time, holds bool, now time.Time) bool {
 	switch {
 	case !holds:
@@ -184,11 +185,11 @@ func lasts(since *time.Time, holds bool, now time.Time) bool {
 	return holds && now.Sub(*since) >= patience
 }
 
-// firstTold is how many of the trials that were not valid before the first look are named.
+// firstTold is how many trials the first look names that are not valid.
 const firstTold = 5
 
-// unusable names the trials that have become invalid or failed since the last look, with the
-// reason, in the order of their numbers.
+// unusable names the trials that became invalid or failed since the last look, with the reason, in
+// the order of their numbers.
 func (w *watcher) unusable(trials []v1alpha1.Trial) []string {
 	isFirst := w.told == nil
 	if isFirst {
@@ -213,10 +214,11 @@ func (w *watcher) unusable(trials []v1alpha1.Trial) []string {
 	return lines
 }
 
-// endings of trials that are not valid.
+// endings are words for trials that are not valid.
 var endings = map[string]string{v1alpha1.ReasonInvalid: "is invalid", v1alpha1.ReasonFailed: "failed"}
 
-// because puts a reason behind a colon, if there is one, without its full stop.
+// because writes a reason after a colon, without its full stop. It writes nothing for an empty
+// reason.
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -224,18 +226,18 @@ func because(reason string) string {
 	return ": " + strings.TrimSuffix(reason, ".")
 }
 
-// isFinal reports whether trying again cannot help.
+// isFinal reports whether a retry cannot help.
 func (w *watcher) isFinal(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || meta.IsNoMatchError(err) ||
 		errors.Is(err, context.Canceled)
 }
 
-// withoutTrials are reasons for which an experiment may be complete before its first trial is done.
-// Nothing is stored then.
+// withoutTrials are the reasons for which an experiment may be complete before its first trial is
+// done. Such an experiment stores no results.
 var withoutTrials = []string{v1alpha1.ReasonDataFailed, v1alpha1.ReasonImagesFailed, v1alpha1.ReasonBudgetExhausted}
 
-// isOver reports whether the experiment is complete and its results are where a report reads them,
-// with a notice if they are not in its store. An error says why they will not be.
+// isOver reports whether the experiment is complete and its results are in the cluster. A notice
+// says that its store lacks results. An error says why the results will not arrive.
 func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, notice string, err error) {
 	if refused := current(exp, v1alpha1.ExperimentAccepted); refused != nil && refused.Status == metav1.ConditionFalse {
 		if w.refusedSince.IsZero() {
@@ -257,7 +259,7 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 		return false, "", nil
 	}
 	if c := current(exp, v1alpha1.ExperimentComplete); exp.Status.ResultsConfigMap == "" && slices.Contains(withoutTrials, c.Reason) {
-		return false, "", &session.Verdict{Code: session.ExitUntrusted, Message: c.Message} // there was no trial
+		return false, "", &session.Verdict{Code: session.ExitUntrusted, Message: c.Message} // no trial ran
 	}
 	if w.completeSince.IsZero() {
 		w.completeSince = now
@@ -279,9 +281,8 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 	return false, "", fmt.Errorf("experiment %s is complete and its results are not stored: %s", exp.Name, stored.Message)
 }
 
-// neverStarts is an error where a trial finds no room on a machine with nothing else on it. A
-// cluster may get more nodes. One machine stays as it is, and nothing else carries the experiment
-// on.
+// neverStarts returns an error if a trial does not fit on a machine that runs nothing else. A
+// cluster may get more nodes, but this machine stays as it is, and no other one carries on.
 func (w *watcher) neverStarts(exp *v1alpha1.Experiment, now time.Time) error {
 	c := current(exp, v1alpha1.ExperimentComplete)
 	noRoom := w.cluster.Host != nil && c != nil && c.Reason == v1alpha1.ReasonUnschedulable
@@ -291,7 +292,8 @@ func (w *watcher) neverStarts(exp *v1alpha1.Experiment, now time.Time) error {
 	return fmt.Errorf("experiment %s cannot run on this machine: %s Lower what its pods ask for (resources.requests), and see kubectl assay plan", exp.Name, c.Message)
 }
 
-// neverOver says what to wait for instead of an experiment that recurs.
+// neverOver returns an error for an experiment that recurs. The error says what to wait for
+// instead.
 func neverOver(exp *v1alpha1.Experiment) error {
 	if s := exp.Status.Recurrence; s != nil && s.LastRun != "" {
 		return fmt.Errorf("experiment %s recurs and is never over; its last run is %s: kubectl assay wait %s", exp.Name, s.LastRun, s.LastRun)
@@ -299,13 +301,13 @@ func neverOver(exp *v1alpha1.Experiment) error {
 	return fmt.Errorf("experiment %s recurs and is never over; it has no run yet: see when one is due with kubectl assay list -o wide", exp.Name)
 }
 
-// onlyStoreLags reports whether the results are in the cluster and not in the experiment's store:
-// each reason says so but that of the ConfigMap that is not written.
+// onlyStoreLags reports whether the results are in the cluster but not in the experiment's store.
+// All reasons say so, except the reason that the ConfigMap is not written.
 func onlyStoreLags(exp *v1alpha1.Experiment, stored *metav1.Condition) bool {
 	return exp.Status.Archive != nil && exp.Status.ResultsConfigMap != "" && stored.Status == metav1.ConditionFalse && stored.Reason != v1alpha1.ReasonStoreFailed
 }
 
-// current is a condition that is about the spec as it is now, or nil.
+// current returns a condition if it is about the current spec, or nil.
 func current(exp *v1alpha1.Experiment, kind string) *metav1.Condition {
 	c := meta.FindStatusCondition(exp.Status.Conditions, kind)
 	if c == nil || max(c.ObservedGeneration, exp.Status.ObservedGeneration) < exp.Generation {

@@ -39,7 +39,7 @@ type scene struct {
 	now     time.Time
 	out     bytes.Buffer
 	steps   []func()
-	fail    error // of every call, while it is set
+	fail    error // every call fails with it while it is set
 	session *session.Session
 	host    session.Host // nil: a cluster
 }
@@ -77,7 +77,7 @@ func (s *scene) create(o client.Object) {
 	}
 }
 
-// experiment changes the status of the experiment.
+// experiment changes the status of the Experiment.
 func (s *scene) experiment(change func(*v1alpha1.ExperimentStatus)) {
 	s.t.Helper()
 	var e v1alpha1.Experiment
@@ -107,7 +107,7 @@ func (s *scene) counts(planned, succeeded, invalid int32) {
 	})
 }
 
-// trial makes a trial, or brings it up to the condition that is given.
+// trial makes a trial, or advances it to the given condition.
 func (s *scene) trial(name string, repetition, attempt int32, upTo, reason string) {
 	s.t.Helper()
 	key := client.ObjectKey{Namespace: "ns", Name: name}
@@ -169,7 +169,7 @@ func (s *scene) until(o watch.Options) error {
 	return err
 }
 
-// play is an experiment of two trials, the first of which is invalid once.
+// play is an experiment of two trials. The first attempt of the first trial is invalid.
 func (s *scene) play() {
 	nothing := func() {}
 	broken := apierrors.NewServiceUnavailable("apiserver restarts")
@@ -181,7 +181,7 @@ func (s *scene) play() {
 		nothing,
 		func() { s.fail = nil },
 		func() { s.trial("e-0", 0, 0, v1alpha1.TrialRunning, "") },
-		func() { s.annotate("e-0", `{"committed": 0, "perSecond": 0, "atMillis": -2000}`) }, // no client told it yet
+		func() { s.annotate("e-0", `{"committed": 0, "perSecond": 0, "atMillis": -2000}`) }, // no client reported progress yet
 		func() { s.annotate("e-0", `{"committed": 10, "perSecond": 1873, "clients": 1}`) },
 		nothing, nothing, nothing, nothing, nothing,
 		func() { s.trial("e-0", 0, 0, v1alpha1.TrialValid, "Invalid") },
@@ -228,7 +228,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A terminal must hold, after all redrawing, the last picture only, and no line wider than it is.
+// After all redrawing, a terminal shows only the last picture, and no line is wider than the
+// terminal.
 func TestTerminalRedrawsInPlace(t *testing.T) {
 	s := newScene(t)
 	s.session.Terminal, s.session.Width = true, 60
@@ -246,7 +247,7 @@ func TestTerminalRedrawsInPlace(t *testing.T) {
 			}
 			screen, line = screen[:len(screen)-n], rest
 		}
-		if len(line) > 60 && !strings.HasPrefix(line, "Cannot reach") && !strings.HasPrefix(line, "Trial e-0 (") { // its line break included; notices are never redrawn
+		if len(line) > 60 && !strings.HasPrefix(line, "Cannot reach") && !strings.HasPrefix(line, "Trial e-0 (") { // with its line break; notices are never redrawn
 			t.Errorf("a line of %d characters on a terminal of 60: %q", len(line), line)
 		}
 		if line != "" {
@@ -293,7 +294,7 @@ func TestEnds(t *testing.T) {
 			},
 			want: "not accepted (InvalidSpec): spec.sweep: no axis", within: 32 * time.Second,
 		},
-		// It waited forever, though a machine gets no more processors.
+		// watch once waited forever, although a machine gets no more processors.
 		"one machine without room": {
 			prepare: func(s *scene) {
 				s.host = oneMachine{}
@@ -301,7 +302,7 @@ func TestEnds(t *testing.T) {
 			},
 			want: "experiment e cannot run on this machine: It can never start. Lower what its pods ask for", within: 32 * time.Second,
 		},
-		// It waited until the deadline of each trial.
+		// watch once waited until the deadline of each trial.
 		"one machine without an image": {
 			prepare: func(s *scene) {
 				s.host = oneMachine{}
@@ -354,13 +355,13 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A store that lags had "watch" and "run --wait" end with exit code 1 and no report, although the
-// verdicts and all numbers were in the cluster.
+// If a store lagged, "watch" and "run --wait" once ended with exit code 1 and without a report,
+// although the cluster had the verdicts and all numbers.
 func TestEndsThoughTheStoreLags(t *testing.T) {
 	for reason, over := range map[string]bool{
 		v1alpha1.ReasonStoring: true, v1alpha1.ReasonStoreUnreachable: true, v1alpha1.ReasonStoreDenied: true, v1alpha1.ReasonStoreError: true,
-		v1alpha1.ReasonStoreFailed:   false, // the ConfigMap that a report is made of is not written
-		v1alpha1.ReasonTrialsRunning: false, // nothing is known of it yet
+		v1alpha1.ReasonStoreFailed:   false, // the ConfigMap, from which reports are made, is not written
+		v1alpha1.ReasonTrialsRunning: false, // nothing is known yet
 	} {
 		t.Run(reason, func(t *testing.T) {
 			s := newScene(t)
@@ -397,7 +398,7 @@ func TestEndsThoughTheStoreLags(t *testing.T) {
 	}
 }
 
-// The store may still get everything while it is waited for; then there is nothing to tell.
+// If the store gets everything during the wait, there is no notice.
 func TestStoreCatchesUp(t *testing.T) {
 	s := newScene(t)
 	s.condition(v1alpha1.ExperimentComplete, "True", "AllTrialsValid", "")
@@ -412,7 +413,7 @@ func TestStoreCatchesUp(t *testing.T) {
 	}
 }
 
-// A System that arrives after the experiment makes it acceptable; watching goes on.
+// If a missing System arrives later, the experiment is accepted, and watching goes on.
 func TestSurvivesLateSystem(t *testing.T) {
 	s := newScene(t)
 	s.condition(v1alpha1.ExperimentAccepted, "False", "SystemNotFound", "System x is not there.")
@@ -431,7 +432,7 @@ func TestSurvivesLateSystem(t *testing.T) {
 	}
 }
 
-// Conditions about an older spec say nothing about this one.
+// watch ignores conditions about an older spec.
 func TestIgnoresStaleConditions(t *testing.T) {
 	s := newScene(t)
 	s.experiment(func(st *v1alpha1.ExperimentStatus) {
@@ -444,8 +445,8 @@ func TestIgnoresStaleConditions(t *testing.T) {
 	}
 }
 
-// The last of the trials that were not valid before the first look are named, and the others
-// counted.
+// watch names the last of the trials that were not valid before the first look, and counts the
+// others.
 func TestNamesEarlierUnusableTrials(t *testing.T) {
 	s := newScene(t)
 	for i := range int32(7) {
@@ -470,7 +471,7 @@ func TestNamesEarlierUnusableTrials(t *testing.T) {
 	}
 }
 
-// A phase of many minutes prints a line each minute where nothing is redrawn, with the time that is
+// If nothing is redrawn, a phase of many minutes prints a line each minute, with the time that is
 // left.
 func TestRepeatsItselfWithoutTerminal(t *testing.T) {
 	s := newScene(t)

@@ -25,22 +25,23 @@ import (
 )
 
 const (
-	// answersKept is how long the API server's answer about a visitor is used again: for as long
-	// may a visitor go on whose token or right was taken away.
+	// answersKept is how long the page uses an answer of the API server about a visitor again. For
+	// so long a visitor may go on after losing a token or a right.
 	answersKept = 10 * time.Second
 	// reviewPatience is how long the API server may take to answer about a token.
 	reviewPatience = 10 * time.Second
-	// reviewsPerSecond at most: a flood of unknown tokens must cost the API server little.
+	// reviewsPerSecond is how many requests the page sends at most: a flood of unknown tokens must
+	// cost the API server little.
 	reviewsPerSecond = 20
-	// pagesKept are the pages of that many visitors at most, each for pageKept after it was made.
+	// pagesKept is how many visitors' pages are kept at most, each for pageKept after it was made.
 	pagesKept = 64
 	pageKept  = 10 * time.Minute
 )
 
-// errNoToken: the user has not signed in.
+// errNoToken says that the visitor has not signed in.
 var errNoToken = errors.New("no token")
 
-// door asks the API server who a visitor is and what the visitor may see. It decides nothing
+// door asks the API server who a visitor is, and what the visitor may see. It decides nothing
 // itself.
 type door struct {
 	authenticator authenticator.Request
@@ -48,8 +49,8 @@ type door struct {
 	pages         *cache.LRUExpireCache // by the SHA-256 of the token
 }
 
-// newDoor makes the same checks as an API server that delegates them: TokenReview and
-// SubjectAccessReview.
+// newDoor makes the checks by TokenReview and SubjectAccessReview, as an aggregated API server
+// does.
 func newDoor(config *rest.Config) (*door, error) {
 	few := rest.CopyConfig(config)
 	few.QPS, few.Burst = reviewsPerSecond, 2*reviewsPerSecond
@@ -79,8 +80,8 @@ func newDoor(config *rest.Config) (*door, error) {
 	return d, nil
 }
 
-// token of a request: a proxy that signs users in sends a header, a browser that signed in here a
-// cookie.
+// token returns the token of a request: from a header that a proxy sets, or from the cookie of a
+// browser that signed in here.
 func token(r *http.Request) string {
 	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return strings.TrimSpace(given)
@@ -91,7 +92,7 @@ func token(r *http.Request) string {
 	return ""
 }
 
-// who is the user of a token.
+// who returns the user of a token.
 func (d *door) who(ctx context.Context, token string) (user.Info, error) {
 	if token == "" {
 		return nil, errNoToken
@@ -107,8 +108,8 @@ func (d *door) who(ctx context.Context, token string) (user.Info, error) {
 	return answer.User, nil
 }
 
-// maySee reports whether a user may list experiments and trials in a namespace, or in all if it is
-// empty. Without an answer of the API server no user may.
+// maySee reports whether a user may list experiments and trials in a namespace, or in all
+// namespaces if it is empty. If the API server does not answer, it returns false.
 func (d *door) maySee(ctx context.Context, u user.Info, namespace string) bool {
 	for _, resource := range []string{"experiments", "trials"} {
 		decision, _, err := d.authorizer.Authorize(ctx, authorizer.AttributesRecord{
@@ -121,5 +122,5 @@ func (d *door) maySee(ctx context.Context, u user.Info, namespace string) bool {
 	return true
 }
 
-// keyOf a token under which its page is kept.
+// keyOf returns the key under which the page of a token is kept.
 func keyOf(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }

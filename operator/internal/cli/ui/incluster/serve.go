@@ -1,9 +1,9 @@
 // Package incluster serves the page of "kubectl assay ui" from a pod, to many visitors.
 //
 // A visitor gives a token of the cluster. The API server identifies the visitor (TokenReview), and
-// says which namespaces the visitor may look into (SubjectAccessReview). The pod's own account
-// reads experiments and trials, once for all visitors. Results and logs are read with the visitor's
-// own token: the pod has no right on them, and cannot show what the visitor may not read.
+// says which namespaces the visitor may read (SubjectAccessReview). The pod's own account reads
+// experiments and trials, once for all visitors. The visitor's token reads results and logs: the
+// pod has no right to read them, so it cannot show what the visitor may not read.
 package incluster
 
 import (
@@ -35,12 +35,12 @@ import (
 )
 
 const (
-	// cookie holds a visitor's token. Browsers send a cookie of this prefix by TLS only, to this
-	// host only.
+	// cookie holds a visitor's token. Browsers send a cookie with this prefix only over TLS, and
+	// only to this host.
 	cookie = "__Host-assay-token"
 	// longestForm is how long a form with a token may be.
 	longestForm = 1 << 16
-	// longestCookie is what browsers keep of a cookie.
+	// longestCookie is the longest cookie that browsers keep.
 	longestCookie = 4000
 	// headerPatience is how long a browser may take to send a request's header, and farewell how
 	// long open requests may go on when the pod ends.
@@ -57,18 +57,18 @@ var signIn = template.Must(template.New("sign-in").Parse(signInText))
 type Options struct {
 	// Config of the pod's own account.
 	Config *rest.Config
-	// Namespaces that are shown; none: all.
+	// Namespaces to show. None: all.
 	Namespaces []string
-	// Listener that is served, by TLS.
+	// Listener on which the page is served, over TLS.
 	Listener net.Listener
 	// Certificates is a directory with tls.crt and tls.key, which may be renewed at any time.
-	// Empty: the page signs its own for the time that it runs.
+	// Empty: the page makes a self-signed certificate for as long as it runs.
 	Certificates string
 	Log          logr.Logger
 	Now          func() time.Time
 }
 
-// server has what the pages of all visitors share.
+// server has the parts that the pages of all visitors share.
 type server struct {
 	*door
 	config  *rest.Config
@@ -79,7 +79,7 @@ type server struct {
 	log     logr.Logger
 }
 
-// Serve until the context ends.
+// Serve serves the page until the context ends.
 func Serve(ctx context.Context, o Options) error {
 	s, err := newServer(ctx, o)
 	if err != nil {
@@ -133,7 +133,7 @@ func newServer(ctx context.Context, o Options) (*server, error) {
 	return s, err
 }
 
-// certificates are those of the owner, or one that is made here and signs itself.
+// certificates returns the certificate of the owner, or a new self-signed one.
 func certificates(ctx context.Context, o Options) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	if o.Certificates != "" {
 		watcher, err := certwatcher.New(filepath.Join(o.Certificates, "tls.crt"), filepath.Join(o.Certificates, "tls.key"))
@@ -161,7 +161,7 @@ func certificates(ctx context.Context, o Options) (func(*tls.ClientHelloInfo) (*
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	ui.AddStatic(mux) // the page to sign in has a style, too
+	ui.AddStatic(mux) // the page to sign in uses the style sheet, too
 	mux.HandleFunc("POST /sign-in", s.signIn)
 	mux.HandleFunc("POST /sign-out", func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: cookie, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
@@ -175,7 +175,7 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// visit serves a page to a visitor whom the cluster knows, and asks others to sign in.
+// visit serves a page to a visitor whom the cluster knows. It asks other visitors to sign in.
 func (s *server) visit(w http.ResponseWriter, r *http.Request) {
 	given := token(r)
 	u, err := s.who(r.Context(), given)
@@ -207,7 +207,7 @@ func (s *server) visit(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-// refuse says how to sign in.
+// refuse answers with the page that says how to sign in.
 func (s *server) refuse(w http.ResponseWriter, err error) {
 	wrong := ""
 	if !errors.Is(err, errNoToken) {
@@ -219,7 +219,7 @@ func (s *server) refuse(w http.ResponseWriter, err error) {
 	_ = signIn.Execute(w, wrong) // the browser is gone if it fails
 }
 
-// signIn keeps a token that the cluster accepts in the visitor's browser.
+// signIn stores a token that the cluster accepts in the visitor's browser.
 func (s *server) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, longestForm)
 	given := r.PostFormValue("token")
@@ -235,7 +235,7 @@ func (s *server) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// as connects to the cluster as a visitor.
+// as connects to the cluster with the visitor's token.
 func (s *server) as(token string) (session.Cluster, error) {
 	config := rest.AnonymousClientConfig(s.config)
 	config.BearerToken = token

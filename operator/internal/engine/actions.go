@@ -8,14 +8,15 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// resets of nodes that the trial's faults want. Which nodes these are is known when the pods run.
+// resets returns the resets of nodes that the trial's faults ask for. Which nodes these are is
+// known when the pods run.
 func (s *scope) resets() Resets { return resetsOf(s.actions(), s.pods) }
 
-// onResetNode reports whether a pod shares the fate of a node that is reset, target or not.
+// onResetNode reports whether the node of a pod is reset, also if another pod is the target.
 func (s *scope) onResetNode(pod string) bool { return s.resets().Hits(s.pods[pod]) }
 
-// actions of the trial as its backend carries them out. Actions that count from a mark are left out
-// until the mark has come.
+// actions returns the actions of the trial in the form that its backend carries out. It leaves out
+// actions that count from a mark which has not come yet.
 func (s *scope) actions() []timeline.Action {
 	if s.inForce == nil && s.rendered != nil {
 		var side shaping.Side
@@ -27,13 +28,13 @@ func (s *scope) actions() []timeline.Action {
 	return s.inForce
 }
 
-// laterActions are the actions that count from marks still to come.
+// laterActions returns the actions that count from marks which have not come yet.
 func (s *scope) laterActions() []timeline.Action {
 	s.actions()
 	return s.later
 }
 
-// marks of the trial that have come, in order of time.
+// marks returns the marks of the trial that have come, in order of time.
 func (s *members) marks() []timeline.Mark {
 	var all []timeline.Mark
 	for _, name := range s.everyName() {

@@ -13,17 +13,18 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// cache is what the engine keeps between calls, by trial; all of it can be made again.
+// cache is the state that the engine keeps between calls, by trial. The engine can make all of it
+// again.
 type cache struct {
 	mu     sync.Mutex
 	trials map[types.UID]*entry
 }
 
-// entry is what is kept of one trial.
+// entry is the kept state of one trial.
 type entry struct {
 	key          types.NamespacedName
 	since        time.Time     // when the engine first saw it
-	seen         instants.Seen // of its status
+	seen         instants.Seen // instants in its status
 	rendered     *rendered
 	system       *v1alpha1.SystemSpec
 	created      bool            // its objects exist
@@ -31,10 +32,10 @@ type entry struct {
 	preparing    bool            // the prepare step's agent has its directive
 	noted        map[string]bool // actions of faults that were reported, by their ID
 	progress     time.Time       // when it was last published
-	asked        time.Time       // when it was last asked why pods are missing
-	checked      time.Time       // when it was last asked what is left of it
+	asked        time.Time       // when the engine last asked why pods are missing
+	checked      time.Time       // when the engine last asked which objects are left
 	unstored     unstored        // the last attempt to store its results, if it failed
-	release      *Release        // what the run was released with
+	release      *Release        // the data with which the run was released
 	replacements map[types.UID]*render.Pod
 	occurrences  []*fault.Occurrence // of faults that an injector carries out
 }
@@ -71,13 +72,13 @@ func (c *cache) len() int {
 	return len(c.trials)
 }
 
-// rendered is what a trial renders to, kept from one call to the next since it does not change
-// while the addresses don't.
+// rendered has the rendered files of a trial. It is kept between calls, since they change only with
+// the addresses.
 type rendered struct {
 	addresses string
 	trial     *render.Trial
 	pods      map[string]*render.Pod // by name in the layout
-	longest   time.Duration          // round trip that is asked of any pair
+	longest   time.Duration          // longest round trip that is asked of a pair
 }
 
 // unstored is an attempt to store results that failed.

@@ -9,7 +9,7 @@ import (
 )
 
 // check runs the System's checks when the clients are over. Their verdicts are results: they judge
-// the system, and never whether the trial counts.
+// the system. They never decide whether the trial counts.
 type check struct{ director *director }
 
 func (*check) condition() string { return v1alpha1.TrialCollected }

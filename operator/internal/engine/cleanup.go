@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// FinishGrace is how long, beyond the System's own grace, the processes may take to end before
-	// their pods are deleted all the same.
+	// FinishGrace is how much longer than the System's own grace the processes may take to end.
+	// Then their pods are deleted in any case.
 	FinishGrace = 5 * time.Second
-	// UploadGrace is how long after that pods may take to upload their files, where the trial has a
-	// store; agents give up a little earlier.
+	// UploadGrace is how long after that pods may take to upload their files to the store of the
+	// trial. Agents give up a little earlier.
 	UploadGrace = 80 * time.Second
-	// CollectGrace is the same where it has none, and little is sent to the manager.
+	// CollectGrace is how long pods may take instead if the trial has no store. They then send
+	// little, to the manager.
 	CollectGrace = 20 * time.Second
-	// deletionPoll is how soon to look again for objects whose end no watch tells.
+	// deletionPoll is how soon to look again for objects whose end no watch reports.
 	deletionPoll = 200 * time.Millisecond
-	// terminatingPoll is how often it is asked what is left while the pods that were observed still
-	// end.
+	// terminatingPoll is how often the engine asks which objects are left while the observed pods
+	// still end.
 	terminatingPoll = 2 * time.Second
 )
 
-// cleanUp ends the processes as the System wants it, deletes all that the trial made but its
-// results, confirms that it is gone, and completes the trial.
+// cleanUp ends the processes as the System asks, and deletes all objects of the trial but its
+// results. It confirms that they are gone, and completes the trial.
 type cleanUp struct {
 	pods        Pods
 	attachments Attachments
@@ -61,7 +62,7 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 		if r := p.tryUntil(s, beforeDeleting, err); r.state != done {
 			return r
 		}
-		// Then only its conditions report it.
+		// Then only the trial's conditions report the failure.
 		late = late.With(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored,
 			"After %v, what is known of the trial could not be stored: %s.", StoreGrace, err)
 	}
@@ -82,11 +83,11 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 	return r
 }
 
-// beforeDeleting is said of what is to be stored before anything is deleted.
+// beforeDeleting begins messages about data that must be stored before anything is deleted.
 const beforeDeleting = "Before anything is deleted"
 
-// tryUntil waits for something to be stored or deleted. The trial holds its pools until a quota of
-// ConfigMaps, say, lets it be written, but not for ever.
+// tryUntil waits for something to be stored or deleted. For instance, a quota of ConfigMaps may
+// stop a write. The trial holds its pools while it waits, but not for ever.
 func (p *cleanUp) tryUntil(s *scope, what string, err error) Result {
 	since := s.judged()
 	if kept := s.trial.Status.Times.Kept; kept != nil && s.date(kept.Time).After(since) {
@@ -99,19 +100,19 @@ func (p *cleanUp) tryUntil(s *scope, what string, err error) Result {
 	return Wait(v1alpha1.ReasonDeleting, "%s: %s.", what, err).Within(min(StoreGrace-waited+time.Millisecond, RetryPoll))
 }
 
-// judged is when the outcome became known, by the clock of this manager.
+// judged returns when the outcome became known, by the clock of this manager.
 func (s *status) judged() time.Time {
 	return s.date(meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime.Time)
 }
 
-// remove deletes all that was made for the trial, and completes it.
+// remove deletes all objects of the trial, and completes it.
 func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
 	remains, err := p.pods.Delete(ctx, s.trial)
 	var left *LeftError
 	switch {
 	case errors.As(err, &left):
-		// A pool is for what runs: it is not held for a Secret, say, which the manager may not
-		// delete.
+		// Pools are for pods that run. The trial does not hold them for an object, such as a
+		// Secret, that the manager may not delete.
 		if r := p.tryUntil(s, "Nothing of the trial runs any more", err); r.state != done {
 			return r
 		}
@@ -123,15 +124,15 @@ func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
 		return Wait(v1alpha1.ReasonDeleting, "Still there: %s.", remains.Left).Within(deletionPoll)
 	}
 	if s.trial.Status.ResultsConfigMap == "" {
-		s.trial.Status.ResultsDigest = "" // it was of results that could not be stored
+		s.trial.Status.ResultsDigest = "" // the digest was of results that could not be stored
 	}
 	reason, message := outcome(s.trial)
 	return Done(v1alpha1.ReasonGone, remains.Gone, &s.trial.Status.Times.Done).
 		With(v1alpha1.TrialComplete, metav1.ConditionTrue, reason, "%s", message)
 }
 
-// keep leaves the pods of a trial that does not count as they are, while people look at them. The
-// state of the trial is stored first.
+// keep leaves the pods of a trial that does not count alone while people look at them. It first
+// stores the state of the trial.
 func (p *cleanUp) keep(ctx context.Context, s *scope) Result {
 	until, message, err := p.experiment.KeepUntil(ctx, s.trial, s.judged())
 	if err != nil {
@@ -153,9 +154,9 @@ func (p *cleanUp) keep(ctx context.Context, s *scope) Result {
 	return Skip()
 }
 
-// terminating says how long to wait until it is asked again what is left; 0: ask now. Pods go last,
-// and each of their changes wakes the trial up: while they still end, eight lists for each change
-// would tell nothing new.
+// terminating says how long to wait before asking again which objects are left; 0: ask now. Pods go
+// last, and each of their changes wakes the trial up. Asking takes eight lists, and while the pods
+// still end, the answer stays the same.
 func (p *cleanUp) terminating(s *scope) time.Duration {
 	if next := s.cache.checked.Add(terminatingPoll); validity.PodsEnding(s.pods) && s.now.Before(next) {
 		return next.Sub(s.now)
@@ -164,8 +165,8 @@ func (p *cleanUp) terminating(s *scope) time.Duration {
 	return 0
 }
 
-// finishing asks every pod to end its processes and says how long to wait for it. Nothing to wait
-// for: 0.
+// finishing asks every pod to end its processes, and returns how long to wait for them. 0: there is
+// nothing to wait for.
 func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
 	if len(s.pods) == 0 {
 		return 0
@@ -180,13 +181,13 @@ func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
 	}
 	st := stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, finish: true}
 	if !s.isTrue(v1alpha1.TrialStarted) {
-		st.started = nil // what never ran need not start to be ended
+		st.started = nil // processes that never ran need no start before their end
 	}
 	p.director.direct(s, st)
 	grace := FinishGrace
 	grace += startup.StopGrace(s.system)
 	if n := s.trial.Status.Network; n != nil && n.Backend != "" {
-		grace += s.longestRoundTrip() // packets in flight are let through before the network is put back
+		grace += s.longestRoundTrip() // agents let packets in flight through before they restore the network
 	}
 	by := s.judged().Add(grace)
 	for _, name := range s.everyName() {
@@ -203,8 +204,8 @@ func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
 	return p.handingOver(s, by.Add(UploadGrace))
 }
 
-// handingOver says how long to wait for pods to give their files away. A pod that runs and has not
-// reported is waited for, too: a manager that has just taken over must hear from its agent first.
+// handingOver says how long to wait for pods to hand over their files. It also waits for a running
+// pod that has not reported: a manager that has just taken over must hear from its agent first.
 func (p *cleanUp) handingOver(s *scope, by time.Time) time.Duration {
 	for _, name := range s.everyName() {
 		p := s.pods[name]

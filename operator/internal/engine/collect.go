@@ -30,7 +30,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 	defer p.heavy.Unlock()
 	clients, sent, err := p.attachments.Clients(ctx, s.subject())
 	if err != nil {
-		// They were stored: that they are gone, or cannot be had, is not the system's fault.
+		// The results were stored. If they are gone or cannot be read, the system is not to blame.
 		return p.retryResults(s, v1alpha1.ReasonClientLost, err)
 	}
 	o := s.measured()
@@ -74,8 +74,8 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 		"%d transactions committed %s%s.", t.Summary.Committed, where, validity.MeanText(t.Summary))
 }
 
-// describe writes down the observation with the merged results of the clients. where names the time
-// that their numbers are from.
+// describe makes the results of a trial from the observation and the merged results of the clients.
+// where names the time that the numbers are from.
 func describe(o *validity.Observation, merged results.Merged) (t *results.Trial, where string, err error) {
 	t = o.Describe()
 	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos
@@ -91,15 +91,15 @@ func describe(o *validity.Observation, merged results.Merged) (t *results.Trial,
 	return t, where, nil
 }
 
-// readScript reads what a script left: rows of points, and what ran on the machines. The window of
-// a script is its run, and that of a row lies where its marks say. If a file cannot be read, all
-// its rows are missing.
+// readScript reads the results of a script: rows of points, and the sessions on the machines. The
+// window of a script is its run, and the window of a row lies where its marks say. If a file cannot
+// be read, all its rows are missing.
 func readScript(system *v1alpha1.SystemSpec, spec *v1alpha1.TrialSpec, t *results.Trial, clients []results.Client, windows []results.RowWindow) {
 	if spec.Script == nil || len(clients) != 1 || clients[0].Table == nil {
 		return
 	}
 	t.MeasureNanos, t.ClosedLoop = validity.ScriptWindow(spec, t.Pods).Nanoseconds(), nil
-	t.Recovery = nil // a script says nothing of single requests
+	t.Recovery = nil // a script reports no single requests
 	table := clients[0].Table
 	t.Sessions = table.Sessions
 	results.EndSessions(t.Sessions, t.Faults)
@@ -113,9 +113,9 @@ func readScript(system *v1alpha1.SystemSpec, spec *v1alpha1.TrialSpec, t *result
 	t.Rows = rows
 }
 
-// retryResults gives the trial up when something about its results still fails at the deadline: it
-// holds its pools meanwhile. The error is not returned, since the controller would wait longer and
-// longer until it tries again, beyond the deadline.
+// retryResults gives the trial up if an operation on its results still fails at the deadline, since
+// the trial holds its pools meanwhile. It does not return the error: the controller would retry
+// after longer and longer waits, beyond the deadline.
 func (p *collect) retryResults(s *scope, reason string, err error) Result {
 	left := s.drained().Add(safety.Limit(s.system.Checks) + ResultsGrace + StoreGrace).Sub(s.now)
 	if left <= 0 {
@@ -124,8 +124,8 @@ func (p *collect) retryResults(s *scope, reason string, err error) Result {
 	return Wait(v1alpha1.ReasonRunInProgress, "Trying again what failed: %s", err).Within(min(left+time.Millisecond, RetryPoll))
 }
 
-// recordFailure stores what is known of a trial that was given up, its logs above all, unless its
-// results are stored already.
+// recordFailure stores the known facts of a trial that was given up, above all its logs. It does
+// nothing if its results are stored.
 func (s *scope) recordFailure(ctx context.Context, attachments Attachments) error {
 	if s.trial.Status.ResultsConfigMap != "" || s.layout == nil {
 		return nil
@@ -143,8 +143,9 @@ func (s *scope) recordFailure(ctx context.Context, attachments Attachments) erro
 	return nil
 }
 
-// store stores the results, or says again why the last attempt failed until RetryPoll is over. Each
-// attempt writes to the status, and so would be the reason for the next one.
+// store stores the results. For RetryPoll after a failed attempt it returns the same error without
+// another attempt. Each attempt writes to the status, which wakes the trial up and would cause the
+// next attempt.
 func (s *scope) store(ctx context.Context, attachments Attachments, t *results.Trial, sent map[string][]byte) error {
 	if last := s.cache.unstored; last.err != nil && s.now.Sub(last.at).Abs() < RetryPoll {
 		return last.err

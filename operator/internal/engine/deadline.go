@@ -8,16 +8,16 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// deadlineSlack is what the deadline of a trial adds to the deadlines of its phases.
-// deadlineUnknown is added where the System, which has some of these, cannot be read.
+// deadlineSlack is added to the sum of the deadlines of a trial's phases. deadlineUnknown is added
+// if the System cannot be read, which has some of these deadlines.
 const (
 	deadlineSlack   = 10 * time.Minute
 	deadlineUnknown = time.Hour
 )
 
 // deadline is when a trial must have an outcome, whatever its phases say. Each phase has a deadline
-// of its own, and most trials that fail do by one of these. This one is for errors that come before
-// a phase looks at its own.
+// of its own, which ends most trials that fail. This one is for errors that come before a phase
+// looks at its own.
 func (s *scope) deadline() time.Time {
 	status, schedule := &s.trial.Status, timeline.FromSchedule(s.trial.Spec.Schedule)
 	limit := deadlineSlack + s.trial.Spec.IdleWait.OrZero()
@@ -33,7 +33,7 @@ func (s *scope) deadline() time.Time {
 		return s.drained().Add(safety.Limit(s.system.Checks) + limit)
 	}
 	if status.Times.Admitted == nil {
-		return s.now.Add(time.Hour) // earlier managers wrote no such instant
+		return s.now.Add(time.Hour) // earlier managers did not write this instant
 	}
 	limit += verifyTimeout + ResettersTimeout + ScrapedTimeout + BarrierTimeout
 	if known {
@@ -45,12 +45,12 @@ func (s *scope) deadline() time.Time {
 	return s.date(status.Times.Admitted.Time).Add(limit)
 }
 
-// overdue reports whether the deadline is over. A manager that has just taken over is given a
-// moment to carry on what it finds.
+// overdue reports whether the deadline has passed. A manager that has just taken over gets some
+// time to carry on the trials that it finds.
 func (s *scope) overdue() bool {
 	return s.now.After(s.deadline()) && s.now.Sub(s.cache.since) > takeOver
 }
 
-// takeOver is how long an engine that has not seen a trial before tries to carry it on, whatever
-// the trial's deadline says.
+// takeOver is how long an engine tries to carry on a trial that it sees for the first time, even
+// after the trial's deadline.
 const takeOver = 2 * time.Minute

@@ -17,12 +17,12 @@ import (
 // DeployTimeout is how long pods may take to be scheduled, to pull their images and to report.
 const DeployTimeout = 5 * time.Minute
 
-// RetryPoll is how soon what failed is tried again, and missing pods are looked after. No event
-// reports room in a quota, the end of an object in the way, or a refused pod.
+// RetryPoll is how soon the engine retries an operation that failed, and looks for missing pods. No
+// event reports room in a quota, the end of an object in the way, or a refused pod.
 const RetryPoll = 2 * time.Second
 
-// deploy has the pods of the trial made, runs the prepare step, and hands every pod its files once
-// all pods have addresses.
+// deploy makes the pods of the trial, runs the prepare step, and hands every pod its files once all
+// pods have addresses.
 type deploy struct {
 	pods        Pods
 	attachments Attachments
@@ -45,13 +45,13 @@ func (p *deploy) run(ctx context.Context, s *scope) Result {
 	if r.err == nil {
 		return r
 	}
-	// An error is told about and has the deadline of the phase, since the trial holds its pools
-	// meanwhile. It is not returned: the controller would wait longer and longer until it tries
-	// again, beyond the deadline.
+	// The condition reports the error, and the deadline of the phase applies to it, since the trial
+	// holds its pools meanwhile. It is not returned: the controller would retry after longer and
+	// longer waits, beyond the deadline.
 	return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "trying again what failed: %s", r.err).Within(RetryPoll)
 }
 
-// rejected is the result of what fails with err: a RejectedError ends the trial.
+// rejected returns the result for an error: a RejectedError ends the trial.
 func rejected(err error) Result {
 	var bad *RejectedError
 	switch {
@@ -84,7 +84,7 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 		s.cache.created, s.cache.asked = true, s.now
 	}
 	missing := p.unreported(s)
-	// The step runs while the other pods come up: it needs their names only.
+	// The step needs only the names of the other pods, so it runs while they start.
 	prepared, r := p.prepare(ctx, s, len(missing) == 0)
 	if r.err != nil || r.state == failed {
 		return r
@@ -107,11 +107,11 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 	return p.configure(ctx, s)
 }
 
-// PodNotRunnable is the reason of a pod that failed before its processes ran, and that no
-// controller makes anew: a runtime without a kubelet says so.
+// PodNotRunnable is the reason of a pod that failed before its processes ran, and for which no
+// controller makes a new one. A runtime without a kubelet sets it.
 const PodNotRunnable = "NotRunnable"
 
-// awaitPods waits for pods that do not exist, have no address or whose agents have not reported.
+// awaitPods waits for pods that do not exist, have no address, or whose agents have not reported.
 func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Result {
 	if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
 		return Fail(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
@@ -143,7 +143,7 @@ func (p *deploy) configure(ctx context.Context, s *scope) Result {
 			return p.waitDeployed(s, v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, few.Names(rep.Unresolved))
 		}
 	}
-	// People can read the files there; nothing depends on it.
+	// The files are shown to people only: nothing reads them there.
 	if err := p.attachments.Show(ctx, s.subject(), s.rendered.trial.ShownFiles(s.rendered.pods)); err != nil {
 		return Retry(err)
 	}
@@ -153,13 +153,14 @@ func (p *deploy) configure(ctx context.Context, s *scope) Result {
 }
 
 // unreported lists the pods that do not exist, have no address, lack an image, or whose agents have
-// not reported. Pods with the cluster's explanation come first: a message names only some.
+// not reported. It begins with the pods for which the cluster gives a reason, since a message names
+// only some pods.
 func (p *deploy) unreported(s *scope) []string {
 	var explained, others []string
 	prepare := s.layout.PrepareJob()
 	for _, name := range append(s.everyName(), prepare) {
 		p := s.pods[name]
-		ready := p != nil && p.Status.PodIP != "" && s.report(name) != nil || name == prepare // which may be over, or not be
+		ready := p != nil && p.Status.PodIP != "" && s.report(name) != nil || name == prepare // the pod of the prepare step may be over
 		if ready && !validity.LacksImage(p) {
 			continue
 		}
@@ -172,8 +173,8 @@ func (p *deploy) unreported(s *scope) []string {
 	return append(explained, others...)
 }
 
-// prepare runs the prepare step and returns true when its output is stored. Unless it must know, it
-// looks for the output only when the agent has sent it: it is called at every news of a pod.
+// prepare runs the prepare step, and returns true when its output is stored. It is called at each
+// report of a pod. So it looks for the output only if the agent has sent it, or with mustKnow.
 func (p *deploy) prepare(ctx context.Context, s *scope, mustKnow bool) (prepared bool, r Result) {
 	if s.system.Prepare == nil {
 		return true, Skip()
@@ -192,7 +193,7 @@ func (p *deploy) prepare(ctx context.Context, s *scope, mustKnow bool) (prepared
 		return false, Fail(v1alpha1.ReasonFailed, "The agent of the prepare step cannot go on: %s.", rep.Failure)
 	}
 	if s.cache.preparing || rep == nil {
-		return false, Skip() // directives for a pod that is not known are ignored
+		return false, Skip() // agents of unknown pods get no directives
 	}
 	t, err := render.NewTrial(&s.trial.Spec, s.system, s.layout)
 	var pod *render.Pod
@@ -208,7 +209,7 @@ func (p *deploy) prepare(ctx context.Context, s *scope, mustKnow bool) (prepared
 	return false, Skip()
 }
 
-// refusal says why pods can never be made, or how soon to look again.
+// refusal returns why pods can never be made, or how soon to look again.
 func (p *deploy) refusal(ctx context.Context, s *scope) (again time.Duration, why string, err error) {
 	if !p.lacksPods(s) {
 		return 0, "", nil
@@ -223,7 +224,7 @@ func (p *deploy) refusal(ctx context.Context, s *scope) (again time.Duration, wh
 	return RetryPoll, why, nil
 }
 
-// lacksPods reports whether pods of the trial have not been made.
+// lacksPods reports whether some pods of the trial do not exist.
 func (p *deploy) lacksPods(s *scope) bool {
 	for _, name := range s.everyName() {
 		if s.pods[name] == nil {

@@ -13,24 +13,27 @@ import (
 )
 
 const (
-	// logTail is how much of the end of each stream is kept of a trial that does not count.
+	// logTail is how many bytes from the end of each stream are kept of a trial that does not
+	// count.
 	logTail = 64 << 10
-	// leastCollected is what each pod may send at least. With very many pods the last find no room.
+	// leastCollected is how many bytes each pod may send at least. With very many pods, the last
+	// ones find no room.
 	leastCollected = 16 << 10
 )
 
-// stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so
-// that every manager gives the same one.
+// stage is how far a trial is. A directive follows from the rendered pod and the stage alone, so
+// that every manager gives the same directive.
 type stage struct {
-	// started: the pods whose processes must run.
+	// started are the pods whose processes must run.
 	started map[string]bool
-	// steps that may run, the first so many of the System's.
+	// steps is how many of the System's steps may run.
 	steps int
-	// load: the trial asks how busy the machines are. awaitsIdle: nothing else is missing.
+	// load: agents must report how busy the machines are. awaitsIdle: only idle machines are
+	// missing.
 	load, awaitsIdle bool
 	// zero is t = 0 in Unix nanoseconds; 0 before it is agreed.
 	zero int64
-	// checks: the clients are over, and the System's checks must run.
+	// checks: the System's checks must run, since the clients are over.
 	checks bool
 	// finish: all processes must end.
 	finish bool
@@ -71,7 +74,7 @@ func (r *director) direct(s *scope, st stage) {
 				d.Run.Measured = rowSpans(s)
 			}
 			if s.onResetNode(name) || s.history.Replaced(name) {
-				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again
+				d.Commands = nil // the commands are done: a pod that comes back starts its processes, and does not load data again
 			}
 		}
 		if st.checks {
@@ -86,7 +89,7 @@ func (r *director) direct(s *scope, st stage) {
 	}
 }
 
-// directResetters tells the agents that reset nodes what to do.
+// directResetters gives directives to the agents that reset nodes.
 func (r *director) directResetters(s *scope, st stage) {
 	for node, actions := range s.resets() {
 		d := protocol.Directive{Machine: &protocol.Machine{Node: node}, Finish: st.finish}
@@ -106,7 +109,8 @@ func all(names []string) map[string]bool {
 	return set
 }
 
-// networkOf returns the network part of a pod's directive: the rendered one, with later decisions.
+// networkOf returns the network part of a pod's directive: the rendered part, with decisions that
+// came later.
 func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
 	if rendered == nil || s.trial.Status.Network == nil {
 		return rendered
@@ -116,7 +120,7 @@ func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
 	return &n
 }
 
-// wantedFiles says which files are wanted of a pod when its processes are to end.
+// wantedFiles returns the files that a pod must hand over when its processes end.
 func (s *scope) wantedFiles(p *render.Pod) *protocol.Collect {
 	if p == nil {
 		return nil
@@ -124,9 +128,9 @@ func (s *scope) wantedFiles(p *render.Pod) *protocol.Collect {
 	return wanted(s.trial, p.Directive.Collect, len(s.layout.Servers)+len(s.layout.Clients))
 }
 
-// wanted says what a pod is asked for when its processes are to end, one of so many: asked is what
-// its System wants, nil: nothing. Without a store, that is also the end of its logs, if the trial
-// does not count or its experiment asks for logs.
+// wanted returns what one of so many pods must hand over when its processes end. asked has the
+// patterns of its System; nil: there are none. Without a store, the pod also hands over the end of
+// its logs, if the trial does not count or its experiment asks for logs.
 func wanted(trial *v1alpha1.Trial, asked *protocol.Collect, pods int) *protocol.Collect {
 	c := protocol.Collect{Limit: protocol.UploadLimit}
 	if asked != nil {

@@ -1,18 +1,18 @@
-// Package engine carries one trial out. It has the pods made, hands their agents what to do phase
+// Package engine carries one trial out. It has the pods made, hands their agents directives phase
 // by phase, agrees t = 0, collects and judges the results, and has everything deleted again.
 //
-// It knows the world by interfaces of its own (see World), and no API server. The trial's
-// controller gives it adapters to Kubernetes. Anything else that has pods, a record, attachments
-// and a clock may carry trials out by it.
+// It uses the world through interfaces of its own (see World), and no API server. The trial's
+// controller gives it adapters to Kubernetes. Another program can use the engine, if it has pods, a
+// record, attachments and a clock.
 //
 // Each call of Advance observes once (scope) and runs the phases in order until one is not done:
 //
 //	(faults ->) deploy -> network (-> nodes) -> start -> load (-> scraped) -> release -> run (-> check) (-> measure) -> collect -> clean up
 //
-// The engine never decides from conditions what can be observed again (pods, reports). The instant
-// t = 0 and the outcome cannot be. They are written to the record before anything acts on them, so
-// that a process that takes over goes on with the same run. A trial whose run is lost is not
-// repeated silently: it ends as Invalid.
+// The engine decides from pods and reports, which it can observe again, and not from conditions
+// about them. It cannot observe t = 0 and the outcome again. So it writes these to the record
+// before it acts on them, and a process that takes over goes on with the same run. A trial whose
+// run is lost is not repeated silently: it ends as Invalid.
 package engine
 
 import (
@@ -29,8 +29,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// World is all that the engine knows of the world. Faults, Nodes and Prometheus may be nil: then
-// nothing carries out such faults, and nothing answers such measurements.
+// World has all the interfaces that the engine uses. Faults, Nodes and Prometheus may be nil: then
+// no such fault is carried out, and no such measurement is answered.
 type World struct {
 	Pods        Pods
 	Record      Record
@@ -40,16 +40,16 @@ type World struct {
 	Experiment  Experiment
 	Faults      Injector
 	Nodes       NodeResetter
-	// Prometheus of the cluster; nil: it has none.
+	// Prometheus of the cluster. Nil: the cluster has none.
 	Prometheus func() Prometheus
-	// Domain of the cluster's names.
+	// Domain of the names in the cluster.
 	Domain string
 	// Near: the agents run on this machine, too, and answer within milliseconds.
 	Near bool
 }
 
-// Engine carries trials out. Any number may be brought forward at the same time, but each by one
-// goroutine only.
+// Engine carries trials out. Several trials may advance at the same time, but only one goroutine
+// may advance each of them.
 type Engine struct {
 	World
 
@@ -58,7 +58,7 @@ type Engine struct {
 	cache   cache
 }
 
-// New returns an engine, and makes its phases once.
+// New returns an engine. It makes the phases once.
 func New(w World) *Engine {
 	e := &Engine{World: w}
 	r := &renderer{record: w.Record, attachments: w.Attachments}
@@ -83,18 +83,18 @@ func New(w World) *Engine {
 }
 
 // Advance brings a trial forward, and says how soon to call it again if nothing happens before; 0:
-// when something happens. The error ErrConflict says that the trial was read too early: nothing is
-// lost by reading it again.
+// when something happens. The error ErrConflict says that the trial has changed since it was read:
+// the caller reads it again, and nothing is lost.
 //
-// Above the deadlines of the phases stands that of the trial. When it is over, whatever fails or is
-// waited for ends the trial: it holds its pools meanwhile.
+// The trial has a deadline beyond those of its phases. After it, any failure or wait ends the
+// trial, since the trial holds its pools meanwhile.
 func (e *Engine) Advance(ctx context.Context, trial *v1alpha1.Trial) (after time.Duration, err error) {
 	s := newScope(trial, e.cache.of(trial), e.Clock.Now())
 	known := s.outcomeKnown()
 	err = e.observe(ctx, s)
 	switch {
 	case err == nil && s.outcomeKnown() && !known:
-		after = time.Millisecond // it was given up by what was observed
+		after = time.Millisecond // the observation gave the trial up
 	case err == nil:
 		after, err = e.advance(ctx, s)
 	}
@@ -118,7 +118,7 @@ func (e *Engine) Advance(ctx context.Context, trial *v1alpha1.Trial) (after time
 	return after, nil
 }
 
-// save writes what has become of the trial, if anything has.
+// save writes the status of the trial, if it has changed.
 func (e *Engine) save(ctx context.Context, s *scope) (time.Duration, error) {
 	if s.unchanged() {
 		return 0, nil
@@ -126,8 +126,8 @@ func (e *Engine) save(ctx context.Context, s *scope) (time.Duration, error) {
 	return e.Record.Save(ctx, s.before, s.trial, s.events)
 }
 
-// advance runs the phases until one is not done. Once the outcome is known only the clean-up is
-// left, and it starts in a call of its own, after the outcome has been written.
+// advance runs the phases until one is not done. Once the outcome is known, only the clean-up is
+// left. It starts in a later call, after the outcome has been written.
 func (e *Engine) advance(ctx context.Context, s *scope) (time.Duration, error) {
 	phases, known := e.phases, s.outcomeKnown()
 	if known {
@@ -147,18 +147,18 @@ func (e *Engine) advance(ctx context.Context, s *scope) (time.Duration, error) {
 	return 0, nil
 }
 
-// Forget drops what is kept of every trial that had the name, and returns their UIDs.
+// Forget drops the kept state of every trial with the name, and returns their UIDs.
 func (e *Engine) Forget(key types.NamespacedName) []types.UID { return e.cache.forget(key) }
 
-// Cached is how many trials something is kept of.
+// Cached returns for how many trials the engine keeps state.
 func (e *Engine) Cached() int { return e.cache.len() }
 
-// observe fills a scope. The error of something that the trial wrote itself and that is gone gives
-// it up: it would hold its pools for ever.
+// observe fills a scope. If an object that the trial wrote itself is gone, it gives the trial up,
+// which would otherwise hold its pools for ever.
 func (e *Engine) observe(ctx context.Context, s *scope) error {
 	var err error
 	if s.system, err = e.systemOf(ctx, s); err != nil {
-		return s.lost(v1alpha1.ReasonRenderFailed, err) // the snapshot is never written again
+		return s.lost(v1alpha1.ReasonRenderFailed, err) // the frozen System is never written again
 	}
 	s.layout = placement.NewLayout(s.trial.Namespace, s.trial.Name, &s.trial.Spec, s.system).InDomain(e.Domain)
 	if s.pods, err = e.Pods.Observe(ctx, s.subject()); err != nil {
@@ -171,7 +171,7 @@ func (e *Engine) observe(ctx context.Context, s *scope) error {
 	s.history = &incarnation.History{
 		Trial: s.trial, System: s.system, Names: s.everyName(), Pods: s.pods, Reports: s.report, Occurrences: occurrences, Now: s.now,
 	}
-	s.readReports(e.Agents, nil) // of predecessors, too, which are about to be forgotten
+	s.readReports(e.Agents, nil) // also those of predecessors, which are about to be forgotten
 	if err := e.detectReplacements(ctx, s); err != nil {
 		return s.lost(v1alpha1.ReasonRunLost, err)
 	}
@@ -183,7 +183,7 @@ func (e *Engine) observe(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// systemOf reads the System as it was when the experiment was accepted.
+// systemOf reads the System in the state in which the experiment was accepted.
 func (e *Engine) systemOf(ctx context.Context, s *scope) (*v1alpha1.SystemSpec, error) {
 	if s.cache.system == nil {
 		system, err := e.Record.System(ctx, s.trial)
@@ -195,7 +195,7 @@ func (e *Engine) systemOf(ctx context.Context, s *scope) (*v1alpha1.SystemSpec, 
 	return s.cache.system, nil
 }
 
-// detectReplacements finds out which pods of a run have been replaced, and writes it down.
+// detectReplacements finds out which pods of a run have been replaced, and saves that.
 func (e *Engine) detectReplacements(ctx context.Context, s *scope) error {
 	if !s.history.Applies() {
 		return nil
@@ -203,7 +203,7 @@ func (e *Engine) detectReplacements(ctx context.Context, s *scope) error {
 	kept, err := s.release(ctx, e.Record)
 	var lost *LostError
 	if errors.As(err, &lost) && s.outcomeKnown() {
-		return nil // it is deleted with all that the trial made
+		return nil // the clean-up deletes the release with the other objects of the trial
 	}
 	if err != nil {
 		return err

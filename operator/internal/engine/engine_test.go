@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The engine carries trials out wherever there are pods, a record, attachments and a clock. All of
-// these must bring its imports along.
+// The engine can carry trials out without an API server, given pods, a record, attachments and a
+// clock. Such a program must not link the client of an API server.
 func TestTheEngineKnowsNoAPIServer(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -116,8 +116,8 @@ func (b *broken) Save(_ context.Context, _, trial *v1alpha1.Trial, _ []Event) (t
 	return 0, nil
 }
 
-// A trial of which something could not be read, at each attempt, held its pools for ever: its error
-// came before every phase that has a deadline.
+// If a part of a trial could not be read, at each attempt, the trial once held its pools for ever:
+// the error came before every phase with a deadline.
 func TestATrialHasADeadlineAboveItsPhases(t *testing.T) {
 	admitted := time.Unix(100_000, 0)
 	for name, tc := range map[string]struct {
@@ -155,7 +155,7 @@ func TestATrialHasADeadlineAboveItsPhases(t *testing.T) {
 	}
 }
 
-// A manager that was away for long finds trials past their deadline, with their results.
+// A manager that was away for a long time finds trials past their deadline, with their results.
 func TestAManagerThatTakesOverTriesFirst(t *testing.T) {
 	world := &broken{now: time.Unix(1_000_000, 0)}
 	e := New(World{Record: world, Clock: world})

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// faults gives a trial up before anything is made for it when a fault that no agent can carry out
-// cannot be carried out by an injector either.
+// faults gives a trial up before its objects are made, if the trial has a fault that neither an
+// agent nor the injector can carry out.
 type faults struct{ injector Injector }
 
 func (*faults) condition() string { return v1alpha1.TrialDeployed }
@@ -23,7 +23,7 @@ func (p *faults) run(ctx context.Context, s *scope) Result {
 	return p.ready(ctx, s)
 }
 
-// ready is asked again right before t = 0 is agreed.
+// ready checks it. It is called again right before t = 0 is agreed.
 func (p *faults) ready(ctx context.Context, s *scope) Result {
 	if p.injector == nil {
 		if kinds := chaosmesh.Kinds(s.trial.Spec.Faults); len(kinds) > 0 {
@@ -41,7 +41,7 @@ func (p *faults) ready(ctx context.Context, s *scope) Result {
 	return Skip()
 }
 
-// clear begins to undo what the injector has done.
+// clear begins to undo the faults of the injector.
 func (p *faults) clear(ctx context.Context, s *scope) error {
 	if p.injector == nil {
 		return nil
@@ -49,8 +49,8 @@ func (p *faults) clear(ctx context.Context, s *scope) error {
 	return p.injector.Clear(ctx, s.trial)
 }
 
-// plannedRestarts of a pod's containers until now: each once for each time that its node was
-// reset, and what other faults restart.
+// plannedRestarts returns how often containers of a pod may have restarted until now. Each reset of
+// the node restarts each container once. Other faults add their own restarts.
 func (s *scope) plannedRestarts(pod string) int32 {
 	p := s.pods[pod]
 	if p == nil || s.trial.Status.ZeroUnixNanos == 0 {
@@ -60,20 +60,20 @@ func (s *scope) plannedRestarts(pod string) int32 {
 	return int32(past*(len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses))) + s.history.PlannedRestarts(p, pod)
 }
 
-// agentInterrupted reports whether the agent of the pod does not live through the run, as planned:
-// what it alone knew is lost.
+// agentInterrupted reports whether a planned fault ends the agent of the pod during the run. The
+// agent's own data is then lost.
 func (s *scope) agentInterrupted(pod string) bool {
 	return s.onResetNode(pod) || s.history.AgentRestarts(pod)
 }
 
-// interrupted reports whether the agent or a container of the pod does not live through the run, as
-// planned. The use of such a pod is not known for all of the window.
+// interrupted reports whether a planned fault ends the agent or a container of the pod during the
+// run. The use of such a pod is not known for all of the window.
 func (s *scope) interrupted(pod string) bool {
 	return s.onResetNode(pod) || s.history.Restarts(pod)
 }
 
-// recordOf is what became of an action. The agent of the node reports a reset, and the manager sees
-// what Chaos Mesh does. The agent of the pod reports everything else.
+// recordOf returns the record of an action. The agent of the node reports a reset, and the manager
+// sees what Chaos Mesh does. The agent of the pod reports all other actions.
 func (s *scope) recordOf(a timeline.Action) *protocol.ActionRecord {
 	if a.Kind.ByChaosMesh() {
 		return s.injection.Record(a)

@@ -6,14 +6,16 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// IdlePoll is how often the agents' loads are looked at though no report wakes the trial up.
+// IdlePoll is how often the engine looks at the agents' loads, even if no report wakes the trial
+// up.
 const IdlePoll = 250 * time.Millisecond
 
-// loadsEarly: without steps the clients are ready soon, and the agents read the load beforehand.
+// loadsEarly reports whether agents read the load before the barrier: without steps the clients are
+// ready soon.
 func loadsEarly(system *v1alpha1.SystemSpec) bool { return len(system.Steps) == 0 }
 
-// barrierLimit is how long after its steps a trial may lack what it needs at the barrier. A manager
-// that takes over hears from the agents anew, which may be late in a wait for idle machines.
+// barrierLimit is how long after its steps a trial may wait at the barrier. A manager that takes
+// over must hear from the agents again, which may happen late in a wait for idle machines.
 func (s *scope) barrierLimit() time.Duration {
 	if s.trial.Status.Times.Barrier == nil {
 		return BarrierTimeout

@@ -13,13 +13,13 @@ import (
 	"assay.dev/assay/operator/internal/experiment/monitoring"
 )
 
-// ScrapedTimeout is how long Prometheus may take to begin to scrape the pods. It hears of the first
-// PodMonitor of an experiment after up to four and a half minutes: see monitoring.PodMonitor.
+// ScrapedTimeout is how long Prometheus may take to begin to scrape the pods. It may take four and
+// a half minutes to notice the first PodMonitor of an experiment: see monitoring.PodMonitor.
 const ScrapedTimeout = 5 * time.Minute
 
-// load runs the System's steps in order; each begins when the one before is done in every pod.
-// Loaded is the trial when also Prometheus scrapes its pods, if it is to be asked about them: what
-// comes next has its deadline from then on.
+// load runs the System's steps in order. Each begins when the step before it is done in every pod.
+// If Prometheus is to answer measurements, the trial is Loaded only when Prometheus scrapes its
+// pods: the deadlines of the next phases count from then.
 type load struct {
 	director   *director
 	prometheus func() Prometheus
@@ -54,7 +54,7 @@ func (p *load) run(_ context.Context, s *scope) Result {
 	return r
 }
 
-// running are the pods that run a step.
+// running returns the pods that run a step.
 func (p *load) running(s *scope, step v1alpha1.Step) []string {
 	return slices.DeleteFunc(s.everyName(), func(name string) bool {
 		_, here := s.rendered.pods[name].Steps[step.Name]
@@ -62,8 +62,8 @@ func (p *load) running(s *scope, step v1alpha1.Step) []string {
 	})
 }
 
-// scraped waits until Prometheus scrapes the pods, if it is to be asked about them. When it does
-// not come to that, the trial goes on: the measurements will say that there is no number.
+// scraped waits until Prometheus scrapes the pods, if it is to answer measurements. If it does not
+// scrape them in time, the trial goes on, and the measurements will have no numbers.
 func (p *load) scraped(s *scope) Result {
 	prometheus := p.prometheus()
 	if len(queries(&s.trial.Spec)) == 0 || prometheus == nil {

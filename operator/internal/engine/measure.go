@@ -14,11 +14,11 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// measurePoll is how often to look for Prometheus' answer.
+// measurePoll is how often to look for an answer of Prometheus.
 const measurePoll = 250 * time.Millisecond
 
-// measure waits for what Prometheus has to say of the window. It is asked again by a manager that
-// takes over.
+// measure waits for the measurements of the window by Prometheus. A manager that takes over asks
+// Prometheus again.
 type measure struct {
 	prometheus func() Prometheus
 	clock      Clock
@@ -37,7 +37,7 @@ func (p *measure) run(_ context.Context, s *scope) Result {
 	return Skip()
 }
 
-// queries are the measurements of a trial that Prometheus answers.
+// queries returns the measurements of a trial that Prometheus answers.
 func queries(spec *v1alpha1.TrialSpec) []v1alpha1.Measurement {
 	return slices.DeleteFunc(slices.Clone(spec.Measurements), func(m v1alpha1.Measurement) bool { return m.Query == "" })
 }
@@ -79,7 +79,7 @@ func (p *measure) ask(s *scope, asked []v1alpha1.Measurement) []results.Measurem
 	return answer
 }
 
-// measured tells in a condition what became of the measurements.
+// tellMeasured writes a condition about the measurements.
 func tellMeasured(r Result, all []results.Measurement) Result {
 	if len(all) == 0 {
 		return r

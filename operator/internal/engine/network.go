@@ -13,23 +13,23 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// verifyTimeout is how long measuring, shaping and measuring again may take, beside the packets'
-// own time. It takes seconds, and agents say themselves when it does not succeed. The rest is for a
-// manager that takes over in the middle and must be found by the agents first.
+// verifyTimeout is how long measuring, shaping and measuring again may take, without the travel
+// time of packets. The work takes seconds, and agents report failures themselves. The rest is for a
+// manager that takes over in the middle: the agents must find it first.
 const verifyTimeout = time.Minute
 
-// verifyRounds is how many round trips of the longest link the proof may take.
+// verifyRounds is how many round trips of the longest link the verification may take.
 const verifyRounds = 6
 
-// network makes the network what the trial asks for, and lets it pass only when every link has been
-// measured and is right:
+// network shapes the network as the trial asks. It is done only when every link has been measured
+// and is right:
 //
 //	every agent measures the undelayed paths, and tries the backends
 //	-> one backend is chosen for all pods and written to status
 //	-> every agent shapes and measures
 //	-> both ends of every link are compared with what was asked of it
 //
-// A trial that asks for nothing goes the same way without a backend.
+// A trial that shapes nothing goes the same way without a backend.
 type network struct{ director *director }
 
 func (*network) condition() string { return v1alpha1.TrialNetworkVerified }
@@ -52,8 +52,7 @@ func (p *network) run(_ context.Context, s *scope) Result {
 	if missing := s.links().Unverified(); len(missing) > 0 {
 		return Wait(v1alpha1.ReasonVerifyingNetwork, "waiting for the proof of the links of %s", few.Names(missing)).Until(since, limit)
 	}
-	// Each agent has found its own measurements right. Now both ends of a link must tell the same
-	// of it.
+	// Each agent has found its own measurements right. Now both ends of a link must agree.
 	tolerance := s.trial.Spec.Tolerances.LinkDelay.OrZero()
 	if s.trial.Status.Network.Backend == "" {
 		tolerance = anyPath
@@ -73,7 +72,7 @@ func (p *network) choose(s *scope, limit time.Duration) Result {
 	since, shapes := s.trial.Status.Times.Deployed, s.rendered.trial.Shapes()
 	if waiting := s.links().Unmeasured(shapes); waiting != "" {
 		if wrong := s.links().Wrong(); len(wrong) > 0 && s.now.After(s.date(since.Time).Add(limit)) {
-			waiting += ": " + few.Of(wrong, "; ") // before that it may be that peers do not run yet
+			waiting += ": " + few.Of(wrong, "; ") // earlier, the peers may not run yet
 		}
 		return Wait(v1alpha1.ReasonMeasuringPaths, "%s", waiting).Until(since, limit)
 	}
@@ -85,15 +84,15 @@ func (p *network) choose(s *scope, limit time.Duration) Result {
 		}
 	}
 	s.trial.Status.Network = &v1alpha1.TrialNetwork{Backend: backend}
-	// The agents get it in the next call, when it is certain that no other manager chooses another.
+	// The agents get the backend in the next call, when no other manager can choose another one.
 	return Wait(v1alpha1.ReasonVerifyingNetwork, "the links are being shaped and measured").Until(since, limit).Within(time.Millisecond)
 }
 
-// anyPath is the tolerance of a trial that shapes nothing: nothing is asked of its paths, but that
-// they are there.
+// anyPath is the tolerance of a trial that shapes nothing. Its paths must exist, and may have any
+// delay.
 const anyPath = shaping.MaxDelay
 
-// networkReport is what a pod's agent said last of its links, or nil.
+// networkReport returns the last report of a pod's agent on its links, or nil.
 func (s *members) networkReport(pod string) *protocol.NetworkReport {
 	if rep := s.report(pod); rep != nil {
 		return rep.Network
@@ -101,7 +100,7 @@ func (s *members) networkReport(pod string) *protocol.NetworkReport {
 	return nil
 }
 
-// links as the pods of the trial see them.
+// links returns the links with the reports of the trial's pods.
 func (s *members) links() linkcheck.Links {
 	return linkcheck.Links{Names: s.everyName(), Of: s.networkReport}
 }

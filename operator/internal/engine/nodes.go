@@ -12,12 +12,12 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// ResettersTimeout is how long the agents that reset nodes may take to run: their image is on the
-// node already, as that of the other agents.
+// ResettersTimeout is how long the agents that reset nodes may take to start. Their image is on the
+// node already, since the other agents use it.
 const ResettersTimeout = 2 * time.Minute
 
-// nodes makes an agent on each node that will be reset, and waits until it is ready to. Whether the
-// node may be reset is asked first.
+// nodes checks that the nodes of the trial's faults may be reset. Then it makes an agent on each of
+// them, and waits until the agent is ready.
 type nodes struct {
 	resetter NodeResetter
 	director *director
@@ -44,7 +44,8 @@ func (p *nodes) run(ctx context.Context, s *scope) Result {
 	return p.await(s, s.trial.Status.Times.NetworkVerified, ResettersTimeout)
 }
 
-// ready is asked last before t = 0 is agreed: other people's pods may have come in the meantime.
+// ready checks again right before t = 0 is agreed, since other people's pods may have arrived on
+// the nodes.
 func (p *nodes) ready(ctx context.Context, s *scope) Result {
 	if !fault.ResetsMachines(s.trial.Spec.Faults) {
 		return Skip()
@@ -55,7 +56,7 @@ func (p *nodes) ready(ctx context.Context, s *scope) Result {
 	return p.await(s, s.trial.Status.Times.Loaded, s.barrierLimit())
 }
 
-// refuse gives the trial up when one of the nodes may not be reset.
+// refuse gives the trial up if one of the nodes may not be reset.
 func (p *nodes) refuse(ctx context.Context, s *scope) Result {
 	if p.resetter == nil {
 		return Fail(v1alpha1.ReasonMachineRefused, "A fault resets machines, and nothing here can.")

@@ -9,15 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/analysis/validity"
 )
 
-// MostFaultNotes is how many actions of faults of one trial are told about: a partition that flaps
-// comes and goes thousands of times. All are in its results.
+// MostFaultNotes is how many actions of faults of one trial are reported. A partition that flaps
+// comes and goes thousands of times. The results have all actions.
 const MostFaultNotes = 200
 
 // noteFaults reports every action of a fault as soon as its outcome is known: the pod, the action,
-// the time, and whether it was seen to hold. The argument over says that nothing more will be
-// known. Then an action whose time has come and of which nothing is known is reported as failed. It
-// keeps its reports in memory only: a manager that takes over reports an action again rather than
-// never.
+// the time, and whether it was confirmed. With over, no more reports will come: an action that is
+// due and has no report counts as failed. noteFaults remembers only in memory which actions it
+// reported. So a manager that takes over may report an action twice, but misses none.
 func (s *scope) noteFaults(ctx context.Context, to Experiment, over bool) {
 	if s.rendered == nil || s.trial.Status.ZeroUnixNanos == 0 {
 		return
@@ -34,7 +33,7 @@ func (s *scope) noteFaults(ctx context.Context, to Experiment, over bool) {
 		if done == nil && !missed {
 			continue
 		}
-		if done != nil && done.Skipped { // it was for the pod with a role, and this was another one
+		if done != nil && done.Skipped { // another pod had the role of the fault
 			noted[a.ID] = true
 			continue
 		}

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// observation is what this reconcile knows of the trial. It is made once, and again when the trial
-// has been rendered.
+// observation returns the facts that this call knows of the trial. It is made once, and again when
+// the trial has been rendered.
 func (s *scope) observation() *validity.Observation {
 	if s.observed != nil && s.observed.Rendered == (s.rendered != nil) {
 		return s.observed
@@ -38,21 +38,21 @@ func (s *scope) observation() *validity.Observation {
 	return o
 }
 
-// measured is the observation with what both ends say of every link: of many pods that is much, and
-// needed only where links are judged.
+// measured adds to the observation the reports of both ends of every link. With many pods these are
+// large, and they are needed only to judge links.
 func (s *scope) measured() *validity.Observation {
 	if s.layout == nil {
 		return &validity.Observation{Trial: s.trial}
 	}
 	o := *s.observation()
-	o.Trial = s.judgedTrial() // phases of this reconcile have written to its status
+	o.Trial = s.judgedTrial() // phases of this call have written to its status
 	if o.Rendered {
 		o.Pairs = validity.PairsOf(o.Pods, func(name string) *protocol.Network { return s.rendered.pods[name].Directive.Network })
 	}
 	return &o
 }
 
-// judgedTrial is the trial, with every tolerance set and the window that there was.
+// judgedTrial returns the trial with every tolerance set, and with the real window of its run.
 func (s *scope) judgedTrial() *v1alpha1.Trial {
 	trial := s.trial.DeepCopy()
 	trial.Spec.Schedule = scheduleOf(s)
@@ -91,7 +91,7 @@ func (s *scope) observedPod(o validity.Pod) validity.Pod {
 // podsDigest names the pods that take part, by their UIDs.
 func (s *members) podsDigest() string { return validity.PodsDigest(s.everyName(), s.pods) }
 
-// nodesUsed is how many nodes the pods are on.
+// nodesUsed returns on how many nodes the pods are.
 func (s *members) nodesUsed() int32 {
 	nodes := map[string]bool{}
 	for _, name := range s.everyName() {
@@ -102,13 +102,13 @@ func (s *members) nodesUsed() int32 {
 	return int32(len(nodes))
 }
 
-// longestRoundTrip that is asked of any pair.
+// longestRoundTrip returns the longest round trip that is asked of a pair.
 func (s *scope) longestRoundTrip() time.Duration {
 	return s.rendered.longest
 }
 
-// probesOver is when no agent's probes of the window are in flight any more: those that were sent
-// last are given their time, a second at most.
+// probesOver returns when no probe of the window is in flight any more. It waits for the last
+// probes, but at most a second.
 func (s *scope) probesOver() time.Time {
 	settle := time.Second
 	if s.rendered != nil {

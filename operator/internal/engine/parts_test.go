@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// The deadlines of all phases, and ten minutes.
+// The deadline of a trial is the sum of the deadlines of all phases, and ten minutes.
 func TestDeadlinesOfATrial(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(p *play, s *scope)
@@ -110,7 +110,7 @@ func TestFilesThatAreWantedOfAPod(t *testing.T) {
 	}
 }
 
-// The pods of a trial end their processes first, then hand their files over, and go then.
+// The pods of a trial first end their processes, then hand over their files, and then go.
 func TestHowLongPodsAreWaitedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		store  string
@@ -192,7 +192,8 @@ func TestProgressOfARun(t *testing.T) {
 	}
 }
 
-// The engine reports each action of a fault once: when it is known, or when nothing will be.
+// The engine reports each action of a fault once: when its outcome is known, or when no report can
+// come any more.
 func TestFaultsThatPeopleHearOf(t *testing.T) {
 	p := newPlay(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults[0].At = "3s" })
 	running(p)
@@ -284,7 +285,8 @@ func TestTheFirstActionOfAll(t *testing.T) {
 	}
 }
 
-// An attempt to store results that failed is not repeated at once: each writes to the status.
+// After a failed attempt to store results, the engine waits before the next one, since each attempt
+// writes to the status.
 func TestResultsAreStoredNowAndThen(t *testing.T) {
 	p := newPlay(t, nil, nil)
 	running(p)
@@ -321,7 +323,7 @@ func TestResultsAreStoredNowAndThen(t *testing.T) {
 	}
 }
 
-// A manager that takes over makes again all that an earlier one remembered.
+// A manager that takes over rebuilds all that an earlier manager remembered.
 func TestAManagerThatTakesOverGoesOn(t *testing.T) {
 	p := newPlay(t, nil, nil)
 	running(p)

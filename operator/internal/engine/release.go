@@ -14,9 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// release waits until every client is at the start barrier, then agrees t = 0 and writes it to
-// status. The agents get it in the next call, when it is certain that no other manager can choose
-// another.
+// release waits until every client is at the start barrier. Then it agrees t = 0 and writes it to
+// status. The agents get t = 0 in the next call, when no other manager can choose another one.
 type release struct {
 	near       bool
 	record     Record
@@ -48,8 +47,8 @@ func (p *release) run(ctx context.Context, s *scope) Result {
 	return p.agree(ctx, s)
 }
 
-// atBarrier waits until all that a start needs of agents is there. A manager that has just taken
-// over must hear from every agent first.
+// atBarrier waits until agents report all that a start needs. A manager that has just taken over
+// must hear from every agent first.
 func atBarrier(_ context.Context, s *scope) Result {
 	wait := func(reason, format string, args ...any) Result {
 		return Wait(reason, format, args...).Until(s.trial.Status.Times.Loaded, s.barrierLimit())
@@ -74,9 +73,9 @@ func atBarrier(_ context.Context, s *scope) Result {
 	return Skip()
 }
 
-// keepAddresses writes down what the trial was rendered with. A pod has another address once its
-// node was reset or it has replaced another pod. No file of a living pod may change for that. A
-// manager that takes over then must know the old ones, and who had them.
+// keepAddresses saves the addresses with which the trial was rendered. A pod gets a new address if
+// its node is reset, or if it replaces another pod. Files of living pods must keep the old one. So
+// a manager that takes over must know the old addresses, and which pods had them.
 func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
 	if !fault.MovesPods(s.trial.Spec.Faults) {
 		return Skip()
@@ -88,8 +87,8 @@ func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
 	return Skip()
 }
 
-// firstAction returns the instant of the first action, relative to t = 0. Without actions it is an
-// hour, so that nothing waits for one.
+// firstAction returns the instant of the first action, relative to t = 0. Without actions it
+// returns an hour, so that nothing waits for an action.
 func firstAction(actions []timeline.Action) time.Duration {
 	first := time.Hour
 	for i := range actions {
@@ -98,8 +97,8 @@ func firstAction(actions []timeline.Action) time.Duration {
 	return first
 }
 
-// agree agrees t = 0. Other servers were asked since the call began, for seconds perhaps, and no
-// check refuses clients that all start late: the lead is counted from now.
+// agree agrees t = 0, with the lead counted from now. Since the call began, the engine has asked
+// other servers, perhaps for seconds, and no later check would notice that all clients start late.
 func (p *release) agree(ctx context.Context, s *scope) Result {
 	s.now = p.clock.Now()
 	w, lead := timeline.FromSchedule(s.trial.Spec.Schedule), idle.Lead(s.trial.Status.IdleGate)
@@ -111,15 +110,16 @@ func (p *release) agree(ctx context.Context, s *scope) Result {
 		return Retry(err)
 	}
 	s.trial.Status.GapMilliseconds = gap.Milliseconds()
-	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by earlier managers
+	s.trial.Status.PodsDigest = s.podsDigest() // earlier managers did not always write it at deployment
 	s.trial.Status.ZeroUnixNanos = s.now.Add(lead + w.WarmUp).UnixNano()
 	r := Done(v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+idle.InVain(s.trial.Status.IdleGate), &s.trial.Status.Times.Released)
 	r.stop = true
 	return r
 }
 
-// awaitIdle decides whether the trial, which is ready at the barrier, may start: when the machines
-// are idle, or when it has waited for long enough. It writes how the wait ended into the status.
+// awaitIdle decides whether the trial, which is ready at the barrier, may start. It may start when
+// the machines are idle, or when it has waited for long enough. awaitIdle writes to the status how
+// the wait ended.
 func (p *release) awaitIdle(s *scope) Result {
 	spec, status := &s.trial.Spec, &s.trial.Status
 	if status.Times.Barrier == nil {

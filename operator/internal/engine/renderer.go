@@ -12,12 +12,12 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// renderer renders what pods get.
+// renderer renders the files of the pods.
 type renderer struct {
 	record      Record
 	attachments Attachments
-	// heavy is held by the one trial whose templates are rendered or whose results are merged: both
-	// take memory in proportion to what its author and its pods send.
+	// heavy lets only one trial at a time render its templates or merge its results. Both take
+	// memory in proportion to the data of authors and pods.
 	heavy sync.Mutex
 }
 
@@ -40,8 +40,8 @@ func (r *renderer) prepared(ctx context.Context, s *scope) (files []protocol.Fil
 	return files, true, nil
 }
 
-// addresses are the pods' addresses for rendering, by pod. They are the current ones; once a run
-// that moves pods is released, they are the addresses at its release.
+// addresses returns the pods' addresses for rendering, by pod. After the release of a run that
+// moves pods, they are the addresses at the release. Otherwise they are the current addresses.
 func (r *renderer) addresses(ctx context.Context, s *scope) (map[string]string, error) {
 	if s.trial.Status.ZeroUnixNanos == 0 || !fault.MovesPods(s.trial.Spec.Faults) {
 		return s.addresses(), nil
@@ -53,7 +53,7 @@ func (r *renderer) addresses(ctx context.Context, s *scope) (map[string]string, 
 	return kept.Addresses, nil
 }
 
-// addresses of the pods that there are.
+// addresses returns the addresses of the existing pods.
 func (s *members) addresses() map[string]string {
 	all := map[string]string{}
 	for name, p := range s.pods {
@@ -62,12 +62,12 @@ func (s *members) addresses() map[string]string {
 	return all
 }
 
-// render renders all pods when all have addresses, and keeps it while they don't change. A
-// RejectedError ends the trial.
+// render renders all pods when all have addresses. It keeps the result while the addresses do not
+// change. A RejectedError ends the trial.
 func (r *renderer) render(ctx context.Context, s *scope) error {
 	if s.trial.Status.ZeroUnixNanos != 0 && fault.MovesPods(s.trial.Spec.Faults) {
-		// Frozen: a pod whose node was reset, or that replaces another, has another address now, or
-		// none.
+		// After the release nothing is rendered again: a pod whose node was reset, or that replaces
+		// another one, has a new address, or none.
 		if s.rendered = s.cache.rendered; s.rendered != nil {
 			return nil
 		}
@@ -110,9 +110,9 @@ func (r *renderer) all(s *scope, resolved *placement.Layout, prepared []protocol
 	return out, nil
 }
 
-// renderReplacements renders the pods that have replaced others. Only its own address is new in
-// each. In all other files, and in its own, the other pods keep their addresses of t = 0. So no
-// file of a living pod changes.
+// renderReplacements renders the pods that have replaced others. Such a pod sees its own new
+// address, and the addresses of the other pods at t = 0. The other pods still see its old address,
+// so that no file of a living pod changes.
 func (r *renderer) renderReplacements(ctx context.Context, s *scope) error {
 	s.replacements = map[string]*render.Pod{}
 	for _, name := range s.everyName() {
@@ -146,8 +146,8 @@ func (r *renderer) renderReplacements(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// renderedPod is what the pod of this name gets; nil while it is not known, since a replacement has
-// no address yet.
+// renderedPod returns the rendered pod of this name. It is nil for a replacement without an
+// address.
 func (s *scope) renderedPod(name string) *render.Pod {
 	if s.history.Replaced(name) {
 		return s.replacements[name]

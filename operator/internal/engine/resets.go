@@ -13,8 +13,8 @@ import (
 // Resets are the actions that reset a node, by node.
 type Resets map[string][]timeline.Action
 
-// resetsOf finds out which nodes are reset: those that the pods, by their names in the layout, run
-// on. Pods stay where they are.
+// resetsOf returns the resets of the nodes on which the target pods run. Pods are by their names in
+// the layout, and stay on their nodes.
 func resetsOf(actions []timeline.Action, pods map[string]*corev1.Pod) Resets {
 	byNode := Resets{}
 	for _, a := range actions {
@@ -25,16 +25,16 @@ func resetsOf(actions []timeline.Action, pods map[string]*corev1.Pod) Resets {
 	return byNode
 }
 
-// Nodes that are reset, in order.
+// Nodes returns the nodes that are reset, in order.
 func (r Resets) Nodes() []string { return slices.Sorted(maps.Keys(r)) }
 
-// Hits reports whether a pod shares the fate of a machine that is reset, target or not.
+// Hits reports whether the node of a pod is reset, also if another pod is the target.
 func (r Resets) Hits(p *corev1.Pod) bool {
 	return p != nil && p.Spec.NodeName != "" && len(r[p.Spec.NodeName]) > 0
 }
 
-// Past counts how often a node was to be reset by an instant, relative to t = 0. Two faults, or two
-// targets, may mean one reset.
+// Past counts the planned resets of a node until an instant relative to t = 0. Two faults, or two
+// targets, may share one reset.
 func (r Resets) Past(node string, by time.Duration) int {
 	past := map[time.Duration]bool{}
 	for _, a := range r[node] {

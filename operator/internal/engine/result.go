@@ -10,10 +10,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// phase does one part of a trial's life. It reads what was observed, and writes no condition: that
-// is left to the engine.
+// phase does one part of a trial's life. It reads the observation, and returns a Result. The engine
+// writes the condition.
 type phase interface {
-	// condition is the one that reports the phase.
+	// condition names the condition that reports the phase.
 	condition() string
 	run(ctx context.Context, s *scope) Result
 }
@@ -27,22 +27,23 @@ const (
 	failed
 )
 
-// Result is what a phase came to.
+// Result is the outcome of a call of a phase.
 type Result struct {
 	state           state
 	reason, message string
-	// on is a condition other than the phase's own. said: there is nothing to write.
+	// on is a condition to write instead of the phase's own. said: there is nothing to write.
 	on   string
 	said bool
-	// since and limit give what waits its deadline, poll the longest until it is looked at again.
+	// since and limit give a wait its deadline. poll is how long to wait at most before looking
+	// again.
 	since *metav1.MicroTime
 	limit time.Duration
 	poll  time.Duration
-	// dated: there is a deadline. It has not begun while since is nil.
+	// dated: there is a deadline. If since is nil, its time has not begun.
 	dated bool
-	// instant of a phase that is done.
+	// instant to set when a phase is done.
 	instant **metav1.MicroTime
-	// stop: what was done is written before the next phase begins.
+	// stop: the status must be written before the next phase begins.
 	stop bool
 	also []change
 	err  error
@@ -55,20 +56,21 @@ type change struct {
 	reason, message string
 }
 
-// Skip is the result of a phase that has nothing to do, or nothing more.
+// Skip is the result of a phase that has no work left.
 func Skip() Result { return Result{state: done, said: true} }
 
-// Done is the result of a phase that has just done its part. instant is written once.
+// Done is the result of a phase that has just done its part. instant is set once.
 func Done(reason, message string, instant **metav1.MicroTime) Result {
 	return Result{state: done, reason: reason, message: message, instant: instant}
 }
 
-// Wait says what a phase waits for, in a sentence or the part of one that follows "still".
+// Wait is the result of a phase that waits. The text says for what, as a sentence or as the part of
+// one that follows "still".
 func Wait(reason, format string, args ...any) Result {
 	return Result{state: waiting, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// Again looks again after so long, and has nothing to say.
+// Again looks again after the given time, and writes no condition.
 func Again(after time.Duration) Result { return Result{state: waiting, said: true, poll: after} }
 
 // Fail ends the trial: as Failed before the run was released, as Invalid after.
@@ -76,17 +78,17 @@ func Fail(reason, format string, args ...any) Result {
 	return Result{state: failed, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// Retry is the result of a phase that failed for a reason that may pass. It has the deadline of the
-// whole trial.
+// Retry is the result of a phase that failed for a reason that may pass. Only the deadline of the
+// whole trial ends the retries.
 func Retry(err error) Result { return Result{state: waiting, said: true, err: err} }
 
-// Until gives what waits a deadline: so long after an instant, which nil is not known yet.
+// Until gives a wait a deadline: limit after since. If since is nil, the time has not begun.
 func (r Result) Until(since *metav1.MicroTime, limit time.Duration) Result {
 	r.since, r.limit, r.dated = since, limit, true
 	return r
 }
 
-// Within has the phase looked at again after so long at most.
+// Within makes the engine look at the phase again after poll at the latest.
 func (r Result) Within(poll time.Duration) Result {
 	if poll > 0 && (r.poll == 0 || poll < r.poll) {
 		r.poll = poll
@@ -94,7 +96,7 @@ func (r Result) Within(poll time.Duration) Result {
 	return r
 }
 
-// On says it in another condition than the phase's own.
+// On writes the result to another condition than the phase's own.
 func (r Result) On(condition string) Result {
 	r.on = condition
 	return r
@@ -106,8 +108,8 @@ func (r Result) With(condition string, status metav1.ConditionStatus, reason, fo
 	return r
 }
 
-// apply writes the conditions of a phase's result, and says whether the next phase may run, or else
-// how soon to look again.
+// apply writes the conditions of a phase's result. It returns whether the next phase may run, or
+// else how soon to look again.
 func (s *status) apply(p phase, r Result) (next bool, after time.Duration, err error) {
 	if r.err != nil {
 		return false, 0, r.err
@@ -144,7 +146,8 @@ func (s *status) apply(p phase, r Result) (next bool, after time.Duration, err e
 	return false, s.await(on, r), nil
 }
 
-// await says how soon to look again at what waits. It gives the trial up at the deadline.
+// await returns how soon to look again at a phase that waits. It gives the trial up at the
+// deadline.
 func (s *status) await(on string, r Result) time.Duration {
 	if !r.dated {
 		return r.poll

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// ResultsGrace is how long after the drain the results may take to arrive.
+	// ResultsGrace is how long after the drain the results may arrive.
 	ResultsGrace = timeline.ResultsGrace
-	// StoreGrace is how long after that it may take to read them, and to write what they come to.
+	// StoreGrace is how much longer it may take to read the results, and to write the merged ones.
 	StoreGrace = 2 * time.Minute
-	// reportPoll is how often to look for reports that came after the window: one that says nothing
-	// new wakes no goroutine.
+	// reportPoll is how often to look for reports after the window. A report without news does not
+	// wake the trial up.
 	reportPoll = 200 * time.Millisecond
-	// injectionPoll is how soon an injector that failed is asked again.
+	// injectionPoll is how soon to ask an injector again after it failed.
 	injectionPoll = 250 * time.Millisecond
 	// ProgressInterval is how often a running trial's progress is published.
 	ProgressInterval = 2 * time.Second
-	// conflictDelay is how long the record is given to show the last write.
+	// conflictDelay is how long to wait for the record to show the last write.
 	conflictDelay = 5 * time.Millisecond
 )
 
@@ -43,8 +43,8 @@ func (p *run) run(ctx context.Context, s *scope) Result {
 	}
 	soon, err := s.injection.Due(ctx)
 	if err != nil {
-		// It is tried again until the trial is judged, which is then without what the records would
-		// say.
+		// The engine tries again until the trial is judged. If it never succeeds, the trial is
+		// judged without the records.
 		logr.FromContextOrDiscard(ctx).Info("What Chaos Mesh has done cannot be read or written down", "err", err.Error())
 		soon = injectionPoll
 	}
@@ -81,7 +81,8 @@ func (p *run) run(ctx context.Context, s *scope) Result {
 	return Wait(v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.").Within(min(left+time.Millisecond, next, soon))
 }
 
-// clientsOver counts the client pods whose clients are over, whose results were sent, and all.
+// clientsOver counts the client pods: over have ended their clients, sent have sent their results,
+// and all is their number.
 func (p *run) clientsOver(s *scope) (over, sent, all int) {
 	for _, name := range s.clientNames() {
 		rep := s.report(name)
@@ -98,7 +99,7 @@ func (p *run) clientsOver(s *scope) (over, sent, all int) {
 	return over, sent, len(s.layout.Clients)
 }
 
-// drained is when every client must have ended.
+// drained returns when every client must have ended.
 func (s *scope) drained() time.Time {
 	var grace time.Duration
 	if e := s.system.Clients.End; e != nil && e.Stop != nil {
@@ -107,7 +108,8 @@ func (s *scope) drained() time.Time {
 	return s.zero().Add(timeline.FromSchedule(scheduleOf(s)).End() + grace)
 }
 
-// publishProgress publishes the clients' progress now and then, and says when it is due again.
+// publishProgress publishes the clients' progress from time to time, and returns when it is due
+// again.
 func (p *run) publishProgress(ctx context.Context, s *scope) (time.Duration, error) {
 	if since := s.now.Sub(s.cache.progress); since < ProgressInterval {
 		return ProgressInterval - since, nil
@@ -124,7 +126,7 @@ func (p *run) publishProgress(ctx context.Context, s *scope) (time.Duration, err
 	}
 	switch conflict, err := p.experiment.Progress(ctx, s.before, s.trial, sum); {
 	case conflict:
-		return conflictDelay, nil // the trial is read again, with what has changed
+		return conflictDelay, nil // the trial is read again, with its changes
 	case err != nil:
 		return ProgressInterval, err
 	}

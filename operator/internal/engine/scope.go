@@ -25,14 +25,14 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// scope is all that one call of Advance observes, once. Phases read it and change trial.Status
-// only, and no condition there.
+// scope has all that one call of Advance observes, once. Phases read it. They change trial.Status
+// only, and no condition in it.
 type scope struct {
 	status
 	members
 
 	cache    *entry
-	rendered *rendered             // nil before every pod has an address
+	rendered *rendered             // nil until every pod has an address
 	inForce  []timeline.Action     // see actions
 	later    []timeline.Action     // see laterActions
 	observed *validity.Observation // see observation
@@ -40,10 +40,10 @@ type scope struct {
 
 	injection    Injection              // the faults that an injector carries out
 	history      *incarnation.History   // which pods have had a name
-	replacements map[string]*render.Pod // what a pod that replaced another gets
+	replacements map[string]*render.Pod // rendered pods that replaced others
 }
 
-// status is the trial, and what becomes of its conditions.
+// status is the trial, with the changes to its conditions.
 type status struct {
 	trial  *v1alpha1.Trial
 	before *v1alpha1.Trial // as read
@@ -52,7 +52,7 @@ type status struct {
 	events []Event
 }
 
-// members are the pods that take part, and what their agents reported last.
+// members are the pods that take part, with the last reports of their agents.
 type members struct {
 	key     types.NamespacedName
 	system  *v1alpha1.SystemSpec
@@ -61,7 +61,7 @@ type members struct {
 	reports map[string]agentReport // by name in the layout, and by name of the agents that reset nodes
 }
 
-// agentReport is what an agent reported last, and when.
+// agentReport is the last report of an agent, and when it came.
 type agentReport struct {
 	*protocol.Report
 	at time.Time
@@ -77,7 +77,7 @@ func newScope(trial *v1alpha1.Trial, kept *entry, now time.Time) *scope {
 	}
 }
 
-// release is what the run was released with.
+// release returns the data with which the run was released.
 func (s *scope) release(ctx context.Context, record Record) (*Release, error) {
 	if s.cache.release == nil {
 		r, err := record.Release(ctx, s.subject())
@@ -89,7 +89,7 @@ func (s *scope) release(ctx context.Context, record Record) (*Release, error) {
 	return s.cache.release, nil
 }
 
-// lost gives the trial up if err is a LostError, and returns any other.
+// lost gives the trial up if err is a LostError. It returns any other error.
 func (s *status) lost(reason string, err error) error {
 	var lost *LostError
 	if !errors.As(err, &lost) {
@@ -105,10 +105,9 @@ func (s *scope) subject() *Subject {
 	return &Subject{Trial: s.trial, System: s.system, Layout: s.layout}
 }
 
-// occurrences of faults that an injector carries out. When a fault happens, and to whom, follows
-// from the trial's spec and layout, so that it is known while a pod has no address. A plan of
-// faults that cannot be made has none: such a trial is given up when it is rendered, before
-// anything happens.
+// occurrences returns the times of faults that an injector carries out. They follow from the
+// trial's spec and layout, so they are known while a pod has no address. If they cannot be
+// computed, there are none: such a trial is given up when it is rendered, before any fault happens.
 func (s *scope) occurrences() []*fault.Occurrence {
 	if s.cache.occurrences == nil {
 		all, err := fault.Occurrences(s.trial.Spec.Faults, timeline.FromSchedule(s.trial.Spec.Schedule), s.layout)
@@ -120,7 +119,8 @@ func (s *scope) occurrences() []*fault.Occurrence {
 	return s.cache.occurrences
 }
 
-// readReports reads what every agent reported last, once: all phases judge by the same reports.
+// readReports reads the last report of every agent once, so that all phases judge by the same
+// reports.
 func (s *members) readReports(agents Agents, resetters []string) {
 	s.reports = map[string]agentReport{}
 	for _, name := range append(append(s.everyName(), s.layout.PrepareJob()), resetters...) {
@@ -130,15 +130,14 @@ func (s *members) readReports(agents Agents, resetters []string) {
 	}
 }
 
-// report is the last one of a pod's agent, or nil.
+// report returns the last report of a pod's agent, or nil.
 func (s *members) report(pod string) *protocol.Report { return s.reports[pod].Report }
 
-// agreedZero is t = 0 of a trial that has been released, by the clock of the manager that released
-// it.
+// agreedZero returns t = 0 by the clock of the manager that released the trial.
 func (s *status) agreedZero() time.Time { return time.Unix(0, s.trial.Status.ZeroUnixNanos) }
 
-// zero is t = 0 by the clock of this manager. When it was agreed it lay in the future, so that it
-// is dated by the instant at which it was agreed.
+// zero returns t = 0 by the clock of this manager. At the agreement t = 0 lay in the future, so
+// zero translates the instant of the agreement.
 func (s *status) zero() time.Time {
 	zero, released := s.agreedZero(), s.trial.Status.Times.Released
 	if released == nil {
@@ -147,19 +146,19 @@ func (s *status) zero() time.Time {
 	return s.date(released.Time).Add(zero.Sub(released.Time))
 }
 
-// date is when something in the status happened, by the clock of this manager. Every wait from such
-// an instant counts from this. Another manager may have written it, whose clock was ahead.
+// date returns when an event in the status happened, by the clock of this manager. Each wait from
+// such an instant uses it, since the clock of an earlier manager may have been ahead.
 func (s *status) date(at time.Time) time.Time { return s.seen.Date(s.trial.UID, at, s.now) }
 
-// serverNames, clientNames and everyName list the pods that take part in the run, in the layout's
-// order. Servers are replicas and components.
+// serverNames, clientNames and everyName list the pods that take part in the run, in the order of
+// the layout. Servers are replicas and components.
 func (s *members) serverNames() []string { return s.layout.ServerPods() }
 
 func (s *members) clientNames() []string { return s.layout.ClientPods() }
 
 func (s *members) everyName() []string { return append(s.serverNames(), s.clientNames()...) }
 
-// outcomeKnown: the trial is judged, or given up.
+// outcomeKnown reports whether the trial is judged or given up.
 func (s *status) outcomeKnown() bool { return outcomeKnown(s.trial) }
 
 func outcomeKnown(t *v1alpha1.Trial) bool {
@@ -175,12 +174,12 @@ func (s *status) unchanged() bool {
 	return equality.Semantic.DeepEqual(s.before.Status, s.trial.Status)
 }
 
-// told are the conditions whose transitions users want to hear of; the others are visible in
-// status.
+// told are the conditions whose changes are reported to users as events. Users see the other
+// conditions in the status.
 var told = map[string]bool{v1alpha1.TrialAdmitted: true, v1alpha1.TrialRunning: true, v1alpha1.TrialValid: true, v1alpha1.TrialComplete: true}
 
-// set changes one condition. A message is a sentence: it names the awaited thing, or what the user
-// can do.
+// set changes one condition. The message is a sentence that names the awaited thing, or the next
+// step of the user.
 func (s *status) set(condition string, status metav1.ConditionStatus, reason, message string) {
 	message = conditions.Truncate(message, conditions.MaxMessage)
 	changed := meta.SetStatusCondition(&s.trial.Status.Conditions, metav1.Condition{
@@ -198,8 +197,8 @@ func (s *status) fail(reason, message string) {
 	s.set(v1alpha1.TrialValid, metav1.ConditionFalse, reason, message)
 }
 
-// outcome of a trial whose Valid condition is known: Succeeded; Invalid when it ran; Failed when it
-// never did.
+// outcome returns the outcome of a trial whose Valid condition is known: Succeeded; Invalid if it
+// ran; Failed if it never ran.
 func outcome(t *v1alpha1.Trial) (reason, message string) {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	switch {

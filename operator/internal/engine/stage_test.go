@@ -22,8 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// play is one trial with all that the engine asks of the world. A test says what its pods, agents
-// and stores answer.
+// play is one trial with a fake world. A test sets the answers of its pods, agents and stores.
 type play struct {
 	t      *testing.T
 	engine *Engine
@@ -34,10 +33,10 @@ type play struct {
 	pods       map[string]*corev1.Pod
 	directives map[string]protocol.Directive
 	reports    map[string]*protocol.Report
-	// network says otherwise than obey what a pod's agent measures.
+	// network changes the measurements of a pod's agent that obey made.
 	network func(pod string, n *protocol.NetworkReport)
 
-	calls    []string // of what changes the world
+	calls    []string // calls that change the world
 	saved    int
 	events   []Event
 	release  *Release
@@ -56,8 +55,8 @@ type play struct {
 	keepUntil                                                                                                                      time.Time
 }
 
-// newPlay has a trial of three replicas and two client pods, one of whose replicas is killed a
-// second before t = 0.
+// newPlay has a trial of three replicas and two client pods. A fault kills a replica a second
+// before t = 0.
 func newPlay(t *testing.T, changeSystem func(*v1alpha1.SystemSpec), change func(*v1alpha1.ExperimentSpec)) *play {
 	t.Helper()
 	p := &play{
@@ -88,7 +87,7 @@ func newPlay(t *testing.T, changeSystem func(*v1alpha1.SystemSpec), change func(
 	return p
 }
 
-// restart is a manager that takes over: it remembers nothing.
+// restart replaces the manager by one that remembers nothing.
 func (p *play) restart() {
 	p.engine = New(World{Pods: p, Record: p, Attachments: p, Clock: p, Agents: p, Experiment: p, Prometheus: func() Prometheus { return nil }, Domain: "cluster.local"})
 }
@@ -214,7 +213,7 @@ func (p *play) Faults(_ context.Context, _ *v1alpha1.Trial, notes []FaultNote) e
 	return nil
 }
 
-// schedule makes every pod, with an address, and lets its agent report.
+// schedule makes every pod with an address, and its agent reports.
 func (p *play) schedule() {
 	l := p.layout()
 	names := append(l.ServerPods(), l.ClientPods()...)
@@ -231,10 +230,10 @@ func (p *play) schedule() {
 	}
 }
 
-// undelayed round trip between any two pods.
+// undelayed is the round trip between two pods before shaping.
 const undelayed = 200 * time.Microsecond
 
-// obey makes every agent do at once what its directive says.
+// obey makes every agent follow its directive at once.
 func (p *play) obey() {
 	for name, r := range p.reports {
 		d := p.directives[name]
@@ -271,7 +270,7 @@ func (p *play) obey() {
 	}
 }
 
-// measure plays an agent on links that are exactly as asked.
+// measure plays an agent whose links are exactly as asked.
 func (p *play) measure(pod string, d *protocol.Network) *protocol.NetworkReport {
 	if d == nil {
 		return nil
@@ -303,7 +302,7 @@ func (p *play) advance() time.Duration {
 	return after
 }
 
-// condition is "<status> <reason>: <message>" of one condition of the trial.
+// condition writes a condition of the trial as "<status> <reason>: <message>".
 func (p *play) condition(name string) string {
 	for _, c := range p.trial.Status.Conditions {
 		if c.Type == name {
@@ -313,7 +312,7 @@ func (p *play) condition(name string) string {
 	return ""
 }
 
-// settle advances until nothing is written any more, and says what was.
+// settle advances until the engine writes nothing more. It returns the written conditions.
 func (p *play) settle(obedient bool) (said []string) {
 	p.t.Helper()
 	for quiet := 0; quiet < 3 && !strings.HasPrefix(p.condition(v1alpha1.TrialComplete), "True"); {
@@ -337,7 +336,7 @@ func (p *play) settle(obedient bool) (said []string) {
 	return said
 }
 
-// measured ends the run: every client reports so many commits, after the time that a run takes.
+// measured ends the run: the time of a run passes, and every client reports so many commits.
 func (p *play) measured(commits int64) {
 	p.t.Helper()
 	p.now = p.now.Add(40 * time.Second)

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// shaped has the links of the trial delayed by 5 ms each way.
+// shaped delays the links of the trial by 5 ms each way.
 func shaped(s *v1alpha1.ExperimentSpec) {
 	s.Network = v1alpha1.Network{Profile: "lan", Backend: v1alpha1.ShapingAuto, Links: []v1alpha1.RegionLink{{Between: []string{"local", "local"}, RTT: new(v1alpha1.Duration("10ms"))}}}
 }
@@ -99,8 +99,8 @@ func TestATrialGoesThroughItsPhases(t *testing.T) {
 	}
 }
 
-// everything is a System with a prepare step, a step, a check and a grace, whose trial waits for
-// idle machines.
+// everything plays a trial of a System with a prepare step, a step, a check and a grace. The trial
+// waits for idle machines.
 func everything(t *testing.T) *play {
 	t.Helper()
 	return newPlay(t, func(s *v1alpha1.SystemSpec) {
@@ -213,7 +213,7 @@ func TestWhatBecomesOfATrial(t *testing.T) {
 		experiment func(*v1alpha1.ExperimentSpec)
 		happens    func(p *play)
 		obedient   bool
-		on, want   string // the condition that is looked at, and the end of the last that was said
+		on, want   string // on: the tested condition; want: the end of its last message
 	}{
 		"objects that are refused": {happens: func(p *play) { p.ensureErr = forbidden }, on: "Complete", want: "True Failed: PodsForbidden: No room."},
 		"objects that fail": {

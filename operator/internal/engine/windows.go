@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// scriptEnded is when the trial's script was over, relative to t = 0; 0: it goes on, or there is
-// none.
+// scriptEnded returns when the trial's script ended, relative to t = 0. 0: it still runs, or there
+// is none.
 func scriptEnded(s *scope) time.Duration {
 	if s.trial.Spec.Script == nil {
 		return 0
@@ -23,7 +23,7 @@ func scriptEnded(s *scope) time.Duration {
 	return 0
 }
 
-// scheduleOf is the schedule of the trial. The window of a script is over when the script is.
+// scheduleOf returns the schedule of the trial. The window of a script ends with the script.
 func scheduleOf(s *scope) v1alpha1.Schedule {
 	schedule := s.trial.Spec.Schedule
 	if ended := scriptEnded(s); ended > 0 && ended < schedule.Measure.OrZero() {
@@ -37,14 +37,14 @@ func windowsOfRows(system *v1alpha1.SystemSpec) bool {
 	return system.Script != nil && system.Script.Results.Window != nil
 }
 
-// reportsWhole reports whether clients report numbers of their whole run, of which the window
-// cannot be cut out.
+// reportsWhole reports whether clients report numbers of their whole run, without those of the
+// window alone.
 func reportsWhole(system *v1alpha1.SystemSpec) bool {
 	return system.Clients.Results != nil && system.Clients.Results.Format == v1alpha1.FormatSummary
 }
 
-// runEnded is when a run was over of which agents measure all, relative to t = 0; 0: it goes on, or
-// they measure the window.
+// runEnded returns when the run ended, relative to t = 0, if agents measure all of it. 0: it still
+// runs, or agents measure the window.
 func runEnded(s *scope) time.Duration {
 	if reportsWhole(s.system) {
 		return wholeRun(s).To
@@ -52,7 +52,7 @@ func runEnded(s *scope) time.Duration {
 	return scriptEnded(s)
 }
 
-// wholeRun is from when to when the clients ran, if all are over.
+// wholeRun returns when the clients began and ended, if all are over.
 func wholeRun(s *scope) timeline.Span {
 	var runs []*protocol.ClientRun
 	for _, name := range s.clientNames() {
@@ -65,7 +65,7 @@ func wholeRun(s *scope) timeline.Span {
 	return validity.WholeRun(timeline.FromSchedule(s.trial.Spec.Schedule), runs)
 }
 
-// rowSpans are the windows of the rows of a script that is over, in their order.
+// rowSpans returns the windows of the rows of a script that is over, in their order.
 func rowSpans(s *scope) []timeline.Span {
 	var spans []timeline.Span
 	for _, w := range validity.RowWindows(s.system.Script, s.trial.Spec.Script.Rows, s.marks(), scriptEnded(s)) {

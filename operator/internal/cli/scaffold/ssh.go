@@ -330,8 +330,8 @@ type hostGroup struct {
 	Hostnames string
 }
 
-// readHosts reads the names of machines, in their order. byAddress is true if the file has
-// addresses instead.
+// readHosts reads the names of machines, in their order. byAddress is true if a line has only an
+// address: the names are then node-0, node-1 and so on.
 func readHosts(file string) (names []string, byAddress bool, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

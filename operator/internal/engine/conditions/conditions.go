@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxMessage is the most bytes that the message of a condition may take. The results have the full
+// MaxMessage is the most bytes that the message of a condition may have. The results have the full
 // text.
 const MaxMessage = 1024
 
 const ellipsis = "..."
 
-// Truncate returns at most the given number of bytes of a text, and marks what it cuts: out of the
-// middle. A message begins with its subject. It ends with the last output of a process, which
-// mostly gives the reason of the failure. No character is cut in two.
+// Truncate returns at most the given number of bytes of a text. It cuts the middle out and marks
+// the cut. A message begins with its subject. It ends with the last output of a process, which
+// mostly has the reason of the failure. It cuts no character in two.
 func Truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -26,7 +26,7 @@ func Truncate(text string, most int) string {
 	return strings.ToValidUTF8(text[:begin], "") + ellipsis + strings.ToValidUTF8(text[len(text)-(kept-begin):], "")
 }
 
-// SameButMessages reports whether conditions differ in nothing but their messages.
+// SameButMessages reports whether two lists of conditions differ only in messages.
 func SameButMessages(before, after []metav1.Condition) bool {
 	return slices.EqualFunc(before, after, func(b, a metav1.Condition) bool {
 		b.Message = a.Message

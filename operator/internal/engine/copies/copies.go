@@ -1,4 +1,4 @@
-// Package copies says what became of the copies of data sets that a trial's pods began with.
+// Package copies reports the copies of data sets that a trial's pods began with.
 package copies
 
 import (
@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// slowestDisk is how many bytes of a copy a node makes in a second at least.
+	// slowestDisk is the least speed at which a node copies, in bytes per second.
 	slowestDisk = 20 << 20
-	// slowestFiles is how many files.
+	// slowestFiles is the least speed in files per second.
 	slowestFiles = 200
 )
 
-// Limit is how much longer than others the pods of a trial may take to come up. A pod copies its
-// data sets one after the other, and all pods of a node copy at the same time.
+// Limit is how much more time to start the pods of a trial get for their data sets. A pod copies
+// its data sets one after the other. All pods of a node copy at the same time.
 func Limit(spec *v1alpha1.TrialSpec) (limit time.Duration) {
 	for _, set := range spec.Datasets {
 		limit += time.Duration(set.Bytes/slowestDisk+set.Files/slowestFiles) * time.Second
@@ -38,8 +38,8 @@ func perShard(spec *v1alpha1.TrialSpec) (n int) {
 	return n
 }
 
-// Of is for a trial whose pods run: the init containers have told what they did. Each has compared
-// its copy with the digest of the trial's spec and would not have ended well otherwise.
+// Of returns the copies, from the reports of the init containers. The pods must run. Each container
+// compared its copy with the digest in the trial's spec, and fails if they differ.
 func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.DatasetCopies) {
 	for _, set := range spec.Datasets {
 		c := v1alpha1.DatasetCopies{Name: set.Name, Bytes: set.Bytes}
@@ -60,8 +60,8 @@ func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.D
 	return all
 }
 
-// Refused is the first pod, by name, that has been told why it cannot have its copy, with what its
-// container said.
+// Refused returns the first pod, by name, that may not have its copy, and the message of its
+// container.
 func Refused(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (pod, why string) {
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		p := pods[name]
@@ -70,7 +70,7 @@ func Refused(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (pod, why st
 		}
 		for _, set := range spec.Datasets {
 			for _, s := range p.Status.InitContainerStatuses {
-				// The kubelet has begun another attempt, maybe.
+				// The kubelet may have begun another attempt.
 				for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
 					if s.Name == render.DatasetCopyPrefix+set.Name && t != nil && t.ExitCode == dataset.ExitRefused {
 						return name, strings.TrimPrefix(strings.TrimSpace(t.Message), "agent: ")

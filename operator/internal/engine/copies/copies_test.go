@@ -16,8 +16,8 @@ func pod(container, message string) *corev1.Pod {
 	}}}
 }
 
-// The reports of the pods' containers are put together. A report about another digest does not
-// count, nor does a text that is no report.
+// The function adds up the reports of the pods' containers. It ignores a report about another
+// digest, and a text that is no report.
 func TestOf(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows", Digest: "sha256:aa", Bytes: 7}, {Name: "log", Digest: "sha256:bb"}}}
 	pods := map[string]*corev1.Pod{
@@ -34,7 +34,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A trial without data has the deadline that it had; one with much of it has the time to copy it.
+// A trial without data keeps its deadline. A trial with much data has more time, in which to copy
+// it.
 func TestLimit(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Topology: v1alpha1.Topology{Shards: 2, Regions: []v1alpha1.Region{{Replicas: 2}, {Replicas: 1}}}, Clients: v1alpha1.Clients{Nodes: 1}}
 	if got := Limit(spec); got != 0 {
@@ -46,7 +47,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Only a copy that was refused ends a trial: a full disk may have room the next time.
+// Only a refused copy ends a trial: a full disk may have room the next time.
 func TestRefused(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows"}}}
 	ended := func(container string, code int32) corev1.ContainerStatus {

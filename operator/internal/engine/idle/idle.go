@@ -1,4 +1,4 @@
-// Package idle says whether the machines of a trial are idle enough to begin. It is pure.
+// Package idle decides whether the machines of a trial are idle enough to begin. It is pure.
 package idle
 
 import (
@@ -14,22 +14,22 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Load is the load that the agent of one pod has reported last.
+// Load is the last load that the agent of a pod reported.
 type Load struct {
 	Pod, Node string
 	Load      *protocol.Load // nil: none yet
 }
 
-// Disturbance says which machine is not idle and why, or nothing. Steal is the share of its
-// processors that a machine's hypervisor may take (1: any), others that which all but the trial's
-// own processes may, its hypervisor's part included.
+// Disturbance says which machine is not idle and why, or returns the empty string. The argument
+// steal is the share of its processors that a machine's hypervisor may take (1: any). The argument
+// others is the share that all but the trial's own processes may take, including the hypervisor.
 //
 // The pods of one machine see the same counters, read at slightly different times; the greatest
-// counts. Nodes that are containers of one machine, as kind's are, share a boot ID.
+// counts. Nodes that are containers of one machine, as in kind, share a boot ID.
 func Disturbance(loads []Load, steal, others float64) string {
 	type machine struct{ cpus, busy, stolen, own float64 }
 	machines := map[string]*machine{}
-	names := map[string]string{} // of a machine: a node of it
+	names := map[string]string{} // of each machine: the name of one of its nodes
 	for _, p := range loads {
 		if p.Load == nil || p.Load.CPUs < 1 {
 			return fmt.Sprintf("the agent of %s has not said yet how busy its machine is", p.Pod)
@@ -56,12 +56,12 @@ func Disturbance(loads []Load, steal, others float64) string {
 	return ""
 }
 
-// lead is how long before the load begins the run is sent to the agents: long enough for a slow
-// answer and a retry.
+// lead is how long before the load begins the engine sends the run to the agents. It is long enough
+// for a slow answer and a retry.
 const lead = time.Second
 
-// Lead is that of a trial whose wait ended so; nil: it was not to wait. Agents of idle machines are
-// not slow, and half of it is enough.
+// Lead is lead for a trial whose wait for idle machines ended with g; nil: the trial did not wait.
+// Agents of idle machines are not slow, so half of lead is enough.
 func Lead(g *v1alpha1.IdleGate) time.Duration {
 	if g != nil && g.Idle {
 		return lead / 2
@@ -69,24 +69,24 @@ func Lead(g *v1alpha1.IdleGate) time.Duration {
 	return lead
 }
 
-// nearLead is how long before the load begins the run is sent to agents on the engine's own
-// machine, where an answer takes a millisecond. armLead is how long before the first fault it is
-// sent at least: its parts are put in place meanwhile.
+// nearLead is lead for agents on the engine's own machine, which answer within a millisecond.
+// armLead is the least time between sending the run and the first fault, in which agents prepare
+// the fault.
 const (
 	nearLead = lead / 4
 	armLead  = lead / 2
 )
 
-// NearLead is Lead where the agents run on the engine's own machine. first is how long after the
-// start of the load the first fault is due.
+// NearLead is Lead for agents on the engine's own machine. first is how long after the start of the
+// load the first fault is due.
 func NearLead(g *v1alpha1.IdleGate, first time.Duration) time.Duration {
 	if g != nil && !g.Idle {
-		return Lead(g) // they may be slow
+		return Lead(g) // the agents may be slow
 	}
 	return max(nearLead, armLead-first)
 }
 
-// InVain says how the wait for idle machines ended, where that is worth a sentence.
+// InVain returns a sentence about a wait for idle machines that ended in vain, or "".
 func InVain(g *v1alpha1.IdleGate) string {
 	if g == nil || g.Idle {
 		return ""
@@ -94,7 +94,8 @@ func InVain(g *v1alpha1.IdleGate) string {
 	return fmt.Sprintf(" It waited %v for idle machines in vain: %s.", time.Duration(g.WaitedMilliseconds)*time.Millisecond, g.Message)
 }
 
-// LoadsOf is what the agents of pods have reported last. report is that of a pod, or nil.
+// LoadsOf returns the loads that the agents of pods reported last. report returns the report of a
+// pod, or nil.
 func LoadsOf(names []string, pods map[string]*corev1.Pod, report func(pod string) *protocol.Report) []Load {
 	var out []Load
 	for _, name := range names {

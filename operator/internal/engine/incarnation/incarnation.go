@@ -1,14 +1,13 @@
-// Package incarnation knows which pods have had a name in a run. A fault of Chaos Mesh may replace
-// a replica's pod: the pod is deleted, and its StatefulSet makes another of the same name, with
-// another UID and another address. Such a pod takes its predecessor's place; any other pod that
-// comes or goes ends the trial. It is pure.
+// Package incarnation tracks which pods have had a name in a run. A fault of Chaos Mesh may replace
+// a replica's pod: the pod is deleted, and its StatefulSet makes another pod of the same name, with
+// another UID and another address. Such a pod takes its predecessor's place. Any other pod that
+// comes or goes ends the trial. The package is pure.
 //
 //	incarnation n runs ─(a replacement is due, pod deleted)─▶ terminating ─(another pod of the name, made for the trial)─▶ incarnation n+1 runs
 //
-// The incarnations of each name since t = 0 are kept with the data of the release. They are written
-// before the agent of a new pod may report, so that no manager accepts one pod more than is
-// planned. With them is what each predecessor's agent reported last, which is forgotten with the
-// pod.
+// The data of the release has the incarnations of each name since t = 0. It is written before the
+// agent of a new pod may report, so that no manager accepts one pod more than planned. It also has
+// the last report of each predecessor's agent, which is forgotten with the pod.
 package incarnation
 
 import (
@@ -27,25 +26,25 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// History is a trial, as observed, and which pods have had its pods' names. Of, Terminating and
-// Refused are nil unless it has been released and its faults replace pods.
+// History has an observed trial, and the pods that have had each name. Of, Terminating and Refused
+// are set only after the release of a trial whose faults replace pods.
 type History struct {
 	Trial       *v1alpha1.Trial
 	System      *v1alpha1.SystemSpec
 	Names       []string                      // of the pods that take part
-	Pods        map[string]*corev1.Pod        // by name; those that have no place in the trial are taken out
-	Reports     func(string) *protocol.Report // what the agent of a pod said last, or nil
+	Pods        map[string]*corev1.Pod        // by name; Update removes those that have no place in the trial
+	Reports     func(string) *protocol.Report // last report of the agent of a pod, or nil
 	Occurrences []*fault.Occurrence           // of faults that Chaos Mesh carries out
 	Now         time.Time
 	Of          map[string][]validity.Incarnation // the pods that have had a name
-	Terminating map[string]bool                   // replicas whose pod goes or is gone, as planned, and whose successor is not there
+	Terminating map[string]bool                   // replicas whose pod goes or is gone, as planned, and has no successor yet
 	Refused     map[string]string                 // why a pod has no place in the trial
 }
 
 func (r *History) zero() time.Time { return time.Unix(0, r.Trial.Status.ZeroUnixNanos) }
 
-// disruptions are the times of faults that replace the pod or restart its containers, if is holds
-// for them.
+// disruptions returns the times of faults that replace the pod or restart its containers, and for
+// which is returns true.
 func (r *History) disruptions(pod string, is func(*fault.Occurrence) bool) []*fault.Occurrence {
 	var found []*fault.Occurrence
 	for _, t := range r.Occurrences {
@@ -56,7 +55,7 @@ func (r *History) disruptions(pod string, is func(*fault.Occurrence) bool) []*fa
 	return found
 }
 
-// sinceZero is now, relative to t = 0, and never 0.
+// sinceZero returns the time since t = 0, which is never 0.
 func (r *History) sinceZero() time.Duration {
 	if d := time.Duration(r.Now.UnixNano() - r.Trial.Status.ZeroUnixNanos); d != 0 {
 		return d
@@ -64,7 +63,7 @@ func (r *History) sinceZero() time.Duration {
 	return 1
 }
 
-// replacementsDue counts how often the pod may have been replaced by now.
+// replacementsDue counts the planned replacements of the pod until now.
 func (r *History) replacementsDue(pod string) int {
 	n := 0
 	for _, t := range r.disruptions(pod, (*fault.Occurrence).Replaces) {
@@ -75,16 +74,17 @@ func (r *History) replacementsDue(pod string) int {
 	return n
 }
 
-// Replaced reports whether the pod of this name is another one than at t = 0.
+// Replaced reports whether the pod of this name is another pod than at t = 0.
 func (r *History) Replaced(pod string) bool { return len(r.Of[pod]) > 1 }
 
-// AgentRestarts reports whether the agent of the pod does not live through the run, as planned by a
-// fault of Chaos Mesh: what it alone knew is lost.
+// AgentRestarts reports whether a fault of Chaos Mesh ends the agent of the pod during the run. The
+// agent's own data is then lost.
 func (r *History) AgentRestarts(pod string) bool {
 	return len(r.disruptions(pod, func(t *fault.Occurrence) bool { return t.Replaces() || t.RestartsAgent() })) > 0
 }
 
-// Restarts reports the same of the agent or any container of the pod.
+// Restarts reports whether a fault of Chaos Mesh ends the agent or any container of the pod during
+// the run.
 func (r *History) Restarts(pod string) bool {
 	return len(r.disruptions(pod, func(*fault.Occurrence) bool { return true })) > 0
 }
@@ -95,15 +95,15 @@ func (r *History) judged() bool {
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
-// Applies reports whether pods of the run may be replaced.
+// Applies reports whether faults may replace pods of the run.
 func (r *History) Applies() bool {
 	return r.Trial.Status.ZeroUnixNanos != 0 && fault.ReplacesPods(r.Trial.Spec.Faults)
 }
 
-// Update finds the pods of a run that were replaced. It takes pods without a place in the run out
-// of the observed pods. The incarnations in known are those that were written last. The function
-// impostor says why a pod was not made for the trial, or nothing. If it returns true, Of must be
-// written down.
+// Update finds the replaced pods of a run. It removes pods without a place in the run from the
+// observed pods. The argument known has the incarnations that were saved last. The function
+// impostor says why a pod was not made for the trial, or returns the empty string. If changed is
+// true, the caller must save Of.
 func (r *History) Update(known map[string][]validity.Incarnation, impostor func(*corev1.Pod) (string, error)) (changed bool, err error) {
 	r.Of, r.Terminating, r.Refused = maps.Clone(known), map[string]bool{}, map[string]string{}
 	for name, all := range r.Of {
@@ -126,8 +126,7 @@ func (r *History) Update(known map[string][]validity.Incarnation, impostor func(
 	return changed, nil
 }
 
-// close takes those pods out that came when the outcome was known already: no pod takes another's
-// place any more.
+// close removes pods that came after the outcome was known: then no pod takes another pod's place.
 func (r *History) close() {
 	for name, p := range r.Pods {
 		if line := r.Of[name]; len(line) > 0 && line[len(line)-1].UID != p.UID {
@@ -136,7 +135,7 @@ func (r *History) close() {
 	}
 }
 
-// update brings the incarnations of one name up to date, and says whether they changed.
+// update brings the incarnations of one name up to date, and reports whether they changed.
 func (r *History) update(name string, impostor func(*corev1.Pod) (string, error)) (changed bool, err error) {
 	line, p, due := r.Of[name], r.Pods[name], r.replacementsDue(name)
 	current := &line[len(line)-1]
@@ -152,7 +151,7 @@ func (r *History) update(name string, impostor func(*corev1.Pod) (string, error)
 			delete(r.Pods, name)
 			r.Refused[name] = tooMany(name, len(line)-1, len(r.disruptions(name, (*fault.Occurrence).Replaces)))
 		}
-		return false, nil // a pod that is just gone ends the run
+		return false, nil // a missing pod without a planned replacement ends the run
 	}
 	if current.DeletedAt == 0 {
 		current.DeletedAt, current.Last, changed = r.sinceZero(), finalReport(r.Reports(name)), true
@@ -175,8 +174,8 @@ func (r *History) update(name string, impostor func(*corev1.Pod) (string, error)
 	return true, nil
 }
 
-// tooMany says why a pod may not take the place of one that has been replaced so often, of so many
-// times that are planned.
+// tooMany says that a pod may not take its predecessor's place, since the name has had all its
+// planned replacements.
 func tooMany(pod string, times, planned int) string {
 	switch {
 	case planned == 0:
@@ -188,17 +187,17 @@ func tooMany(pod string, times, planned int) string {
 	}
 }
 
-// finalReport is what is kept of an agent's last report.
+// finalReport returns the part of an agent's last report that is kept.
 func finalReport(rep *protocol.Report) *protocol.Report {
 	if rep == nil {
 		return nil
 	}
 	last := *rep
-	last.Network, last.Unresolved, last.Commands = nil, nil, nil // nothing was shaped, and all of it was so before t = 0
+	last.Network, last.Unresolved, last.Commands = nil, nil, nil // these were done before t = 0, and nothing was shaped
 	return &last
 }
 
-// First are the incarnations that a run is released with.
+// First returns the incarnations at the release of a run.
 func (r *History) First() map[string][]validity.Incarnation {
 	all := map[string][]validity.Incarnation{}
 	for _, name := range r.Names {

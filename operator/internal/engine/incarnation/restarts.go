@@ -12,18 +12,18 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// restartSlack is how long after the end of a fault, or its beginning, the kubelet may still count
-// restarts to it.
+// restartSlack is how long after the begin or the end of a fault the kubelet may still restart
+// containers because of it.
 const restartSlack = 5 * time.Second
 
-// PlannedRestarts is how often the kubelet may have restarted containers of a pod until now, by
-// faults that do that.
+// PlannedRestarts is how often the kubelet may have restarted containers of a pod until now because
+// of faults.
 func (r *History) PlannedRestarts(p *corev1.Pod, name string) int32 {
 	n := 0
 	for _, t := range r.disruptions(name, (*fault.Occurrence).Restarts) {
 		lasted := r.sinceZero() - t.From
 		begun := r.zero().Add(t.From)
-		if lasted < 0 || begun.Before(p.CreationTimestamp.Add(-time.Second)) { // of the pod before
+		if lasted < 0 || begun.Before(p.CreationTimestamp.Add(-time.Second)) { // the fault hit the predecessor
 			continue
 		}
 		if t.To != 0 {
@@ -48,13 +48,13 @@ func (r *History) restartedContainers(p *corev1.Pod, t *fault.Occurrence) int {
 	return len(p.Spec.Containers) + len(agents)
 }
 
-// AgentRestartTimes are the times in which the containers of a pod may be restarted, for its agent.
+// AgentRestartTimes tells a pod's agent when faults may restart the containers of the pod.
 func (r *History) AgentRestartTimes(pod string) []protocol.Restart {
 	var out []protocol.Restart
 	for _, t := range r.disruptions(pod, (*fault.Occurrence).Restarts) {
 		r := protocol.Restart{From: t.From, Until: t.To}
 		if chaosmesh.OneShot(t.Fault) {
-			r.Until = t.From + 1 // they are to come back at once
+			r.Until = t.From + 1 // the containers are to come back at once
 		}
 		out = append(out, r)
 	}

@@ -1,9 +1,9 @@
-// Package instants dates, by the clock of this process, what another clock has dated.
+// Package instants translates instants of another clock into instants of this process's clock.
 //
-// A manager that takes over counts waits from instants that another process wrote: a manager
-// before it, or the API server. Where its own clock is hours behind, such an instant lies in its
-// future, and each wait would take hours longer. But nothing is dated before it happens, so that it
-// happened at the latest when this process read of it.
+// A manager that takes over counts waits from instants that another process wrote: an earlier
+// manager, or the API server. If its own clock is hours behind, such an instant lies in its future,
+// and each wait would take hours longer. But an event happens before it is written. So it happened
+// no later than when this process first read of it.
 package instants
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// kept is for how long an instant in the future is remembered. All waits are shorter.
+// kept is how long an instant in the future is remembered. All waits are shorter.
 const kept = 7 * 24 * time.Hour
 
 // Seen remembers when this process first asked for each instant that lay in its future. The zero
@@ -24,14 +24,14 @@ type Seen struct {
 	first map[instant]time.Time
 }
 
-// instant of an object. Two objects may have the same, of different clocks.
+// instant of an object. Two objects may have the same instant, from different clocks.
 type instant struct {
 	of types.UID
 	at int64
 }
 
-// Date is when something happened to an object, by the clock that shows now: at the instant at, or
-// when this was first asked, if that was earlier. That clock must not step.
+// Date returns when an event of an object happened, by the clock that shows now. That is at, or the
+// time of the first call for this event if at was later. The clock must not step.
 func (s *Seen) Date(of types.UID, at, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package linkcheck reads from agents' reports whether the links of a trial are what was asked. It
-// is pure.
+// Package linkcheck compares the agents' reports on the links of a trial with the spec. It is pure.
 package linkcheck
 
 import (
@@ -15,14 +14,14 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// Links is what the pods of a trial say of them.
+// Links has the reports of a trial's pods on their links.
 type Links struct {
 	Names []string
-	// Of is what a pod's agent said last, or nil.
+	// Of returns the last report of a pod's agent, or nil.
 	Of func(pod string) *protocol.NetworkReport
 }
 
-// Unmeasured says whose paths are not measured yet, or whose backends are not tried.
+// Unmeasured names the pods whose paths are not measured yet, or whose backends are not tried.
 func (l Links) Unmeasured(shapes bool) string {
 	var paths, backends []string
 	for _, name := range l.Names {
@@ -44,8 +43,8 @@ func (l Links) Unmeasured(shapes bool) string {
 	}
 }
 
-// ChooseBackend returns the first backend that the spec allows and that works in every pod. If
-// there is no such backend it says why: by backend, the answer of the first pod that refuses it.
+// ChooseBackend returns the first backend that the spec allows and that works in every pod.
+// Otherwise it names, for each backend, the first pod that refuses it and the reason.
 func (l Links) ChooseBackend(asked v1alpha1.ShapingBackend) (v1alpha1.ShapingBackend, string) {
 	candidates := shaping.Backends
 	if asked != "" && asked != v1alpha1.ShapingAuto {
@@ -76,7 +75,7 @@ func (l Links) ChooseBackend(asked v1alpha1.ShapingBackend) (v1alpha1.ShapingBac
 	return "", fmt.Sprintf("%s. %s.", what, strings.Join(refusals, "; "))
 }
 
-// Wrong is what the agents found wrong.
+// Wrong lists the wrong links that the agents found.
 func (l Links) Wrong() []string {
 	var wrong []string
 	for _, name := range l.Names {
@@ -89,7 +88,7 @@ func (l Links) Wrong() []string {
 	return wrong
 }
 
-// Unverified are the pods whose links are not known to be right.
+// Unverified returns the pods whose links have not been verified.
 func (l Links) Unverified() []string {
 	var missing []string
 	for _, name := range l.Names {
@@ -100,7 +99,7 @@ func (l Links) Unverified() []string {
 	return missing
 }
 
-// LongestRoundTrip that is asked of any two pods, jitter included.
+// LongestRoundTrip is the longest round trip that is asked of two pods, with jitter.
 func LongestRoundTrip(pods map[string]*render.Pod) time.Duration {
 	var longest time.Duration
 	for _, pod := range pods {

@@ -1,4 +1,4 @@
-// Package safety reads what a System's checks say of a run. It is pure.
+// Package safety makes verdicts from the results of a System's checks. It is pure.
 package safety
 
 import (
@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// reportGrace is how long after its timeout the end of a check may take to be known.
+	// reportGrace is how long after its timeout a check may take to report its end.
 	reportGrace = 15 * time.Second
-	// mostMessage bounds what is said of a check in a trial's status.
+	// mostMessage is how many bytes the message of a check may have in a trial's status.
 	mostMessage = 1024
 )
 
@@ -38,7 +38,8 @@ func Limit(checks []v1alpha1.SafetyCheck) time.Duration {
 	return all
 }
 
-// Commands of a pod, with those of its checks at the end, in the order of the System.
+// Commands returns the commands of a pod, followed by those of its checks in the order of the
+// System.
 func Commands(steps []protocol.Command, checks []v1alpha1.SafetyCheck, here map[string]protocol.Command) []protocol.Command {
 	all := slices.Clone(steps)
 	for _, c := range checks {
@@ -49,8 +50,8 @@ func Commands(steps []protocol.Command, checks []v1alpha1.SafetyCheck, here map[
 	return all
 }
 
-// Judge gives each check its verdict from what the pods report, and says what is still waited for.
-// A check that has not ended is Unknown.
+// Judge gives each check its verdict from the reports of the pods, and says which checks are still
+// awaited. A check that has not ended is Unknown.
 func Judge(checks []v1alpha1.SafetyCheck, pods []Pod) (all []v1alpha1.CheckStatus, waiting string) {
 	for _, c := range checks {
 		verdict := v1alpha1.CheckStatus{Name: c.Name, Verdict: v1alpha1.SafetyHolds}
@@ -75,7 +76,7 @@ func Judge(checks []v1alpha1.SafetyCheck, pods []Pod) (all []v1alpha1.CheckStatu
 	return all, waiting
 }
 
-// of says what a check came to in one pod.
+// of returns the verdict of a check in one pod.
 func of(c *v1alpha1.SafetyCheck, pod string, done *protocol.CommandResult) v1alpha1.CheckStatus {
 	switch {
 	case done == nil:
@@ -103,7 +104,7 @@ func printed(done *protocol.CommandResult) string {
 	return ""
 }
 
-// severity of a verdict: one violation is one, whatever other pods say.
+// severity orders verdicts: a violation in one pod outweighs the verdicts of all other pods.
 var severity = map[v1alpha1.SafetyVerdict]int{v1alpha1.SafetyHolds: 0, v1alpha1.SafetyUnknown: 1, v1alpha1.SafetyViolated: 2}
 
 func worse(a, b v1alpha1.CheckStatus) v1alpha1.CheckStatus {

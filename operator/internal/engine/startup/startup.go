@@ -1,6 +1,6 @@
-// Package startup says which pods of a trial may run their processes yet. It also says what the
-// trial waits for until its load can begin: replicas that are not ready, and steps that are not
-// done. It is pure; package trial reads the agents' reports, and keeps the deadlines.
+// Package startup decides which pods of a trial may run their processes. It also says what the
+// trial waits for before its load can begin: replicas that are not ready, and steps that are not
+// done. It is pure. Package engine reads the agents' reports, and keeps the deadlines.
 package startup
 
 import (
@@ -13,19 +13,19 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Reports are what the agents said last, by pod; nil: nothing.
+// Reports returns the last report of a pod's agent, or nil.
 type Reports func(pod string) *protocol.Report
 
-// Group is pods that start together.
+// Group is a number of pods that start together.
 type Group struct {
 	Pods []string
-	// OneByOne: each starts when the one before is ready.
+	// OneByOne: each pod starts when the pod before it is ready.
 	OneByOne bool
 	// Timeout is how long one pod may take to be ready.
 	Timeout time.Duration
 }
 
-// GroupOf are pods that run as a System says.
+// GroupOf returns the group of pods that start as a spec says.
 func GroupOf(pods []string, spec *v1alpha1.ReplicasSpec) Group {
 	return Group{Pods: pods, OneByOne: spec.Start == v1alpha1.StartOneByOne, Timeout: spec.ReadyTimeout.OrZero()}
 }
@@ -38,11 +38,13 @@ func (g Group) Limit() time.Duration {
 	return g.Timeout
 }
 
-// Order is groups that start one after another: each when the one before is ready.
+// Order lists groups that start one after another. Each group starts when the group before it is
+// ready.
 type Order []Group
 
-// OrderOf a System: the components before the replicas, the replicas, and the components after
-// them. pods names the pods of the replicas, for "", and of a component.
+// OrderOf returns the order of a System: components that start before the replicas, the replicas,
+// and components that start after them. The function pods returns the pods of a component. For the
+// empty string it returns the pods of the replicas.
 func OrderOf(system *v1alpha1.SystemSpec, pods func(component string) []string) Order {
 	var before, after Order
 	for i := range system.Components {
@@ -65,8 +67,8 @@ func (o Order) Limit() (limit time.Duration) {
 	return limit
 }
 
-// Started are the pods of all groups that must run now. waiting says which of them is not ready;
-// empty: all pods are.
+// Started returns the pods of all groups that must run now. waiting names a pod that is not ready.
+// Empty: all pods are ready.
 func (o Order) Started(reports Reports) (started map[string]bool, waiting string) {
 	started = map[string]bool{}
 	for _, g := range o {
@@ -80,8 +82,8 @@ func (o Order) Started(reports Reports) (started map[string]bool, waiting string
 	return started, waiting
 }
 
-// StopGrace is how long the processes of replicas and components have to end: the longest that any
-// of them has, since they are ended together.
+// StopGrace is how long the processes of replicas and components may take to end. All are ended
+// together, so it is the longest grace of any of them.
 func StopGrace(system *v1alpha1.SystemSpec) (grace time.Duration) {
 	if s := system.Replicas.Stop; s != nil {
 		grace = s.Grace.OrZero()
@@ -94,8 +96,8 @@ func StopGrace(system *v1alpha1.SystemSpec) (grace time.Duration) {
 	return grace
 }
 
-// Started are the pods of the group that must run now. waiting says which of them is not ready;
-// empty: all pods of the group are.
+// Started returns the pods of the group that must run now. waiting names a pod that is not ready.
+// Empty: all pods of the group are ready.
 func (g Group) Started(reports Reports) (started map[string]bool, waiting string) {
 	started = map[string]bool{}
 	for _, pod := range g.Pods {
@@ -110,7 +112,7 @@ func (g Group) Started(reports Reports) (started map[string]bool, waiting string
 	return started, waiting
 }
 
-// unready says why a pod is not ready; empty: it is.
+// unready says why a pod is not ready. Empty: it is ready.
 func unready(pod string, rep *protocol.Report) string {
 	switch {
 	case rep != nil && rep.Ready:
@@ -123,7 +125,7 @@ func unready(pod string, rep *protocol.Report) string {
 }
 
 // Step looks at one step of the System in the pods that run it. waiting says where it is not done
-// yet, failed where it failed. Both are empty when it is done in all of them.
+// yet, failed where it failed. Both are empty if it is done in all pods.
 func Step(step v1alpha1.Step, pods []string, reports Reports) (waiting, failed string) {
 	for _, pod := range pods {
 		result := reports(pod).Command(step.Name)
@@ -140,13 +142,13 @@ func Step(step v1alpha1.Step, pods []string, reports Reports) (waiting, failed s
 	return "", ""
 }
 
-// stepSlack is how long after its timeout a step's end may take to be reported.
+// stepSlack is how long after its timeout a step may take to report its end.
 const stepSlack = 10 * time.Second
 
-// reportSlack is how long the reports of all steps together may take to come in.
+// reportSlack is how long the reports of all steps together may take to arrive.
 const reportSlack = time.Minute
 
-// StepsLimit is how long steps may take together.
+// StepsLimit is how long all steps together may take.
 func StepsLimit(steps []v1alpha1.Step) time.Duration {
 	limit := reportSlack
 	for _, s := range steps {

@@ -9,14 +9,14 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Error is what is wrong with one field of a network, of a link or of an effect.
+// Error is a mistake in one field of a network, of a link or of an effect.
 type Error struct {
 	// Link is the index of the link in the spec; -1: no link.
 	Link int
 	// Field of the link or the effect, such as "rtt"; of a network, "profile". Empty: the link as a
 	// whole.
 	Field string
-	// Value that was written, and what would be right.
+	// Value that the user wrote. Detail says what would be right.
 	Value, Detail string
 }
 
@@ -49,7 +49,7 @@ func At(path *field.Path, err error) *field.Error {
 	return field.Invalid(path, e.Value, e.Detail)
 }
 
-// inLink says in which link an error is.
+// inLink adds the link to an error.
 func inLink(i int, err error) error {
 	e := (*Error)(nil)
 	if errors.As(err, &e) {
@@ -58,12 +58,12 @@ func inLink(i int, err error) error {
 	return err
 }
 
-// wrong is an error in a field of an effect, or of a link that Resolve puts in.
+// wrong returns an error in a field of an effect. Resolve adds the link.
 func wrong(name, value, format string, args ...any) error {
 	return &Error{Link: -1, Field: name, Value: value, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Written is what was written in a field of an effect: delay, jitter, loss or rate.
+// Written returns the text of a field of an effect: delay, jitter, loss or rate.
 func Written(e v1alpha1.LinkEffect, name string) string {
 	text := func(d *v1alpha1.Duration) string {
 		if d == nil {

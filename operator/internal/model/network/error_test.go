@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// An error is put at the field that it is about, as deep as it says.
+// At puts an error at its field, as deep as the error says.
 func TestErrorsAtTheirFields(t *testing.T) {
 	for want, err := range map[string]error{
 		`spec.network: Invalid value: "x": wrong`:                   &Error{Link: -1, Value: "x", Detail: "wrong"},
@@ -33,7 +33,7 @@ func TestErrorsAtTheirFields(t *testing.T) {
 	}
 }
 
-// The bounds of an effect are within it, and what lies beyond is refused in the words of its field.
+// Effect accepts values at the bounds. It refuses values beyond them, and names the field.
 func TestBoundsOfEffects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		effect v1alpha1.LinkEffect

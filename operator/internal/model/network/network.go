@@ -1,7 +1,6 @@
-// Package network says what the network between the pods of a trial is asked to be: profiles, and
-// the links of a spec as numbers.
+// Package network turns the network of a trial's spec into numbers: profiles and links.
 //
-// It is pure. Package netem makes it so in a pod's kernel.
+// It is pure. Package netem applies the numbers in a pod's kernel.
 package network
 
 import (
@@ -18,11 +17,12 @@ import (
 // Direction is from one region to another, or inside one.
 type Direction struct{ From, To string }
 
-// Matrix is what is added to packets, by direction. A direction that is not in it is not shaped.
+// Matrix has the delay, loss and rate of each direction. A direction that is not in it is not
+// shaped.
 type Matrix map[Direction]shaping.Link
 
-// Resolve returns the directed links between the given regions. The names in the network's links
-// must be among them.
+// Resolve returns the directed links between the given regions. The links of the network may name
+// only these regions.
 func Resolve(n v1alpha1.Network, regions []string) (Matrix, error) {
 	m, err := profile(n.Profile, regions)
 	if err != nil {
@@ -49,7 +49,7 @@ func Resolve(n v1alpha1.Network, regions []string) (Matrix, error) {
 	return m, nil
 }
 
-// linkOf reads a link. The rate is left 0 where none is asked for.
+// linkOf reads a link. The rate is 0 if the link names none.
 func linkOf(l v1alpha1.RegionLink) (shaping.Link, error) {
 	effect := l.LinkEffect
 	if l.RTT != nil {
@@ -63,7 +63,7 @@ func linkOf(l v1alpha1.RegionLink) (shaping.Link, error) {
 	return Effect(effect)
 }
 
-// Effect reads what is done to the packets of one direction.
+// Effect reads an effect on the packets of one direction.
 func Effect(e v1alpha1.LinkEffect) (shaping.Link, error) {
 	var link shaping.Link
 	var err error
@@ -95,7 +95,7 @@ func duration(name string, d *v1alpha1.Duration, most time.Duration) (time.Durat
 	return v, nil
 }
 
-// shareRange is what a share must be.
+// shareRange is the valid range of a share.
 const shareRange = "must be from 0% to 100%"
 
 // Share reads a percentage as a number from 0 to 1. Empty: 0.
@@ -133,10 +133,9 @@ func rate(text string) (uint64, error) {
 	return 0, wrong("rate", text, "must be from 1kbit to 100Gbit, such as 100Mbit")
 }
 
-// Add returns a link that has become worse by an effect: delay and jitter are added, losses
-// combine, the lower rate holds. A link that asks for no rate has shaping.DefaultRate. Delay and
-// jitter are kept within what a link can have; package plan refuses a fault of which that would
-// take something away.
+// Add returns a link that an effect made worse: delay and jitter add up, losses combine, the lower
+// rate holds. A link without a rate has shaping.DefaultRate. Add caps delay and jitter at the
+// bounds of a link. Package plan refuses a fault that this would weaken.
 func Add(base, worse shaping.Link) shaping.Link {
 	out := shaping.Link{
 		Delay:  min(base.Delay+worse.Delay, shaping.MaxDelay),
@@ -151,7 +150,7 @@ func Add(base, worse shaping.Link) shaping.Link {
 	return out
 }
 
-// Links writes the matrix as the links of a spec, each direction by itself, in order of name.
+// Links writes the matrix as links of a spec: one for each direction, in order of name.
 func (m Matrix) Links() []v1alpha1.RegionLink {
 	var directions []Direction
 	for d := range m {

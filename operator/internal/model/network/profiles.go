@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// Profiles that there are.
+// Profiles are all profiles.
 var Profiles = []v1alpha1.NetworkProfile{v1alpha1.NetworkLAN, v1alpha1.NetworkRegional, v1alpha1.NetworkContinental, v1alpha1.NetworkAWS6}
 
 // regionalRTT is the round trip between any two regions of the regional profile.

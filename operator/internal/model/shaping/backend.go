@@ -5,20 +5,22 @@ type Backend string
 
 // The backends, best first.
 const (
-	// EDT stamps departure times by an eBPF program at the pod's egress; the fq qdisc keeps them.
-	// Its cost does not depend on the number of peers.
+	// EDT stamps departure times with an eBPF program at the pod's egress. The fq qdisc holds
+	// packets until then. Its cost does not depend on the number of peers.
 	EDT Backend = "EDT"
-	// Netem classifies by u32 into HTB classes with a netem qdisc each. Peers of which nothing but
-	// the same delay is asked share one.
+	// Netem classifies packets with u32 into HTB classes with a netem qdisc each. Peers share a
+	// class if their links ask for the same delay and for nothing else.
 	Netem Backend = "Netem"
-	// NFQueue holds packets in the agent, at the receiver. For kernels with neither fq nor netem.
+	// NFQueue holds packets in the agent of the receiver. It is for kernels with neither fq nor
+	// netem.
 	NFQueue Backend = "NFQueue"
 )
 
 // Backends in order of preference.
 var Backends = []Backend{EDT, Netem, NFQueue}
 
-// Side is where a backend acts: it says which half of a Peer it uses.
+// Side is the end of a link at which a backend acts. It decides which half of a Peer the backend
+// uses.
 type Side string
 
 // The sides.

@@ -52,7 +52,7 @@ func TestActionsThatCountFromMarks(t *testing.T) {
 	marks := []Mark{{Name: "row", Groups: map[string]string{"n": "1"}, At: 2 * time.Second}, {Name: "row", Groups: map[string]string{"n": "2"}, At: 5 * time.Second}, {Name: "end", At: 9 * time.Second}}
 	for name, tc := range map[string]struct {
 		after After
-		at    time.Duration // 0: it has not come
+		at    time.Duration // 0: the mark has not come
 		text  string
 	}{
 		"the first": {After{Mark: "row"}, 2 * time.Second, "row"}, "the second": {After{Mark: "row", Occurrence: 2}, 5 * time.Second, "row, time 2"}, "the third": {After{Mark: "row", Occurrence: 3}, 0, "row, time 3"},

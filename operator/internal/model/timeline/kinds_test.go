@@ -2,7 +2,7 @@ package timeline
 
 import "testing"
 
-// An end of another action is a kind, too, and the same actor carries it out.
+// The end of an action is a kind, too, and the actor of the action carries it out.
 func TestEndsAreKinds(t *testing.T) {
 	begun := 0
 	for k := range kinds {

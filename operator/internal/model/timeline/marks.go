@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Mark is an instant that a line of output named.
+// Mark is an instant at which a script printed a line that matches a pattern.
 type Mark struct {
 	Name string `json:"name"`
-	// Groups are what named groups of the mark's pattern matched.
+	// Groups are the texts that the named groups of the mark's pattern matched.
 	Groups map[string]string `json:"groups,omitempty"`
 	// At is when the line was read, relative to t = 0.
 	At time.Duration `json:"at"`
-	// Line that it is, cut off where it is long.
+	// Line of the output, cut if it is long.
 	Line string `json:"line,omitempty"`
 }
 
 // After is a mark that an action counts from.
 type After struct {
 	Mark string `json:"mark"`
-	// Groups that the mark must have matched so.
+	// Groups that the mark must have.
 	Groups map[string]string `json:"groups,omitempty"`
-	// Occurrence of such a mark, from 1.
+	// Occurrence says which of several such marks, from 1.
 	Occurrence int `json:"occurrence"`
 }
 
@@ -63,7 +63,7 @@ func (a After) In(marks []Mark) (Mark, bool) {
 	return Mark{}, false
 }
 
-// Has reports whether the mark's groups matched so.
+// Has reports whether the mark has all the given groups.
 func (m Mark) Has(groups map[string]string) bool {
 	for name, value := range groups {
 		if m.Groups[name] != value {
@@ -73,8 +73,9 @@ func (m Mark) Has(groups map[string]string) bool {
 	return true
 }
 
-// Dated gives the actions that count from marks their instants relative to t = 0, and puts all that
-// have one in order of time. Those whose marks have not come are later.
+// Dated turns the instants of actions that count from marks into instants relative to t = 0. It
+// returns the actions with an instant, in order of time. later are the actions whose marks have not
+// come.
 func Dated(actions []Action, marks []Mark) (dated, later []Action) {
 	dated = make([]Action, 0, len(actions))
 	for _, a := range actions {
@@ -96,7 +97,7 @@ func Dated(actions []Action, marks []Mark) (dated, later []Action) {
 	return dated, later
 }
 
-// Span is a part of a run, relative to t = 0. One without a length is of nothing.
+// Span is a part of a run, relative to t = 0. A span without a length is empty.
 type Span struct {
 	From time.Duration `json:"from"`
 	To   time.Duration `json:"to"`

@@ -1,4 +1,4 @@
-// Package buildinfo says which build of Assay a program is.
+// Package buildinfo tells the version of this build of Assay.
 package buildinfo
 
 import "runtime/debug"
@@ -7,11 +7,11 @@ import "runtime/debug"
 //
 //	-ldflags "-X assay.dev/assay/operator/internal/text/buildinfo.version=v0.2.0"
 //
-// `make images VERSION=v0.2.0` does so. Empty: a build from a checkout.
+// `make images VERSION=v0.2.0` does so. It is empty in a build from a checkout.
 var version string
 
-// Version of the program: what the linker was given, else the version of its module. A build from a
-// checkout has "(devel)", and only the digest of its image tells which one it is.
+// Version of the program: the version that the linker set, or else that of its module. A build from
+// a checkout has "(devel)": only the digest of its image tells such builds apart.
 func Version() string {
 	if version != "" {
 		return version

@@ -1,4 +1,4 @@
-// Package few names a few of many, for messages that must stay short.
+// Package few shortens lists in messages: it names a few items and counts the others.
 package few
 
 import (
@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// most that are named; the others are counted.
+// most is how many are named. The others are counted.
 const most = 3
 
-// Names joins a few names with commas.
+// Names joins a few names with commas, and counts the others.
 func Names(names []string) string { return Of(names, ", ") }
 
-// Of is Names with another separator. It says how many more there are.
+// Of is Names with another separator.
 func Of(list []string, separator string) string {
 	if len(list) <= most {
 		return strings.Join(list, separator)

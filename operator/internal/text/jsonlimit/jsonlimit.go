@@ -1,7 +1,7 @@
-// Package jsonlimit rejects JSON that takes far more memory when it is decoded than it has bytes.
-// The two characters {} in a list become a record of some hundred bytes. So does a 0 in the place
-// of a record, since encoding/json goes on after a value of a wrong type. Decoders of what others
-// send call Check first.
+// Package jsonlimit rejects JSON whose decoded form takes far more memory than its text. The two
+// characters {} in a list become a record of some hundred bytes. So does a 0 in the place of a
+// record, since encoding/json goes on after a value of a wrong type. Decoders of data from other
+// programs call Check first.
 package jsonlimit
 
 import (
@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// Limit says how much a JSON document may hold. It is made by For.
+// Limit says how much a JSON document may hold. For makes it.
 type Limit struct {
 	records, objects int
 	// lists are the names, in lower case, of the members that hold many records.
 	lists map[string]bool
 }
 
-// For makes the limit of documents that are decoded into a value like v. Its lists and maps of
-// structs may have so many records together, and the document so many objects.
+// For makes the limit of documents that are decoded into a value like v. All its lists and maps of
+// structs together may have so many records. The document may have so many objects.
 func For(v any, records, objects int) Limit {
 	l := Limit{records: records, objects: objects, lists: map[string]bool{}}
 	l.add(reflect.TypeOf(v), map[reflect.Type]bool{})
 	return l
 }
 
-// With is the same limit for other numbers: what is found out of the type is kept.
+// With returns the limit with other numbers. It does not inspect the type again.
 func (l Limit) With(records, objects int) Limit {
 	return Limit{records: records, objects: objects, lists: l.lists}
 }
 
-// add finds the members of a type, and of the types of its members, that hold many records.
+// add finds the members that hold many records, in a type and in the types of its members.
 func (l Limit) add(t reflect.Type, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return
@@ -55,7 +55,7 @@ func (l Limit) add(t reflect.Type, seen map[reflect.Type]bool) {
 	}
 }
 
-// large reports whether a value takes more memory than the shortest text that decodes to one.
+// large reports whether a value takes more memory than its shortest text.
 func large(t reflect.Type) bool {
 	return t.Kind() != reflect.Uint8 && t.Size() > reflect.TypeFor[int64]().Size()
 }
@@ -63,18 +63,18 @@ func large(t reflect.Type) bool {
 // maxDepth is how deep objects and lists may nest.
 const maxDepth = 64
 
-// level is an object or a list that is open.
+// level is an open object or list.
 type level struct {
 	list bool
-	// records: each of its elements is one.
+	// records: each of its elements is a record.
 	records bool
 }
 
-// Check reads a document once and keeps nothing of it. It returns an error that names the limit
-// that the document exceeds. It does not find out whether the document is valid JSON.
+// Check reads a document once, without decoding it. Its error names the limit that the document
+// exceeds. It does not check whether the document is valid JSON.
 func Check(data []byte, l Limit) error {
 	var open [maxDepth]level
-	var text, name []byte // the last string, and the last one with a colon behind it
+	var text, name []byte // the last string, and the last one before a colon
 	depth, records, objects := 0, 0, 0
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; c {
@@ -113,8 +113,8 @@ func Check(data []byte, l Limit) error {
 	return nil
 }
 
-// endOfString returns the index of the quote that ends a string, or the length of data if none
-// does.
+// endOfString returns the index of the quote that ends a string, or the length of data if the
+// string does not end.
 func endOfString(data []byte, i int) int {
 	for ; i < len(data); i++ {
 		switch data[i] {
@@ -127,8 +127,8 @@ func endOfString(data []byte, i int) int {
 	return len(data)
 }
 
-// isList reports whether a member of that name holds many records. encoding/json takes names in
-// any case, and escaped: a name that is not plain counts as one.
+// isList reports whether a member of that name holds many records. encoding/json accepts names in
+// any case, and escaped ones. So a name with unusual characters counts as such a member.
 func (l Limit) isList(name []byte) bool {
 	if bytes.ContainsFunc(name, func(r rune) bool { return r == '\\' || r >= 0x80 }) {
 		return true

@@ -57,7 +57,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whatever passes decodes to no more records than the limit allows, also when it is of wrong types.
+// A document that passes decodes to no more records than the limit allows, also if values have
+// wrong types.
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{`{"records":[{},0,"",null]}`, `{"Records":[[1],{"nested":[{},{}]}]}`, `{"byName":{"a":{},"b":1}}`, `{"ByName":{"a":{"NESTED":[1,2]}},"texts":["x"]}`} {
 		f.Add(seed)
@@ -68,7 +69,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		var d document
-		_ = json.Unmarshal([]byte(text), &d) // whatever it says, what was decoded is there
+		_ = json.Unmarshal([]byte(text), &d) // after an error, the decoded part is still there
 		n := len(d.Texts)
 		for _, r := range d.Records {
 			n += 1 + len(r.Nested)
@@ -76,7 +77,7 @@ func FuzzCheck(f *testing.F) {
 		for _, r := range d.ByName {
 			n += 1 + len(r.Nested)
 		}
-		// A list's first element is not counted.
+		// The first element of a list does not count.
 		if lists := 3 + len(d.Records) + len(d.ByName); n > 3+lists {
 			t.Errorf("%q has %d records", text, n)
 		}

@@ -1,6 +1,6 @@
-// Package printable shows what others have written without letting it act. A terminal carries out
-// escape sequences. A program under test may print some into its log, and a bundle may hold some.
-// They can hide lines, and rewrite what was printed before. kubectl had this fault as
+// Package printable shows text of other programs so that a terminal does not act on it. A terminal
+// carries out escape sequences, which can hide lines and rewrite earlier output. The log of a
+// program under test may contain some, and so may a bundle. kubectl had this fault as
 // CVE-2021-25743.
 package printable
 
@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text with escapes as in a Go string (\x1b, \u202e). They stand for control
-// characters but \n and \t, and for characters that change the direction of writing.
+// Text returns a text with escapes as in a Go string (\x1b, \u202e). It escapes control characters
+// except \n and \t, and characters that change the direction of writing.
 func Text(s string) string {
 	if strings.IndexFunc(s, acts) < 0 && utf8.ValidString(s) {
 		return s
@@ -36,20 +36,20 @@ func Text(s string) string {
 	return b.String()
 }
 
-// acts reports whether a terminal does something else with a character than to show it.
+// acts reports whether a terminal acts on a character instead of showing it.
 func acts(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// ours are the sequences that this program writes itself: colours, and the way back over lines that
-// are drawn anew.
+// ours are the sequences that this program writes itself: colours, and moves back over lines to
+// redraw them.
 var ours = regexp.MustCompile(`^\x1b\[(?:(?:0|3[0-7]|90)m|[0-9]+A\x1b\[J)`)
 
-// Writer writes to a terminal what Text shows, and lets the sequences pass that this program uses.
-// A sequence or a character must not be split over two calls.
+// Writer writes text to a terminal in the form of Text. It lets the sequences pass that this
+// program uses. The caller must not split a sequence or a character over two calls.
 type Writer struct{ To io.Writer }
 
-// Write returns the length of p if all of it was written in its new form.
+// Write returns the length of p if it wrote all of p in the new form.
 func (w Writer) Write(p []byte) (int, error) {
 	var b strings.Builder
 	for rest := string(p); rest != ""; {
@@ -71,7 +71,7 @@ func (w Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// All returns a copy of a value in which every string is as show makes it. Bytes stay as they are.
+// All returns a copy of a value in which show has replaced every string. Bytes stay as they are.
 func All[T any](v T, show func(string) string) T {
 	out := reflect.New(reflect.TypeFor[T]()).Elem()
 	out.Set(copyOf(reflect.ValueOf(&v).Elem(), show))

@@ -6,5 +6,5 @@ var texEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `$<$`, `>`, `$>$`, `|`, `$|$`, `"`, `''`,
 	"≈", `$\approx$`, "≥", `$\geq$`, "≤", `$\leq$`, "±", `$\pm$`, "µ", `$\mu$`, "×", `$\times$`, "–", "--", "…", `\ldots{}`, "\n", " ", "\r", " ")
 
-// TeX writes text so that LaTeX prints it as it is.
+// TeX escapes a text so that LaTeX prints the text itself.
 func TeX(s string) string { return texEscapes.Replace(s) }

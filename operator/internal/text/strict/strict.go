@@ -1,6 +1,6 @@
-// Package strict decodes objects that users write, as the API server does: names of fields are
-// case-sensitive, and unknown or repeated fields are errors. An error names the field, its line,
-// and what would be right.
+// Package strict decodes objects that users write. Like the API server, it rejects unknown and
+// repeated fields, and names of fields are case-sensitive. An error names the field, its line, and
+// the correct form.
 package strict
 
 import (
@@ -19,13 +19,13 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// FieldError is what is wrong with one field of a document.
+// FieldError is a mistake in one field of a document.
 type FieldError struct {
 	// Path of the field, such as spec.sweep[0].points.
 	Path string
 	// Line of the document, from 1; 0: unknown.
 	Line int
-	// Problem and what would be right.
+	// Problem says what is wrong, and what would be right.
 	Problem string
 }
 
@@ -45,7 +45,7 @@ func Decode(document []byte, into any) error {
 	return DecodeJSON(text, document, into)
 }
 
-// DecodeJSON decodes what was made of a document. Lines of errors are the document's.
+// DecodeJSON decodes JSON that was made from a document. Lines in errors are those of the document.
 func DecodeJSON(text, document []byte, into any) error {
 	problems, err := kjson.UnmarshalStrict(text, into)
 	var mismatch *json.UnmarshalTypeError
@@ -64,7 +64,7 @@ func DecodeJSON(text, document []byte, into any) error {
 	return &FieldError{Path: path, Line: line(document, path), Problem: problem}
 }
 
-// called is what users call values of a type.
+// called returns the name that users have for values of a type.
 func called(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -84,7 +84,7 @@ func called(t reflect.Type) string {
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
-// unknown says which field does not exist, and which do at its place.
+// unknown names the unknown field, and the known fields at its place.
 func unknown(problem error, root reflect.Type) (path, text string) {
 	m := unknownField.FindStringSubmatch(problem.Error())
 	if m == nil {
@@ -103,10 +103,10 @@ func unknown(problem error, root reflect.Type) (path, text string) {
 
 var step = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 
-// steps of a path: names and indexes.
+// steps splits a path into names and indexes.
 func steps(path string) []string { return step.FindAllString(path, -1) }
 
-// at follows steps from a type; nil if they lead nowhere.
+// at follows steps from a type. It returns nil if they lead nowhere.
 func at(t reflect.Type, steps []string) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -133,7 +133,7 @@ func at(t reflect.Type, steps []string) reflect.Type {
 	return nil
 }
 
-// fields of a struct, as users write them.
+// fields returns the fields of a struct, under the names that users write.
 func fields(t reflect.Type) (names []string) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -150,7 +150,8 @@ func fields(t reflect.Type) (names []string) {
 	return names
 }
 
-// line of a document in which a field is, or the nearest field around it; 0: unknown.
+// line returns the line of a field in a document, or that of the nearest field around it; 0:
+// unknown.
 func line(document []byte, path string) int {
 	var root yamlv3.Node
 	if yamlv3.Unmarshal(document, &root) != nil || len(root.Content) == 0 {

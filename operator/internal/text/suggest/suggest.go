@@ -1,4 +1,4 @@
-// Package suggest finds the name that the author of an unknown one probably meant. It is pure.
+// Package suggest finds the known name that an author probably meant by an unknown one. It is pure.
 package suggest
 
 import (
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the known name that a typo would turn into name: at most a third of its letters,
-// and at most three, are wrong. If several are as near, it is the first; it is empty when no name
-// is near.
+// Nearest returns the known name that is nearest to name. At most a third of the letters, and at
+// most three, may be wrong. If several names are equally near, it returns the first. If none is
+// near, it returns the empty string.
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", min(3, len(name)/3)+1
 	for _, k := range known {
@@ -44,7 +44,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// Unknown says that there is no thing of this name, and gives the probable name and all known ones.
+// Unknown says that no thing has this name. It adds the probable name and all known names.
 func Unknown(what, name string, known []string) string {
 	known = slices.Clone(known)
 	slices.Sort(known)

@@ -24,8 +24,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Each letter that is missing, wrong or too many counts, at either end too. A third of the name's
-// letters may be wrong, three at most.
+// Each letter that is missing, wrong or too many counts as wrong, also at either end. At most a
+// third of the name's letters may be wrong, and at most three.
 func TestHowNearANameMayBe(t *testing.T) {
 	for _, tc := range []struct{ name, known, want string }{
 		{"bandwidth", "andwidth", "andwidth"}, {"xandwidth", "bandwidth", "bandwidth"}, {"bandwidt", "bandwidth", "bandwidth"}, {"bandwidths", "bandwidth", "bandwidth"},

@@ -13,10 +13,10 @@ import (
 	"assay.dev/assay/operator/internal/local/folder"
 )
 
-// giveUpInterrupted says of the trials that an earlier process began and did not end that they do
-// not count: their pods ended with it, or are removed now. Only this process knows why. The engine
-// would find their pods gone, blame the environment, and count the hours in which nothing ran. The
-// engine does what is left of them to do.
+// giveUpInterrupted marks trials as interrupted that an earlier process began and did not end.
+// Their pods ended with that process, or are removed now. Only this process knows the reason: the
+// engine would find the pods gone, blame the environment, and count the hours in which nothing ran.
+// The engine then does the rest of their clean-up.
 func giveUpInterrupted(objects *folder.Store, now time.Time) error {
 	all, _ := objects.List(folder.Trials, folder.Namespace, nil)
 	for _, object := range all {

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A trial that was cut was judged by its pods, which were gone. It counted as disturbed by the
+// An interrupted trial was once judged by its missing pods. It counted as disturbed by the
 // environment until the user started the command again, and used up disturbances.retryFor.
 func TestATrialThatWasCutIsGivenUpAsInterrupted(t *testing.T) {
 	began := metav1.NewMicroTime(time.Now().Add(-12 * time.Hour))

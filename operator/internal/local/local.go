@@ -5,8 +5,8 @@
 //	Experiment, System -> folder <- experiment, admission, trial controllers -> StatefulSets, Jobs -> node -> containers
 //	                                       coordinator <------- agents, in the pods' network -------------------'
 //
-// Nothing of a trial is decided here. Experiments that one machine cannot carry out are refused
-// before anything runs: see Refusals.
+// The package decides nothing about a trial. It refuses experiments that one machine cannot carry
+// out before anything runs: see Refusals.
 package local
 
 import (
@@ -20,28 +20,28 @@ import (
 type Options struct {
 	// Dir holds a folder of results for each experiment.
 	Dir string
-	// Cache holds what outlives experiments: unpacked images, and data sets.
+	// Cache holds data that outlives experiments: unpacked images, and data sets.
 	Cache string
-	// State is where everything is that must not outlive a run; empty: StateDir.
+	// State is the folder of all files that must not outlive a run. Empty: StateDir.
 	State string
-	// Rootless: this process is root of a user namespace only (package rootless).
+	// Rootless: this process is root only in its user namespace (package rootless).
 	Rootless bool
 	// Capabilities that containers of Systems may have.
 	Capabilities []string
-	// Images are folders with archives or OCI layouts, or one of these, in which images are looked
-	// for before docker and registries are asked.
+	// Images are places to look for images before asking docker and registries. A place is an
+	// archive, an OCI layout, or a folder with such.
 	Images []string
-	// AgentImage has the agent, the launcher and the load generator.
+	// AgentImage is the image with the agent, the launcher and the load generator.
 	AgentImage string
-	// Runtime is the program that runs containers: runc, or another with its command line.
+	// Runtime is the program that runs containers: runc, or a program with the same command line.
 	Runtime string
 	Log     logr.Logger
 }
 
-// StateDir is where everything is of root's runs that must not outlive them.
+// StateDir is the folder of all files that must not outlive a run of root.
 const StateDir = "/var/lib/assay/local"
 
-// Running is what carries an experiment out.
+// Running is an experiment that is being carried out.
 type Running struct {
 	// Config of a connection to the objects, in this process.
 	Config *rest.Config
@@ -50,8 +50,8 @@ type Running struct {
 	ended chan error
 }
 
-// Stop ends it, and returns when nothing of it is left. An experiment that is not complete goes on
-// when it is started again.
+// Stop stops the experiment, and returns when nothing of it runs any more. If the experiment is not
+// complete, a later Start goes on with it.
 func (r *Running) Stop() error {
 	r.stop()
 	return <-r.ended

@@ -53,28 +53,29 @@ import (
 )
 
 const (
-	// managerNamespace is where what is the manager's own is.
+	// managerNamespace has the objects of the manager itself.
 	managerNamespace = "assay-system"
 	// certificateTimeout is how long it may take to make a certificate.
 	certificateTimeout = 10 * time.Second
-	// noCluster stands in results and bundles where the version of Kubernetes stands else.
+	// noCluster replaces the version of Kubernetes in results and bundles.
 	noCluster = "none: one machine, no cluster"
-	// noRoot stands there too, without root.
+	// noRoot follows noCluster if the user is not root.
 	noRoot = ", without root: limits of memory and weights of processors are not enforced; processor time and memory are added up over processes"
 	// pendingReports is how many changes of agents' reports may wait for the trial controller.
 	pendingReports = 4096
 )
 
-// Describe adds what this machine is to objects that are only read: a plan says whether pods fit.
+// Describe adds this machine to objects that are only read, so that a plan shows if pods fit.
 func Describe(objects *folder.Store) error { return node.Register(objects) }
 
-// MakesPods says why this process cannot make pods as it is; nil: it can.
+// MakesPods says why this process cannot make pods. Nil: it can.
 func MakesPods() error { return node.Refusal(StateDir) }
 
-// OwnCapabilities are those that this process can give to containers, without their prefix CAP_.
+// OwnCapabilities are the capabilities that this process can give to containers, without the prefix
+// CAP_.
 func OwnCapabilities() ([]string, error) { return node.OwnCapabilities() }
 
-// Start carries out the experiment of a name from its folder, until it is stopped.
+// Start carries out the experiment of a name from its folder, until the caller stops it.
 func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	objects, err := folder.Open(o.Dir, name, clock.RealClock{})
 	if err != nil {
@@ -93,16 +94,16 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 		return nil, err
 	}
 	deciding, stop := context.WithCancel(ctx)
-	// removed is the error of a start that failed. Nothing is to run, and what was made is removed.
+	// removed returns the error of a start that failed. It removes all that the start has made.
 	removed := func(err error) error {
 		stop()
 		return errors.Join(err, machine.Run(deciding))
 	}
-	// Every pod has the agent. Without its image, each trial would wait for its deadline.
+	// Every pod needs the image of the agent. Without it, each trial would wait for its deadline.
 	if err := images.Have(interruptible, o.AgentImage); err != nil {
 		return nil, removed(err)
 	}
-	// The machine is ours, so that no other process carries any of these trials out.
+	// This process holds the machine now, so no other process carries out any of these trials.
 	if err := errors.Join(giveUpInterrupted(objects, clock.RealClock{}.Now()), o.shareDatasets(objects)); err != nil {
 		return nil, removed(err)
 	}
@@ -116,7 +117,8 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 		running, end := context.WithCancel(ctx)
 		ran := make(chan error, 1)
 		go func() { ran <- machine.Run(running) }()
-		// The controllers end before the machine: what its end does to pods is no event of a trial.
+		// The controllers end before the machine, so that they do not take the end of the pods for
+		// an event of a trial.
 		err := mgr.Start(deciding)
 		end()
 		r.ended <- errors.Join(err, <-ran)
@@ -124,12 +126,12 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	return r, nil
 }
 
-// datasetBytes is the folder of this machine that pods find data sets in.
+// datasetBytes is the folder of this machine in which pods find data sets.
 func (o Options) datasetBytes() string { return filepath.Join(o.Cache, "datasets", "bytes") }
 
-// shareDatasets has the store keep data sets where they outlive the experiment, and makes the claim
-// that the owner of a cluster makes. A set whose bytes were deleted is forgotten, and is prepared
-// again.
+// shareDatasets makes the store keep data sets in a folder that outlives the experiment. It also
+// makes the PersistentVolumeClaim that the owner of a cluster would make. It forgets a data set
+// whose bytes were deleted, so that the set is prepared again.
 func (o Options) shareDatasets(objects *folder.Store) error {
 	bytes := o.datasetBytes()
 	if err := os.MkdirAll(bytes, 0o750); err != nil {
@@ -154,7 +156,7 @@ func (o Options) shareDatasets(objects *folder.Store) error {
 	return nil
 }
 
-// manager has the controllers that a cluster's manager has, but that of stores.
+// manager has all controllers of a cluster's manager except the one for stores.
 func (o Options) manager(ctx context.Context, cfg *rest.Config, machine *node.Machine) (ctrl.Manager, error) {
 	log.SetLogger(o.Log)
 	scheme := runtime.NewScheme()
@@ -162,7 +164,7 @@ func (o Options) manager(ctx context.Context, cfg *rest.Config, machine *node.Ma
 		return nil, fmt.Errorf("build the scheme: %w", err)
 	}
 	mapper := mapperOf()
-	skip := true // several runs of one process, as in tests, have controllers of the same names
+	skip := true // a process may run several managers, as in tests, whose controllers have equal names
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme, Logger: o.Log, Cache: cacheopts.Options(), Controller: config.Controller{SkipNameValidation: &skip},
 		Client:  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}}}},
@@ -196,7 +198,7 @@ func (o Options) manager(ctx context.Context, cfg *rest.Config, machine *node.Ma
 	return mgr, experiments.SetupWithManager(mgr)
 }
 
-// certificates of the coordinator, as a cluster's manager makes them.
+// certificates makes certificates of the coordinator, as a cluster's manager does.
 func (o Options) certificates(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper) (*certs.Keeper, error) {
 	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
@@ -262,7 +264,7 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 	return nil
 }
 
-// Machines are those of a trial that answer SSH and run on this machine.
+// Machines returns the machines of a trial that answer SSH and run on this machine.
 func Machines(_ context.Context, program, trial string) ([]Machine, error) {
 	entries, err := node.Entries(StateDir, program, trial+"-", v1alpha1.MachineContainer)
 	if err != nil {
@@ -272,14 +274,14 @@ func Machines(_ context.Context, program, trial string) ([]Machine, error) {
 	for _, e := range entries {
 		names, err := e.MachineNames(v1alpha1.MachineConfigFile)
 		if err != nil {
-			continue // it is not told yet what it is, or has just gone
+			continue // the container does not know its names yet, or has just gone
 		}
 		all = append(all, Machine{Names: names, Run: e.Run})
 	}
 	return all, nil
 }
 
-// place says in results and bundles where the trials ran.
+// place names the place of the trials for results and bundles.
 func (o Options) place() string {
 	if o.Rootless {
 		return noCluster + noRoot
@@ -287,8 +289,8 @@ func (o Options) place() string {
 	return noCluster
 }
 
-// environment of the pods. Root of a user namespace has neither of the two capabilities where it
-// matters: eBPF and real-time priority are the whole machine's.
+// environment of the pods. Root of a user namespace has no useful CAP_BPF and CAP_SYS_NICE, since
+// eBPF and real-time priority affect the whole machine.
 func (o Options) environment() render.Environment {
 	return render.Environment{
 		Capabilities: o.Capabilities,
@@ -298,7 +300,7 @@ func (o Options) environment() render.Environment {
 	}
 }
 
-// mapperOf the kinds that there are.
+// mapperOf returns a mapper of the kinds that the folder serves.
 func mapperOf() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range folder.Kinds {

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/local/folder"
 )
 
-// Describe adds nothing: no pods run here.
+// Describe adds nothing, since pods run on Linux only.
 func Describe(*folder.Store) error { return nil }
 
 // Machines needs Linux.
@@ -18,7 +18,7 @@ func Machines(context.Context, string, string) ([]Machine, error) { return nil, 
 // MakesPods needs Linux.
 func MakesPods() error { return errNeedsLinux }
 
-// OwnCapabilities are none: only Linux has them.
+// OwnCapabilities returns none: only Linux has them.
 func OwnCapabilities() ([]string, error) { return nil, nil }
 
 // Start needs Linux.

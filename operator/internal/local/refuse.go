@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/local/rootless"
 )
 
-// Refusals name what an experiment asks for, with its profile, that one machine cannot do. Each is
-// a field of the Experiment, or of one of its Systems, and why.
+// Refusals lists the features that an experiment, with its profile, needs and one machine does not
+// have. Each entry names a field of the Experiment or of a System, and the reason.
 func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
 	var refused []string
 	refuse := func(field, format string, args ...any) {
@@ -62,8 +62,8 @@ func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSp
 	return refused
 }
 
-// WithoutRoot names what else of an experiment, with its profile, one machine cannot do for an
-// ordinary user. Root there is root of a user namespace, and there are no control groups.
+// WithoutRoot lists the further features that one machine does not have for an ordinary user. That
+// user is root only in a user namespace, and has no control groups.
 func WithoutRoot(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
 	var refused []string
 	refuse := func(field, format string, args ...any) {
@@ -103,7 +103,7 @@ func WithoutRoot(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.Syste
 	return refused
 }
 
-// BeyondAllowed names the capabilities that containers of the Systems want and cannot have. The
+// BeyondAllowed names the capabilities that containers of the Systems ask for and cannot have: the
 // user has not allowed them, or this process lacks them itself.
 func BeyondAllowed(systems map[string]v1alpha1.SystemSpec, allowed, own []string) []string {
 	var refused []string
@@ -125,15 +125,15 @@ func BeyondAllowed(systems map[string]v1alpha1.SystemSpec, allowed, own []string
 	return refused
 }
 
-// NotesWithoutRoot say what of every experiment one machine leaves undone for an ordinary user.
-// Results and bundles say it, too.
+// NotesWithoutRoot says which work one machine never does for an ordinary user. Results and bundles
+// repeat it.
 func NotesWithoutRoot() []string {
 	return []string{
 		"without root, limits of memory are not enforced and requests of processors are no weights. What containers use is added up over their processes. The report and the bundle say so.",
 	}
 }
 
-// containersOf a System, by field.
+// containersOf returns the containers of a System, by field.
 func containersOf(s *v1alpha1.SystemSpec) map[string]v1alpha1.Container {
 	all := map[string]v1alpha1.Container{}
 	add := func(field string, containers []v1alpha1.Container) {
@@ -159,7 +159,7 @@ func containersOf(s *v1alpha1.SystemSpec) map[string]v1alpha1.Container {
 	return all
 }
 
-// pools that a placement names, by field.
+// pools returns the pools that a placement names, by field.
 func pools(p *v1alpha1.Placement) map[string]string {
 	found := map[string]string{}
 	for field, pool := range map[string]string{"spec.placement.replicas": p.Replicas, "spec.placement.clients": p.Clients} {
@@ -173,7 +173,7 @@ func pools(p *v1alpha1.Placement) map[string]string {
 	return found
 }
 
-// volumesOf a System's groups, by field.
+// volumesOf returns the volumes of a System's groups, by field.
 func volumesOf(s *v1alpha1.SystemSpec) map[string][]v1alpha1.Volume {
 	all := map[string][]v1alpha1.Volume{"spec.replicas": s.Replicas.Volumes}
 	for i := range s.Components {

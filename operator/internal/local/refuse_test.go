@@ -48,8 +48,8 @@ func TestWhatOneMachineCannotDoIsRefusedByName(t *testing.T) {
 	}
 }
 
-// A machine of an ordinary user can do less than one of root. Each field that asks for more is
-// refused for that user, and accepted for root.
+// An ordinary user can do less on a machine than root. Each field that needs more is refused for
+// that user, and accepted for root.
 func TestWhatNeedsRootIsRefusedByName(t *testing.T) {
 	user := int64(65536)
 	limits := func(what corev1.ResourceName, most string) corev1.ResourceRequirements {

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
-// discovery answers what is served, for clients that find the paths of kinds by asking; nil: the
-// path asks for something else.
+// discovery answers a client that asks for the kinds and their paths. It returns nil if the path
+// asks for something else.
 func discovery(path string) any {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -58,7 +58,7 @@ func apiResources(group, version string) any {
 	return list
 }
 
-// discover answers a question for what is served.
+// discover answers a request for the kinds and their paths. It returns false for any other request.
 func discover(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet {
 		return false
@@ -67,6 +67,6 @@ func discover(w http.ResponseWriter, r *http.Request) bool {
 	if found == nil {
 		return false
 	}
-	_ = reply(w, http.StatusOK, found) // a client that has gone needs no answer
+	_ = reply(w, http.StatusOK, found) // the client may be gone
 	return true
 }

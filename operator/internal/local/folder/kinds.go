@@ -6,17 +6,18 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Kind of objects that the folder serves.
+// Kind is a kind of objects that the folder serves.
 type Kind struct {
 	Group, Version, Resource, Kind string
-	// Cluster: its objects are in no namespace.
+	// Cluster: the objects are in no namespace.
 	Cluster bool
-	// Kept: its objects are files. Others are of the process that made them, like pods.
+	// Kept: the objects are files. Objects of other kinds, such as pods, live as long as the
+	// process that made them.
 	Kept bool
-	// Shared: its objects are files in a folder that all experiments of the machine share
-	// (Store.Share). Without one they are of the process that made them.
+	// Shared: the objects are files in a folder that all experiments of the machine share
+	// (Store.Share). Without such a folder they live as long as the process.
 	Shared bool
-	// Ours: Assay's own kind, with a schema, a status of its own and a generation.
+	// Ours: a kind of Assay, with a schema, a status of its own and a generation.
 	Ours bool
 }
 
@@ -36,7 +37,7 @@ func (k *Kind) apiVersion() string {
 	return k.Group + "/" + k.Version
 }
 
-// The kinds that others of this module name.
+// The kinds that other packages of this module use.
 var (
 	Pods         = &Kind{Version: "v1", Resource: "pods", Kind: "Pod"}
 	StatefulSets = &Kind{Group: "apps", Version: "v1", Resource: "statefulsets", Kind: "StatefulSet"}
@@ -49,8 +50,8 @@ var (
 	Trials       = &Kind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "trials", Kind: "Trial", Kept: true, Ours: true}
 )
 
-// Kinds are all. A Secret holds a private key or what a prepare step made: it does not outlive the
-// process, and is made again.
+// Kinds are all kinds. A Secret holds a private key or the output of a prepare step. It does not
+// outlive the process, and is made again.
 var Kinds = []*Kind{
 	Pods, StatefulSets, Jobs, Nodes, Namespaces, Claims, Events, Experiments, Trials,
 	{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "systems", Kind: "System", Kept: true, Ours: true},

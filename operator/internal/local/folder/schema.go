@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/admit"
 )
 
-// prepare does with an object what an API server does before it creates it.
+// prepare changes an object as an API server does before it creates the object.
 func (k *Kind) prepare(object *unstructured.Unstructured) error {
 	if !k.Cluster && object.GetNamespace() == "" {
 		object.SetNamespace(Namespace)
@@ -33,7 +33,7 @@ func (k *Kind) prepare(object *unstructured.Unstructured) error {
 	}
 	schema.Prepare(object.Object)
 	if k == Trials {
-		return nil // our own controller makes them
+		return nil // this program's own controller makes them
 	}
 	if errs := schema.Refusals(context.Background(), object.Object); len(errs) > 0 { //nolint:forbidigo // rules in CEL take no time to cancel
 		return apierrors.NewInvalid(k.GroupVersionKind().GroupKind(), object.GetName(), errs)
@@ -41,7 +41,7 @@ func (k *Kind) prepare(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// finish completes a requested object as an API server would: is gets the fields that a change may
+// finish completes a requested object as an API server would. is gets the fields that a request may
 // not change.
 func (s *Store) finish(k *Kind, was, is *unstructured.Unstructured, status bool) error {
 	is.SetUID(was.GetUID())
@@ -80,12 +80,12 @@ func (s *Store) finish(k *Kind, was, is *unstructured.Unstructured, status bool)
 	return nil
 }
 
-// refusedChange are the reasons for which a cluster refuses to change one object into another. The
-// API server checks the new one, and rules about immutable fields. Assay's own webhook checks that
-// the Experiment of planned trials stays as it is.
+// refusedChange returns the reasons for which a cluster refuses to change one object into another.
+// The API server checks the new object, and the rules about immutable fields. Assay's webhook
+// checks that an Experiment with planned trials stays the same.
 func (s *Store) refusedChange(k *Kind, schema *admit.Schema, was, is map[string]any) field.ErrorList {
 	ctx := context.Background() //nolint:forbidigo // rules in CEL take no time to cancel
-	if k != Trials {            // our own controller makes them
+	if k != Trials {            // this program's own controller makes them
 		if errs := schema.Refusals(ctx, is); len(errs) > 0 {
 			return errs
 		}
@@ -136,7 +136,7 @@ func plainSecret(k *Kind, object *unstructured.Unstructured) {
 	delete(object.Object, "stringData")
 }
 
-// merge is RFC 7386.
+// merge applies a JSON merge patch (RFC 7386).
 func merge(target, patch map[string]any) map[string]any {
 	if target == nil {
 		target = map[string]any{}
@@ -157,8 +157,8 @@ func merge(target, patch map[string]any) map[string]any {
 	return target
 }
 
-// apply has an object say what its owner says: fields beside its metadata as a whole, labels and
-// annotations one by one.
+// apply changes an object as its owner says. It replaces whole fields outside of the metadata, and
+// changes labels and annotations one by one.
 func apply(target, applied map[string]any) map[string]any {
 	for key, value := range applied {
 		if key != "metadata" && key != "status" {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// request is one of the API.
+// request is a request to the API.
 type request struct {
 	kind              *Kind
 	namespace, name   string
@@ -29,10 +29,10 @@ type request struct {
 	contentType, verb string
 }
 
-// Server serves the API of a store, as an API server does: package client-go is its client.
+// Server serves a store as an API server would. Its client is package client-go.
 type Server struct {
 	Store *Store
-	// Logs opens what a container of a pod has printed. Nil: the server has no logs.
+	// Logs opens the output of a container of a pod. Nil: the server has no logs.
 	Logs func(pod, container string) (io.ReadCloser, error)
 }
 
@@ -66,7 +66,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func isTrue(text string) bool { return text == "1" || text == "true" }
 
-// parse a path: /api/v1/... or /apis/GROUP/VERSION/..., then [namespaces/NS/]RESOURCE[/NAME[/SUB]].
+// parse reads a path: /api/v1/... or /apis/GROUP/VERSION/..., then
+// [namespaces/NS/]RESOURCE[/NAME[/SUB]].
 func parse(r *http.Request) (*request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	q := &request{query: r.URL.Query(), verb: r.Method, contentType: r.Header.Get("Content-Type")}
@@ -128,7 +129,7 @@ func (q *request) selector() (func(*unstructured.Unstructured) bool, error) {
 	}, nil
 }
 
-// list answers with all objects at once, whatever number was asked for.
+// list answers with all objects at once. It ignores the limit of the request.
 func (s *Server) list(w http.ResponseWriter, q *request) error {
 	selects, err := q.selector()
 	if err != nil {
@@ -253,7 +254,7 @@ func (s *Server) patch(q *request) (*unstructured.Unstructured, error) {
 	return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, q.verb, q.kind.resource(), q.name, "patches of type "+q.contentType+" are not known here", 0, true)
 }
 
-// apply makes an object, or has it say what is applied. The body is JSON, which is YAML.
+// apply creates an object, or applies the body to it. The body is JSON, which is YAML, too.
 func (s *Server) apply(q *request, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	object, err := s.Store.Change(q.kind, q.namespace, q.name, body.GetResourceVersion(), false, func(o *unstructured.Unstructured) error {
 		o.Object = apply(o.Object, body.DeepCopy().Object)
@@ -314,7 +315,7 @@ func reply(w http.ResponseWriter, code int, value any) error {
 	return ignoreClosed(err)
 }
 
-// ignoreClosed drops the error of a client that reads no more.
+// ignoreClosed drops the error of a client that has gone.
 func ignoreClosed(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
 		return nil
@@ -330,5 +331,5 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	}
 	status := known.Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	_ = reply(w, int(status.Code), status) // a client that has gone needs no answer
+	_ = reply(w, int(status.Code), status) // the client may be gone
 }

@@ -1,17 +1,19 @@
-// Package folder is the API of a cluster over a folder: objects are files. Its users read and write
-// them as with an API server, by client-go, but in the same process.
+// Package folder serves the API of a cluster from a folder: objects are files. Its users read and
+// write them through client-go, as with an API server, but in the same process.
 //
 //	DIR/NAME/experiments/NAME.json, DIR/NAME/trials/NAME-000.json, DIR/NAME/configmaps/...
 //
-// It keeps what Assay's controllers and verbs rely on. An object changes only under the version
-// that was read, and watches see every change in order. An object with finalizers stays until they
-// are gone, and what an object owns goes with it. A status has an endpoint of its own. Assay's own
-// kinds have the defaults, bounds and immutable fields of their schemas (package admit). It has no
-// users, no rights and no managed fields: who applies an object replaces what it says as a whole.
-// It has one rule of Assay's webhooks: an Experiment whose trials are planned keeps its spec.
+// It has the features that Assay's controllers and verbs need. An object changes only under the
+// version that was read, and watches see every change in order. An object with finalizers stays
+// until they are gone. Deleting an object deletes the objects that it owns. A status has an
+// endpoint of its own. Assay's own kinds have the defaults, bounds and immutable fields of their
+// schemas (package admit).
 //
-// A file is replaced by renaming, so that a process that is killed leaves the old or the new one.
-// Nothing is forced onto the disk: a machine that loses its power may lose the last seconds.
+// It has no users, no rights and no managed fields: applying an object replaces its fields as a
+// whole. It has one rule of Assay's webhooks: an Experiment with planned trials keeps its spec.
+//
+// A file is replaced by renaming, so that a killed process leaves the old or the new one. Nothing
+// is forced onto the disk: a machine that loses its power may lose the last seconds.
 package folder
 
 import (
@@ -38,38 +40,39 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Namespace is the only one.
+// Namespace is the only namespace.
 const Namespace = "default"
 
-// mostEvents are remembered for watches that go on where they were.
+// mostEvents is how many events are kept for watches that resume.
 const mostEvents = 4096
 
 // Store holds objects. All methods may be called at the same time.
 type Store struct {
-	// WithoutWebhooks lets an Experiment change whose trials are planned, as a cluster does where
+	// WithoutWebhooks allows changes of an Experiment with planned trials. A cluster allows them if
 	// an administrator has switched Assay's webhooks off. Set it before the store is used.
 	WithoutWebhooks bool
 
 	clock clock.PassiveClock
-	// dir takes the files of the one experiment that is carried out; empty: nothing may be written.
+	// dir gets the files of the one experiment that is carried out. Empty: nothing may be written.
 	dir string
-	// root is the folder that is only read, and looked at again for what another process writes;
-	// empty: the files are this process's.
+	// root is a folder that is only read. It is read again from time to time, since another process
+	// writes to it. Empty: this process owns the files.
 	root string
-	// shared takes the files of the kinds that all experiments share; empty: they are no files.
+	// shared gets the files of the kinds that all experiments share. Empty: these objects are no
+	// files.
 	shared string
 
 	mu      sync.Mutex
 	version int64
 	objects map[*Kind]map[string]*entry // by namespace/name
 	events  []change
-	dropped int64         // version of the last event that is not remembered any more
+	dropped int64         // version of the newest event that was dropped
 	changed chan struct{} // closed and replaced at each event
 	looked  time.Time     // when root was last read
 	files   map[string]file
 }
 
-// file is what was last read.
+// file describes a file when it was last read.
 type file struct {
 	kind *Kind
 	key  string
@@ -77,18 +80,18 @@ type file struct {
 	at   time.Time
 }
 
-// entry is an object, which is never changed in place, and its JSON.
+// entry is an object with its JSON. The object is never changed in place.
 type entry struct {
 	object *unstructured.Unstructured
 	raw    json.RawMessage
 }
 
-// change is what watches see.
+// change is an event for watches.
 type change struct {
 	version int64
 	kind    *Kind
 	what    watch.EventType
-	is, was *entry // is: as it is afterwards, or was before it was deleted
+	is, was *entry // is: after the change, or before the deletion
 }
 
 func newStore(clk clock.PassiveClock) *Store {
@@ -99,7 +102,7 @@ func newStore(clk clock.PassiveClock) *Store {
 	return s
 }
 
-// Open reads the folder of one experiment, which need not exist, to carry it out.
+// Open opens the folder of one experiment, to carry it out. The folder need not exist.
 func Open(dir, name string, clk clock.PassiveClock) (*Store, error) {
 	s := newStore(clk)
 	s.dir = filepath.Join(dir, name)
@@ -109,8 +112,8 @@ func Open(dir, name string, clk clock.PassiveClock) (*Store, error) {
 	return s, s.read(s.dir)
 }
 
-// Share reads the objects that all experiments of the machine share from a folder, which need not
-// exist, and keeps them there. It forgets those for whose name valid is false.
+// Share reads the objects that all experiments of the machine share from a folder, and keeps them
+// there. The folder need not exist. It deletes objects for whose name valid returns false.
 func (s *Store) Share(dir string, valid func(name string) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,18 +138,18 @@ func (s *Store) Share(dir string, valid func(name string) bool) error {
 	return nil
 }
 
-// rereadAfter is how soon a folder is looked at again that another process may write to.
+// rereadAfter is how soon to read a folder again to which another process may write.
 const rereadAfter = 300 * time.Millisecond
 
-// Read reads the folders of all experiments, of which nothing can be changed. It sees changes of
-// another process there later.
+// Read reads the folders of all experiments. The objects cannot be changed. Changes by another
+// process appear after a while.
 func Read(dir string, clk clock.PassiveClock) (*Store, error) {
 	s := newStore(clk)
 	s.root, s.files = dir, map[string]file{}
 	return s, s.reread()
 }
 
-// reread sees what has changed in the folder since it was last read.
+// reread reads the files that have changed since the last time.
 func (s *Store) reread() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +188,7 @@ func (s *Store) reread() error {
 func (s *Store) rereadFile(k *Kind, path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // it was deleted since it was listed
+		return nil // the file was deleted since it was listed
 	}
 	if err != nil {
 		return fmt.Errorf("read the folder of results: %w", err)
@@ -244,7 +247,8 @@ func (s *Store) readKind(k *Kind, dir string) error {
 	return nil
 }
 
-// dirOf is where the files of a kind are; false: its objects are no files.
+// dirOf returns the folder of the files of a kind. files is false if the objects of the kind are no
+// files.
 func (s *Store) dirOf(k *Kind) (dir string, files bool) {
 	if k.Shared {
 		return s.shared, s.shared != ""
@@ -271,7 +275,7 @@ func (s *Store) readFile(k *Kind, path string) (string, error) {
 
 func keyOf(o *unstructured.Unstructured) string { return o.GetNamespace() + "/" + o.GetName() }
 
-// Get returns an object that the caller must not change.
+// Get returns an object. The caller must not change it.
 func (s *Store) Get(k *Kind, namespace, name string) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,8 +293,8 @@ func (s *Store) get(k *Kind, namespace, name string) (*entry, error) {
 	return nil, apierrors.NewNotFound(k.resource(), name)
 }
 
-// List returns the objects of a namespace, or of all, that the caller must not change, in the order
-// of their names, and the version of the list.
+// List returns the objects of a namespace, or of all namespaces, in the order of their names, and
+// the version of the list. The caller must not change the objects.
 func (s *Store) List(k *Kind, namespace string, selects func(*unstructured.Unstructured) bool) (list []*unstructured.Unstructured, version int64) {
 	entries, version := s.list(k, namespace, selects)
 	for _, e := range entries {
@@ -311,7 +315,7 @@ func (s *Store) list(k *Kind, namespace string, selects func(*unstructured.Unstr
 	return list, s.version
 }
 
-// Labelled selects by labels.
+// Labelled selects objects by labels.
 func Labelled(set map[string]string) func(*unstructured.Unstructured) bool {
 	selector := labels.SelectorFromSet(set)
 	return func(o *unstructured.Unstructured) bool { return selector.Matches(labels.Set(o.GetLabels())) }
@@ -344,9 +348,9 @@ func (s *Store) Create(k *Kind, object *unstructured.Unstructured) (*unstructure
 	return object, nil
 }
 
-// Change replaces an object by what becomes of it, unless it has another version than version;
-// empty: whatever version it has. change gets a copy. status: only the status changes. Otherwise
-// all else does, for kinds that have a status of their own.
+// Change changes an object through the function change, which gets a copy. It fails if the object
+// has another version than version; an empty version matches any. With status, only the status
+// changes. Without it, all else changes, for kinds with a status of their own.
 func (s *Store) Change(k *Kind, namespace, name, version string, status bool, change func(*unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -375,7 +379,7 @@ func (s *Store) Change(k *Kind, namespace, name, version string, status bool, ch
 	return is, s.put(k, is, watch.Modified)
 }
 
-// DeleteOptions say what must hold of an object that is deleted, and how.
+// DeleteOptions are conditions on the object to delete, and how to delete it.
 type DeleteOptions struct {
 	UID             types.UID
 	ResourceVersion string
@@ -383,8 +387,8 @@ type DeleteOptions struct {
 	Now bool
 }
 
-// Delete deletes an object, or marks it as deleted until its finalizers are gone, or until the node
-// has ended a pod.
+// Delete deletes an object. It only marks the object as deleted while it has finalizers, or while
+// the node still ends a pod.
 func (s *Store) Delete(k *Kind, namespace, name string, o DeleteOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -416,7 +420,7 @@ func (s *Store) delete(k *Kind, e *entry, now bool) error {
 	return s.put(k, is, watch.Modified)
 }
 
-// put keeps an object. The caller holds s.mu.
+// put stores an object. The caller holds s.mu.
 func (s *Store) put(k *Kind, object *unstructured.Unstructured, what watch.EventType) error {
 	object.SetResourceVersion(strconv.FormatInt(s.version+1, 10))
 	raw, err := json.Marshal(object.Object)
@@ -433,7 +437,7 @@ func (s *Store) put(k *Kind, object *unstructured.Unstructured, what watch.Event
 	return nil
 }
 
-// remove an object and what it owns. The caller holds s.mu.
+// remove deletes an object and the objects that it owns. The caller holds s.mu.
 func (s *Store) remove(k *Kind, e *entry) error {
 	if dir, files := s.dirOf(k); files {
 		if dir == "" {
@@ -468,7 +472,7 @@ func (s *Store) removeOwned(owner types.UID) error {
 	return errors.Join(errs...)
 }
 
-// tell the watches. The caller holds s.mu.
+// tell sends a change to the watches. The caller holds s.mu.
 func (s *Store) tell(c change) {
 	s.version++
 	c.version = s.version
@@ -482,15 +486,15 @@ func (s *Store) tell(c change) {
 	s.changed = make(chan struct{})
 }
 
-// Await returns what is closed at the next change of any object.
+// Await returns a channel that is closed at the next change of any object.
 func (s *Store) Await() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
 }
 
-// since returns the changes after a version, and what is closed at the next one. ok is false when
-// they are not remembered.
+// since returns the changes after a version, and a channel that is closed at the next change. ok is
+// false if some of the changes were dropped.
 func (s *Store) since(version int64) (changes []change, next <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -537,7 +541,7 @@ func same(a, b *unstructured.Unstructured) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// validName refuses names that are no file's.
+// validName refuses names that cannot be the name of a file.
 func validName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// open a store and a client of it, through client-go as a controller has it.
+// open opens a store and makes a client of it, through client-go like that of a controller.
 func open(t *testing.T, dir string) (*Store, client.WithWatch, *rest.Config) {
 	t.Helper()
 	s, err := Open(dir, "exp", clock.RealClock{})
@@ -83,7 +83,7 @@ func TestObjectsAreReadFromTheirFilesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A process that was killed while it wrote leaves this.
+	// A process that is killed during a write leaves such a file.
 	if err := os.WriteFile(filepath.Join(dir, "exp", "configmaps", "half.json.new"), []byte(`{"kind":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAWatchSeesEveryChangeInOrder(t *testing.T) {
 	}
 }
 
-// A change of a field that never changes, or one out of its bounds, was taken as any other.
+// The store once accepted changes of immutable fields, and values beyond the bounds of a field.
 func TestChangesAreRefusedAsByAnAPIServer(t *testing.T) {
 	s, _, _ := open(t, t.TempDir())
 	datasets := kindOf(Trials.Group, Trials.Version, "datasets")
@@ -227,8 +227,8 @@ func TestChangesAreRefusedAsByAnAPIServer(t *testing.T) {
 	}
 }
 
-// An Experiment whose trials are planned took another spec on one machine, and its trials were of
-// both. A cluster refuses that by a webhook.
+// One machine once accepted another spec for an Experiment with planned trials, so that its trials
+// had different specs. A cluster refuses that by a webhook.
 func TestAPlannedExperimentStaysAsItIs(t *testing.T) {
 	s, _, _ := open(t, t.TempDir())
 	experiment := map[string]any{

@@ -9,19 +9,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config is a connection to a server in this process. No socket is opened.
+// Config is a connection to a server in this process, without a socket.
 func Config(s *Server) *rest.Config {
 	return &rest.Config{
 		Host: "http://one-machine", Transport: transport{s}, QPS: -1,
-		// There is nothing but JSON.
+		// The server has only JSON.
 		ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"},
 	}
 }
 
-// transport has a handler answer requests.
+// transport passes requests to a handler.
 type transport struct{ to http.Handler }
 
-// RoundTrip returns when the handler has sent the headers; the body follows as it writes it.
+// RoundTrip returns when the handler has sent the headers. The body follows as the handler writes
+// it.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, out := io.Pipe()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -35,7 +36,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.WriteHeader(http.StatusOK)
 		_ = out.Close()
 	}()
-	// The end of the request ends a watch, also while its reader reads.
+	// When the request ends, so does its watch, also if the reader waits.
 	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(io.ErrUnexpectedEOF) })
 	<-w.began
 	return &http.Response{
@@ -44,7 +45,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// response is what the handler writes to.
+// response gets the output of the handler.
 type response struct {
 	header http.Header
 	out    *io.PipeWriter

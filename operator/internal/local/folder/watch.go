@@ -58,8 +58,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q *request) error
 	}
 }
 
-// later is when to look at files again that another process may change; never, if they are this
-// process's.
+// later returns a channel that fires when it is time to read files again. It never fires if this
+// process owns the files.
 func (s *Store) later() <-chan time.Time {
 	if s.root == "" {
 		return nil
@@ -67,14 +67,15 @@ func (s *Store) later() <-chan time.Time {
 	return time.After(rereadAfter)
 }
 
-// watcher writes one watch's events.
+// watcher writes the events of one watch.
 type watcher struct {
 	w       http.ResponseWriter
 	q       *request
 	selects func(*unstructured.Unstructured) bool
 }
 
-// begin says from which version on changes are sent, and sends what comes before.
+// begin returns the version after which changes are sent. Before that it sends the present objects,
+// if the client needs them.
 func (o *watcher) begin(store *Store) (int64, error) {
 	asked, initial := o.q.query.Get("resourceVersion"), isTrue(o.q.query.Get("sendInitialEvents"))
 	o.w.Header().Set("Content-Type", "application/json")
@@ -96,8 +97,8 @@ func (o *watcher) begin(store *Store) (int64, error) {
 	return version, nil
 }
 
-// change sends one, as the selector sees it: an object that it does not select any more is gone for
-// this watch.
+// change sends a change as the selector sees it. An object that the selector no longer selects is
+// deleted for this watch.
 func (o *watcher) change(c change) error {
 	if c.kind != o.q.kind {
 		return nil

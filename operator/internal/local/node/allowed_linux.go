@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// neededCapabilities of this process, and what for.
+// neededCapabilities are the capabilities that this process needs, with the reason.
 var neededCapabilities = []struct{ name, why string }{
 	{"SYS_ADMIN", "to make namespaces of the pods and to mount their file systems"},
 	{"NET_ADMIN", "to connect the pods by a bridge, and to shape their links"},
@@ -22,9 +22,9 @@ var neededCapabilities = []struct{ name, why string }{
 	{"KILL", "to end processes of other users"},
 }
 
-// allowed says what pods need that the kernel does not let this process do; nil: nothing. Whether
-// the process is root does not decide: it may be root in a user namespace, or have the capabilities
-// without.
+// allowed lists the rights that pods need and the kernel denies to this process. Nil: none. It does
+// not ask whether the process is root. Root of a user namespace may lack some, and an ordinary
+// process may have them.
 func allowed(own map[string]bool, cgroups []string, folder string, writable func(dir string) bool) error {
 	var lacks []string
 	for _, c := range neededCapabilities {
@@ -46,7 +46,7 @@ func allowed(own map[string]bool, cgroups []string, folder string, writable func
 	return errors.New("the kernel does not let this user make pods here. Run the command as root. What is missing:\n  " + strings.Join(lacks, "\n  "))
 }
 
-// Refusal says why this process cannot make pods as it is; nil: it can.
+// Refusal says why this process cannot make pods. Nil: it can.
 func Refusal(folder string) error {
 	own, err := ownCapabilities()
 	if err != nil {
@@ -55,7 +55,7 @@ func Refusal(folder string) error {
 	return allowed(own, cgroupRoots(), folder, mayWrite)
 }
 
-// OwnCapabilities are those of this process, sorted, without their prefix CAP_.
+// OwnCapabilities returns the capabilities of this process, sorted, without the prefix CAP_.
 func OwnCapabilities() ([]string, error) {
 	own, err := ownCapabilities()
 	if err != nil {
@@ -65,7 +65,7 @@ func OwnCapabilities() ([]string, error) {
 	return slices.Sorted(maps.Keys(own)), nil
 }
 
-// cgroupRoots are where the machine makes control groups.
+// cgroupRoots returns the folders in which the machine makes control groups.
 func (m *Machine) cgroupRoots() []string {
 	if m.Rootless {
 		return nil
@@ -73,8 +73,8 @@ func (m *Machine) cgroupRoots() []string {
 	return cgroupRoots()
 }
 
-// cgroupRoots are where control groups are made: one place with cgroup v2, one for each controller
-// with v1.
+// cgroupRoots returns the folders for control groups: one folder with cgroup v2, one for each
+// controller with v1.
 func cgroupRoots() []string {
 	const root = "/sys/fs/cgroup"
 	if unified() {
@@ -89,13 +89,13 @@ func cgroupRoots() []string {
 	return roots
 }
 
-// unified: there is cgroup v2 alone.
+// unified reports whether the kernel has only cgroup v2.
 func unified() bool {
 	var fs unix.Statfs_t
 	return unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
-// existing is a folder, or the nearest one above it that exists.
+// existing returns a folder or, if it does not exist, the nearest folder above it that exists.
 func existing(dir string) string {
 	for !exists(dir) && dir != "/" {
 		dir = filepath.Dir(dir)

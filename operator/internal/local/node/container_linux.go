@@ -20,26 +20,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// cgroupParent of all containers, in each hierarchy.
+// cgroupParent is the parent of all containers, in each hierarchy.
 const cgroupParent = "assay-local"
 
-// runtimeOCI runs containers by runc or another program with its command line.
+// runtimeOCI runs containers with runc, or a program with the same command line.
 type runtimeOCI struct {
 	program string
-	// state of the program, and bundles of the containers.
+	// state is the folder for the state of the program and the bundles of the containers.
 	state string
-	// granted capabilities: those that this process has itself.
+	// granted are the capabilities of this process, which containers may get.
 	granted map[string]bool
 	// rootless: there are no control groups.
 	rootless bool
 }
 
-// container is one that runs or has run.
+// container is a container that runs or has run.
 type container struct {
 	id, bundle, log string
 	process         *os.Process
 	began           time.Time
-	// ended is closed when it is over, and exit says how.
+	// ended is closed when the container has ended. exit says how.
 	ended chan struct{}
 	exit  exit
 }
@@ -55,7 +55,7 @@ var capabilityNames = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER 
 	SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE
 	AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE`)
 
-// ownCapabilities are those of this process.
+// ownCapabilities returns the capabilities of this process.
 func ownCapabilities() (map[string]bool, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -78,7 +78,7 @@ func ownCapabilities() (map[string]bool, error) {
 	return own, nil
 }
 
-// start a container whose bundle is ready.
+// start starts a container whose bundle is ready.
 func (r *runtimeOCI) start(ctx context.Context, c *container) error {
 	output, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) // #nosec G302 -- what it prints is for everybody
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *runtimeOCI) start(ctx context.Context, c *container) error {
 	cmd := r.command(ctx, "--log", said, "run", "--detach", "--pid-file", pidFile, "--bundle", c.bundle, c.id)
 	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Run(); err != nil {
-		why, _ := os.ReadFile(said) // empty: it said nothing
+		why, _ := os.ReadFile(said) // empty: the runtime gave no reason
 		return fmt.Errorf("start container %s: %w: %s", c.id, err, lastMessage(why))
 	}
 	text, err := os.ReadFile(pidFile)
@@ -100,7 +100,7 @@ func (r *runtimeOCI) start(ctx context.Context, c *container) error {
 	if err != nil {
 		return fmt.Errorf("find the process of container %s: %w", c.id, err)
 	}
-	// The runtime has ended, and its child is now ours: see Machine.Run.
+	// The runtime has ended, so its child is now a child of this process: see Machine.Run.
 	if c.process, err = os.FindProcess(pid); err != nil {
 		return fmt.Errorf("find the process of container %s: %w", c.id, err)
 	}
@@ -109,7 +109,7 @@ func (r *runtimeOCI) start(ctx context.Context, c *container) error {
 	return nil
 }
 
-// lastMessage of a runtime's log, whose lines are text or JSON.
+// lastMessage returns the last message of a runtime's log, whose lines are text or JSON.
 func lastMessage(log []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	last := lines[len(lines)-1]
@@ -123,7 +123,7 @@ func (c *container) wait() {
 	defer close(c.ended)
 	state, err := c.process.Wait()
 	if err != nil {
-		c.exit.code = 255 // it was not our child any more, and only the kernel's owner takes it away
+		c.exit.code = 255 // the process was no child of ours any more, so its exit code is lost
 		return
 	}
 	c.exit.code = state.ExitCode()
@@ -133,9 +133,9 @@ func (c *container) wait() {
 	c.exit.oom = outOfMemory(c.id)
 }
 
-// outOfMemory says whether the kernel killed a process of a container that had used up its memory.
-// It counts what it kills when the whole machine is out of memory, too, but not that the
-// container's limit was reached.
+// outOfMemory reports whether the kernel killed a process of a container that reached its own limit
+// of memory. When the whole machine is out of memory, the kernel counts killed processes, too, but
+// not as reaching the limit.
 func outOfMemory(id string) bool {
 	first, second := filepath.Join("/sys/fs/cgroup/memory", cgroupParent, id), filepath.Join("/sys/fs/cgroup", cgroupParent, id)
 	if control, err := os.ReadFile(filepath.Join(first, "memory.oom_control")); err == nil {
@@ -158,9 +158,8 @@ func counted(text []byte, name string) bool {
 	return false
 }
 
-// hook runs a command in the files of a container, as its user. It is in none of the container's
-// other namespaces, which a runtime would take ten times as long to enter: the hooks of trials copy
-// files.
+// hook runs a command with the files of a container, as its user. It enters no other namespace of
+// the container, which would take a runtime ten times as long. The hooks of trials only copy files.
 func (c *container) hook(ctx context.Context, user specs.User, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) // #nosec G204 -- what the pod's maker wrote
 	cmd.Dir = "/"
@@ -176,7 +175,7 @@ func (c *container) hook(ctx context.Context, user specs.User, command []string)
 	return nil
 }
 
-// signal the first process of a container.
+// signal sends a signal to the first process of a container.
 func (c *container) signal(sig unix.Signal) error {
 	if err := c.process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end container %s: %w", c.id, err)
@@ -184,8 +183,8 @@ func (c *container) signal(sig unix.Signal) error {
 	return nil
 }
 
-// delete what is kept of a container that has ended: the runtime's record, and its control groups.
-// The runtime would do the same in a process of its own for each container.
+// delete removes the remains of a container that has ended: the runtime's record, and its control
+// groups. The runtime would need a process for each container to do so.
 func (r *runtimeOCI) delete(ctx context.Context, id string) error {
 	var err error
 	if !r.rootless {
@@ -208,7 +207,7 @@ func (r *runtimeOCI) command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, r.program, append([]string{"--root", r.state}, args...)...) // #nosec G204 -- the runtime that the user chose
 }
 
-// mounts that every container has, as in a cluster.
+// standardMounts are the mounts that every container has, as in a cluster.
 func standardMounts(cgroups bool) []specs.Mount {
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
@@ -224,13 +223,13 @@ func standardMounts(cgroups bool) []specs.Mount {
 	return mounts
 }
 
-// maskedPaths and readOnlyPaths are those of containerd.
+// maskedPaths and readOnlyPaths are the same as in containerd.
 var (
 	maskedPaths   = []string{"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/sys/firmware", "/proc/scsi"}
 	readOnlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// spec is what the runtime is told about a container.
+// spec returns the description of a container for the runtime.
 func (r *runtimeOCI) spec(c *corev1.Container, img *image, p *pod, id string, mounts []specs.Mount) (*specs.Spec, error) {
 	args := command(c, img)
 	if len(args) == 0 {
@@ -268,7 +267,7 @@ func (r *runtimeOCI) spec(c *corev1.Container, img *image, p *pod, id string, mo
 	}
 	if !r.rootless {
 		s.Linux.CgroupsPath, s.Linux.Resources = "/"+cgroupParent+"/"+id, resources(c)
-		if unified() { // as runtimes of a cluster do with cgroup v2, and not with v1
+		if unified() { // as the runtimes of a cluster do with cgroup v2 only
 			s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
 		}
 	}
@@ -281,7 +280,8 @@ func (r *runtimeOCI) spec(c *corev1.Container, img *image, p *pod, id string, mo
 	return s, nil
 }
 
-// command of a container: Kubernetes' command is the entrypoint.
+// command returns the command of a container. The command of Kubernetes replaces the entrypoint of
+// the image.
 func command(c *corev1.Container, img *image) []string {
 	switch {
 	case len(c.Command) > 0:
@@ -292,7 +292,8 @@ func command(c *corev1.Container, img *image) []string {
 	return slices.Concat(img.config.Entrypoint, img.config.Cmd)
 }
 
-// userOf a container: as the pod says, else as the image says, in numbers.
+// userOf returns the user of a container as numbers: the user that the pod names, else that of the
+// image.
 func userOf(c *corev1.Container, img *image, p *corev1.Pod) (user specs.User, err error) {
 	if text := img.config.User; text != "" {
 		uid, gid, _ := strings.Cut(text, ":")
@@ -322,7 +323,8 @@ func number(text string) (uint32, error) {
 	return uint32(n), err
 }
 
-// capabilities that a container gets: those that it asks for and this process has.
+// capabilities returns the capabilities that a container gets: those that it asks for and this
+// process has.
 func (r *runtimeOCI) capabilities(security *corev1.SecurityContext) []string {
 	all := []string{}
 	if security == nil || security.Capabilities == nil {
@@ -336,10 +338,10 @@ func (r *runtimeOCI) capabilities(security *corev1.SecurityContext) []string {
 	return all
 }
 
-// period of the limit of a processor, in microseconds, as the kubelet has it.
+// period of a limit of processor time, in microseconds, as in the kubelet.
 const period = uint64(100000)
 
-// resources of a container: its request is its weight, its limits are limits.
+// resources returns the weight and the limits of a container. The weight follows from its requests.
 func resources(c *corev1.Container) *specs.LinuxResources {
 	shares := uint64(2)
 	if cpu := c.Resources.Requests.Cpu().MilliValue(); cpu > 0 {
@@ -356,8 +358,8 @@ func resources(c *corev1.Container) *specs.LinuxResources {
 	return r
 }
 
-// bundle makes the folder that the runtime starts a container from: a root file system over the
-// image's, and what it is told.
+// bundle makes the folder from which the runtime starts a container. It has a root file system over
+// that of the image, and the description of the container.
 func (r *runtimeOCI) bundle(dir string, img *image, spec *specs.Spec) error {
 	upper, work, root := filepath.Join(dir, "upper"), filepath.Join(dir, "work"), filepath.Join(dir, "rootfs")
 	for _, d := range []string{upper, work, root} {
@@ -367,10 +369,10 @@ func (r *runtimeOCI) bundle(dir string, img *image, spec *specs.Spec) error {
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", img.root, upper, work)
 	if r.rootless {
-		options += ",userxattr" // where the kernel keeps what it must remember of removed directories
+		options += ",userxattr" // the kernel records removed directories in user attributes
 	}
 	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
-		// A kernel or a file system without overlays: every container has a copy.
+		// The kernel or the file system has no overlays: every container gets a copy.
 		if err := os.CopyFS(root, os.DirFS(img.root)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("copy the image: %w", err)
 		}

@@ -17,14 +17,14 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Entry is a container that runs on this machine, in whatever process its pod's life is.
+// Entry is a container that runs on this machine. Another process may carry its pod out.
 type Entry struct {
 	program, state, id string
-	// root of the container's files, as this machine sees them.
+	// root is the folder of this machine that shows the container's files.
 	root string
 }
 
-// Entries are the containers of a name, of pods whose names begin so.
+// Entries returns the containers with the given name, in pods whose names begin with prefix.
 func Entries(dir, program, prefix, container string) ([]Entry, error) {
 	bundles, err := filepath.Glob(filepath.Join(dir, "pods", "*", "containers", container+".*", "config.json"))
 	if err != nil {
@@ -34,7 +34,7 @@ func Entries(dir, program, prefix, container string) ([]Entry, error) {
 	for _, path := range bundles {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has just gone
+			continue // the container has just gone
 		}
 		var spec specs.Spec
 		if err == nil {
@@ -49,21 +49,21 @@ func Entries(dir, program, prefix, container string) ([]Entry, error) {
 		e := Entry{program: program, state: filepath.Join(dir, "runtime"), id: filepath.Base(spec.Linux.CgroupsPath)}
 		pid, err := os.ReadFile(filepath.Join(filepath.Dir(path), "pid"))
 		if err != nil {
-			continue // it has not begun
+			continue // the container has not started
 		}
 		e.root = filepath.Join("/proc", strings.TrimSpace(string(pid)), "root")
 		if _, err := os.Stat(e.root); err != nil {
-			continue // it has ended
+			continue // the container has ended
 		}
 		all = append(all, e)
 	}
 	return all, nil
 }
 
-// Read a file of the container.
+// Read reads a file of the container.
 func (e Entry) Read(path string) ([]byte, error) { return os.ReadFile(filepath.Join(e.root, path)) }
 
-// Run a command in the container, as its user, and return its exit code.
+// Run runs a command in the container, as its user, and returns its exit code.
 func (e Entry) Run(ctx context.Context, command []string, in, out, errs *os.File, terminal bool) (int, error) {
 	args := []string{"--root", e.state, "exec"}
 	if terminal {
@@ -82,7 +82,7 @@ func (e Entry) Run(ctx context.Context, command []string, in, out, errs *os.File
 	return 0, nil
 }
 
-// MachineNames are what the machine in the container is called, its own name first.
+// MachineNames returns the names of the machine in the container. Its own name is the first.
 func (e Entry) MachineNames(file string) ([]string, error) {
 	text, err := e.Read(file)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/coordinator"
 )
 
-// identities are the tokens that the pods were given.
+// identities has the tokens of the pods.
 type identities struct {
 	mu   sync.Mutex
 	pods map[string]types.UID // by token
@@ -18,7 +18,7 @@ type identities struct {
 
 var _ coordinator.Identifier = (*identities)(nil)
 
-// issue a token for a pod.
+// issue makes a token for a pod.
 func (i *identities) issue(pod types.UID) string {
 	token := rand.Text()
 	i.mu.Lock()
@@ -30,7 +30,7 @@ func (i *identities) issue(pod types.UID) string {
 	return token
 }
 
-// revoke the tokens of a pod.
+// revoke deletes the tokens of a pod.
 func (i *identities) revoke(pod types.UID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -41,8 +41,8 @@ func (i *identities) revoke(pod types.UID) {
 	}
 }
 
-// Claimed returns the pod of a token that a caller claims. Only this process makes tokens, so that
-// none needs a check beyond Known.
+// Claimed returns the pod that a caller claims to be by its token. Only this process makes tokens,
+// so Known is check enough.
 func (i *identities) Claimed(token string) (types.UID, bool) { return i.Known(token) }
 
 // Known returns the pod of a token.

@@ -27,10 +27,10 @@ import (
 
 // Images finds images and unpacks them once.
 type Images struct {
-	// Cache holds what is unpacked, by digest.
+	// Cache holds unpacked images, by digest.
 	Cache string
-	// Sources are folders with archives (docker save) or OCI layouts, or one of these, in the order
-	// in which they are asked.
+	// Sources are places to look for images, in order. A place is an archive (docker save), an OCI
+	// layout, or a folder with such.
 	Sources []string
 	Clock   clock.PassiveClock
 
@@ -39,19 +39,20 @@ type Images struct {
 	locked map[string]*sync.Mutex // by reference
 }
 
-// image is one that is unpacked.
+// image is an unpacked image.
 type image struct {
 	root, id string
 	config   v1.Config
 }
 
-// Have an image here, unpacked, or say why it cannot be had.
+// Have finds and unpacks an image. Its error says why the image cannot be had.
 func (i *Images) Have(ctx context.Context, ref string) error {
 	_, err := i.get(ctx, ref)
 	return err
 }
 
-// get returns an image, unpacked. Several pods of a trial ask for one at the same time.
+// get returns an unpacked image. Several pods of a trial may ask for the same image at the same
+// time.
 func (i *Images) get(ctx context.Context, ref string) (*image, error) {
 	i.mu.Lock()
 	if i.locked == nil {
@@ -104,11 +105,11 @@ func (i *Images) make(ctx context.Context, ref string) (*image, error) {
 	return &image{root: root, id: id.String(), config: config.Config}, nil
 }
 
-// mostImages stay unpacked: those that were used last.
+// mostImages is how many images stay unpacked: those that were used last.
 const mostImages = 40
 
-// used notes the use of an image, and removes the images that were unused for the longest time.
-// Only one run at a time uses the machine, and it uses few.
+// used records the use of an image, and removes the images that were unused for the longest time.
+// Only one run at a time uses the machine, and it uses few images.
 func (i *Images) used(root string) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -135,7 +136,8 @@ func (i *Images) used(root string) error {
 	return nil
 }
 
-// find an image in the sources, then in docker, if that is here, then in its registry.
+// find looks for an image in the sources, then in docker if it is installed, then in the image's
+// registry.
 func (i *Images) find(ctx context.Context, ref string) (v1.Image, func(), error) {
 	nothing := func() {}
 	tag, err := name.ParseReference(ref)
@@ -165,7 +167,7 @@ func (i *Images) find(ctx context.Context, ref string) (v1.Image, func(), error)
 	return img, nothing, nil
 }
 
-// inSource looks into a folder, or into one archive or layout; nil: it is not there.
+// inSource looks for an image in a folder, or in one archive or layout. Nil: it is not there.
 func inSource(source string, ref name.Reference) (v1.Image, error) {
 	info, err := os.Stat(source)
 	switch {
@@ -201,7 +203,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// inArchive looks into one that docker save wrote.
+// inArchive looks for an image in an archive that docker save wrote.
 func inArchive(path string, ref name.Reference) (v1.Image, error) {
 	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(path) })
 	if err != nil {
@@ -223,10 +225,10 @@ func inArchive(path string, ref name.Reference) (v1.Image, error) {
 	return nil, nil
 }
 
-// refName is where a layout says the name of an image.
+// refName is the annotation of a layout that has the name of an image.
 const refName = "org.opencontainers.image.ref.name"
 
-// inLayout looks into an OCI image layout.
+// inLayout looks for an image in an OCI image layout.
 func inLayout(dir string, ref name.Reference) (v1.Image, error) {
 	at, err := layout.FromPath(dir)
 	if err != nil {
@@ -250,7 +252,7 @@ func inLayout(dir string, ref name.Reference) (v1.Image, error) {
 	return nil, nil
 }
 
-// fromDocker asks docker, where it is, for an image; nil: it has none.
+// fromDocker asks docker for an image, if docker is installed. Nil: docker does not have it.
 func fromDocker(ctx context.Context, ref string, tag name.Reference) (v1.Image, func()) {
 	nothing := func() {}
 	if _, err := exec.LookPath("docker"); err != nil {
@@ -274,10 +276,10 @@ func fromDocker(ctx context.Context, ref string, tag name.Reference) (v1.Image, 
 	return img, cleanUp
 }
 
-// unpacking begins the names of folders of images that are not complete.
+// unpacking is the prefix of folders whose images are not completely unpacked.
 const unpacking = "unpacking-"
 
-// unpackOnce unpacks an image, unless it is there. Its folder has its name when it is complete.
+// unpackOnce unpacks an image, unless it is unpacked. The folder gets its name when it is complete.
 func unpackOnce(img v1.Image, root string) error {
 	if exists(root) {
 		return nil
@@ -308,7 +310,8 @@ func unpackOnce(img v1.Image, root string) error {
 	return nil
 }
 
-// unpackLayer writes a layer over those below it. A hard link may lead to a file of one below.
+// unpackLayer writes a layer over the layers below it. A hard link may lead to a file of a lower
+// layer.
 func unpackLayer(layer v1.Layer, dir string) error {
 	content, err := layer.Uncompressed()
 	if err != nil {
@@ -318,17 +321,17 @@ func unpackLayer(layer v1.Layer, dir string) error {
 	return unpack(tar.NewReader(content), dir)
 }
 
-// unpack writes files, and removes what whiteouts name. Nothing is written outside of the folder,
-// whatever links say. Files and directories have the times that the archive says, as in a cluster:
-// make looks at them.
+// unpack writes files, and removes the files that whiteouts name. It writes nothing outside of the
+// folder, even if links lead there. Files and directories get the times of the archive, as in a
+// cluster, since make compares times.
 func unpack(in *tar.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	own := map[string]bool{}       // what this layer has, which its own whiteouts leave alone
-	dirs := map[string]time.Time{} // their times, which files in them change until the end
+	own := map[string]bool{}       // files of this layer, which its own whiteouts must not remove
+	dirs := map[string]time.Time{} // times of directories, set at the end since files in them change these
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -358,7 +361,7 @@ func unpack(in *tar.Reader, dir string) error {
 	}
 }
 
-// setTimes sets the times of directories that are there.
+// setTimes sets the times of the directories that still exist.
 func setTimes(root *os.Root, dirs map[string]time.Time) error {
 	for at, modified := range dirs {
 		if err := root.Chtimes(at, time.Time{}, modified); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -368,18 +371,18 @@ func setTimes(root *os.Root, dirs map[string]time.Time) error {
 	return nil
 }
 
-// Names of the files by which a layer removes what is below it.
+// Prefix and name of the files by which a layer removes files of lower layers.
 const (
 	whiteout = ".wh."
 	opaque   = whiteout + ".opq"
 )
 
-// inside is a path of an archive, from the root of the image.
+// inside turns a path of an archive into a path from the root of the image.
 func inside(name string) string {
 	return path.Clean(strings.TrimPrefix(path.Clean("/"+name), "/"))
 }
 
-// removeBelow removes what lower layers have in a folder.
+// removeBelow removes the files that lower layers have in a folder.
 func removeBelow(root *os.Root, dir string, own map[string]bool) error {
 	entries, err := fs.ReadDir(root.FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -422,7 +425,7 @@ func unpackOne(root *os.Root, at string, h *tar.Header, content io.Reader) error
 		_ = root.Remove(at)
 		return root.Link(inside(h.Linkname), at)
 	default:
-		return nil // devices are the runtime's
+		return nil // the runtime makes devices
 	}
 	if err := root.Chown(at, h.Uid, h.Gid); errors.Is(err, syscall.EINVAL) {
 		return fmt.Errorf("it belongs to user %d and group %d, which this user namespace does not have: %w", h.Uid, h.Gid, err)
@@ -435,7 +438,7 @@ func unpackOne(root *os.Root, at string, h *tar.Header, content io.Reader) error
 	return root.Chtimes(at, time.Time{}, h.ModTime)
 }
 
-// specialBits are setuid, setgid and sticky, as Go has them.
+// specialBits returns setuid, setgid and sticky in the form of package fs.
 func specialBits(mode int64) (bits fs.FileMode) {
 	for bit, is := range map[int64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
 		if mode&bit != 0 {

@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// imageOf files, in layers.
+// imageOf makes an image of files, in layers.
 func imageOf(t *testing.T, layers ...[]tar.Header) v1.Image {
 	t.Helper()
 	var img v1.Image = empty.Image
@@ -95,7 +95,7 @@ func TestImagesAreFoundInArchivesAndLayouts(t *testing.T) {
 	}
 }
 
-// Where no folder was named or found, the message ended a list of folders that had none.
+// If no folder was named or found, the message once ended with an empty list of folders.
 func TestAnImageThatIsNowhereSaysWhereItWasSought(t *testing.T) {
 	here := t.TempDir()
 	for want, sources := range map[string][]string{
@@ -109,7 +109,7 @@ func TestAnImageThatIsNowhereSaysWhereItWasSought(t *testing.T) {
 	}
 }
 
-// An image is made by others: nothing of it may be written outside of its folder.
+// Images come from others. Unpacking one must not write outside of its folder.
 func TestAnImageStaysInItsFolder(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	for what, files := range map[string][]tar.Header{
@@ -141,7 +141,7 @@ func TestAnImageStaysInItsFolder(t *testing.T) {
 	}
 }
 
-// Files had the times of their unpacking, so that make built again what the image has.
+// Files once had the time at which they were unpacked, so that make built existing files again.
 func TestUnpackedFilesHaveTheirTimes(t *testing.T) {
 	built := time.Unix(1_700_000_000, 0)
 	var b bytes.Buffer

@@ -3,13 +3,13 @@
 //
 //	StatefulSet, Job -> Pod -> network namespace, volumes -> containers: an overlay over an unpacked image, a control group, runc
 //
-// Pods are real: each has a network namespace on a bridge, an address and names of its own. A pod
-// has the statuses that a kubelet would give it. So their readers need not know where the pod runs.
-// It has no probes, and no volumes but emptyDir, the agent's identity, and claims that are folders
-// of this machine: trials need no others on one machine.
+// Each pod has a network namespace on a bridge, an address and names of its own. A pod has the
+// statuses that a kubelet would give it, so that readers of pods need not know where it runs. Pods
+// have no probes. Their only volumes are emptyDir, the agent's identity, and claims that are
+// folders of this machine: trials need no others on one machine.
 //
-// One process at a time uses the machine. Remains of an earlier one that was killed are removed
-// before anything else: all is in one folder and in one control group.
+// One process at a time uses the machine. It first removes the remains of a killed process: all of
+// them are in one folder and in one control group.
 package node
 
 import (
@@ -60,18 +60,18 @@ type Options struct {
 	Store *folder.Store
 	Clock clock.PassiveClock
 	Log   logr.Logger
-	// Dir is where everything is that must not outlive the process.
+	// Dir is the folder of all files that must not outlive the process.
 	Dir string
-	// Runtime is the program that runs containers: runc, or another with its command line.
+	// Runtime is the program that runs containers: runc, or a program with the same command line.
 	Runtime string
 	Images  *Images
 	// Domain of the pods' names.
 	Domain string
-	// Claims are the folders of this machine that pods have as PersistentVolumeClaims, by the names
-	// of the claims.
+	// Claims are the folders of this machine that pods mount as PersistentVolumeClaims, by the
+	// names of the claims.
 	Claims map[string]string
-	// Rootless: the process is root of a user namespace only (package rootless). There are no
-	// control groups, and nothing of an earlier process is left but files.
+	// Rootless: the process is root only in its user namespace (package rootless). There are no
+	// control groups, and an earlier process leaves only files.
 	Rootless bool
 }
 
@@ -87,14 +87,14 @@ type Machine struct {
 
 	mu      sync.Mutex
 	pods    map[types.UID]*pod
-	next    int // the number of the next pod, of which its address follows
+	next    int // number of the next pod, which determines its address
 	running sync.WaitGroup
 }
 
 // ErrBusy says that another process runs trials on this machine.
 var ErrBusy = errors.New("another kubectl assay --local runs on this machine, and two would disturb each other's trials: wait for it, or end it")
 
-// New takes the machine, removes what was left on it, and makes the pods' network.
+// New locks the machine, removes the remains of an earlier process, and makes the pods' network.
 func New(ctx context.Context, o Options) (m *Machine, err error) {
 	m = &Machine{Options: o, names: newNames(), identities: &identities{}, pods: map[types.UID]*pod{}, next: 2}
 	program, err := find(o.Runtime)
@@ -113,14 +113,14 @@ func New(ctx context.Context, o Options) (m *Machine, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = m.lock.Close() // which lets the machine go
+			_ = m.lock.Close() // this unlocks the machine
 		}
 	}()
 	if err := m.sweep(ctx, program); err != nil {
 		return nil, err
 	}
 	m.runtime = &runtimeOCI{program: program, state: filepath.Join(o.Dir, "runtime"), granted: own, rootless: o.Rootless}
-	// Containers stay when the runtime that started them ends, and their ends are told to this
+	// Containers outlive the runtime that started them. Then the kernel reports their ends to this
 	// process.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("have the ends of containers told: %w", err)
@@ -132,7 +132,8 @@ func New(ctx context.Context, o Options) (m *Machine, err error) {
 	return m, Register(o.Store)
 }
 
-// find a program. Those of administrators are not on the path of every user.
+// find finds a program, also in folders for administrators, which are not on the path of every
+// user.
 func find(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil || strings.Contains(program, "/") {
@@ -146,7 +147,7 @@ func find(program string) (string, error) {
 	return "", err
 }
 
-// take the machine, as long as the process lives.
+// take locks the machine for the life of the process.
 func (m *Machine) take() error {
 	path := m.Dir + ".lock"
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- the folder of a lock
@@ -164,7 +165,7 @@ func (m *Machine) take() error {
 	return nil
 }
 
-// Register says what there is: the node, and the namespace.
+// Register adds the node and the namespace to the store.
 func Register(store *folder.Store) error {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -186,15 +187,15 @@ func Register(store *folder.Store) error {
 	return create(store, folder.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: folder.Namespace}})
 }
 
-// Listen where the pods dial the coordinator.
+// Listen listens on the address at which pods dial the coordinator.
 func (m *Machine) Listen(ctx context.Context) (net.Listener, error) {
 	return m.network.listen(ctx, CoordinatorPort)
 }
 
-// Identifier knows the pods by the tokens that they were given.
+// Identifier identifies pods by their tokens.
 func (m *Machine) Identifier() coordinator.Identifier { return m.identities }
 
-// Run makes and runs pods until the context ends, then removes everything.
+// Run makes and runs pods until the context ends. Then it removes everything.
 func (m *Machine) Run(ctx context.Context) error {
 	conn, err := m.network.listenPacket(ctx, 53)
 	if err != nil {
@@ -246,7 +247,7 @@ func (m *Machine) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// follow has a pod run, or end.
+// follow starts or ends a pod.
 func (m *Machine) follow(ctx context.Context, object *unstructured.Unstructured) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -273,7 +274,7 @@ func (m *Machine) follow(ctx context.Context, object *unstructured.Unstructured)
 	return nil
 }
 
-// addressOf the pod of a number. Addresses are not used again soon.
+// addressOf returns the address of the pod with a number. An address is not used again soon.
 func addressOf(index int) netip.Addr {
 	const hosts = 1<<16 - 3
 	n := index%hosts + 1
@@ -281,7 +282,7 @@ func addressOf(index int) netip.Addr {
 	return netip.AddrFrom4([4]byte{base[0], base[1], byte(n >> 8), byte(n)})
 }
 
-// gone forgets a pod, which has ended.
+// gone forgets a pod that has ended.
 func (m *Machine) gone(p *pod) {
 	m.mu.Lock()
 	delete(m.pods, p.spec.UID)
@@ -294,7 +295,7 @@ func (m *Machine) gone(p *pod) {
 
 func (m *Machine) now() time.Time { return m.Clock.Now() }
 
-// LogFile keeps what a container of a pod prints.
+// LogFile is the file with the output of a container of a pod.
 func (m *Machine) LogFile(pod, container string) string {
 	dir := filepath.Join(m.Dir, "logs")
 	_ = os.MkdirAll(dir, 0o755) // #nosec G301 -- what fails here fails when the file is opened
@@ -320,7 +321,7 @@ func untyped(object any) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// writeStatus of a pod, unless it is gone.
+// writeStatus writes the status of a pod, unless the pod is gone.
 func (m *Machine) writeStatus(p *corev1.Pod, status corev1.PodStatus) error {
 	fields, err := kuberuntime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
@@ -339,7 +340,7 @@ func (m *Machine) writeStatus(p *corev1.Pod, status corev1.PodStatus) error {
 	return err
 }
 
-// ofSet makes the pods of a StatefulSet that are not there.
+// ofSet makes the missing pods of a StatefulSet.
 func (m *Machine) ofSet(object *unstructured.Unstructured, there []*unstructured.Unstructured) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil
@@ -367,7 +368,7 @@ func (m *Machine) ofSet(object *unstructured.Unstructured, there []*unstructured
 	return nil
 }
 
-// ofJob makes the pods of an indexed Job, each once, and says when it is over.
+// ofJob makes the pods of an indexed Job, each once, and marks the Job when it is over.
 func (m *Machine) ofJob(object *unstructured.Unstructured, there []*unstructured.Unstructured) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil
@@ -406,7 +407,7 @@ func (m *Machine) ofJob(object *unstructured.Unstructured, there []*unstructured
 	return nil
 }
 
-// conclude says that a Job is over, when its pods are.
+// conclude marks a Job as over when its pods are over.
 func (m *Machine) conclude(object *unstructured.Unstructured, there []*unstructured.Unstructured, completions int64) error {
 	succeeded, condition := int64(0), ""
 	for _, p := range there {
@@ -430,7 +431,7 @@ func (m *Machine) conclude(object *unstructured.Unstructured, there []*unstructu
 	return err
 }
 
-// podOf a template, as its owner makes it.
+// podOf makes a pod from a template, as a controller does for its owner.
 func podOf(template *corev1.PodTemplateSpec, owner metav1.ObjectMeta, apiVersion, kind string) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

@@ -2,8 +2,8 @@ package node
 
 import "testing"
 
-// A container that was killed since the whole machine was out of memory was said to have exceeded
-// its limit.
+// A status once said that a container exceeded its limit although the whole machine was out of
+// memory.
 func TestAnEventOfMemoryIsCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		events  string

@@ -13,14 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mostMessage is how much a container may say of its end, as on a kubelet.
+// mostMessage is how many bytes a container may write about its end, as with a kubelet.
 const mostMessage = 4096
 
-// messageFile is what a container writes to say how it ended.
+// messageFile is the file in which a container writes how it ended.
 func (c *container) messageFile() string { return c.bundle + ".message" }
 
-// takeMessage gives the container a file for that, which its user may write to, and returns where
-// it sees it.
+// takeMessage makes that file, to which the container's user may write, and returns its mount.
 func (c *container) takeMessage(spec *corev1.Container) (specs.Mount, error) {
 	file := c.messageFile()
 	err := os.MkdirAll(filepath.Dir(file), 0o755) // #nosec G301 -- as for the bundle
@@ -37,8 +36,8 @@ func (c *container) takeMessage(spec *corev1.Container) (specs.Mount, error) {
 	return specs.Mount{Destination: at, Type: "bind", Source: file, Options: []string{"bind", "rprivate", "rw"}}, nil
 }
 
-// message is what the container wrote of its end; of one that failed without a word, the end of its
-// log.
+// message returns the text that the container wrote about its end. If it failed without a text,
+// message returns the end of its log.
 func (c *container) message() string {
 	text, err := os.ReadFile(c.messageFile())
 	if err == nil && len(text) > 0 {
@@ -50,7 +49,7 @@ func (c *container) message() string {
 	return tail(c.log)
 }
 
-// tail is the end of what a container has printed.
+// tail returns the end of a log.
 func tail(log string) string {
 	text, err := os.ReadFile(log)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// names answers the pods' questions for each other's names, as a cluster's DNS does. It knows no
-// other names: a trial on one machine needs no network but its own.
+// names answers the pods' questions for names of pods, as a cluster's DNS does. It knows no other
+// names, since a trial on one machine needs no other network.
 type names struct {
 	mu        sync.Mutex
 	addresses map[string][]netip.Addr // by name, in lower case, with a dot at the end
@@ -28,7 +28,7 @@ func (n *names) add(ip netip.Addr, all ...string) {
 	}
 }
 
-// remove all names of an address.
+// remove removes all names of an address.
 func (n *names) remove(ip netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,15 +60,15 @@ func (n *names) serve(conn net.PacketConn) {
 			return
 		}
 		if answer, ok := n.answer(buffer[:size]); ok {
-			_, _ = conn.WriteTo(answer, from) // who gets no answer asks again
+			_, _ = conn.WriteTo(answer, from) // a pod without an answer asks again
 		}
 	}
 }
 
-// seconds that an answer may be kept: a pod that replaces another has a new address.
+// seconds is how long an answer may be cached: a pod that replaces another has a new address.
 const seconds = 1
 
-// answer one question; ok is false for what is none.
+// answer answers one question. ok is false if the message is no question.
 func (n *names) answer(message []byte) (answer []byte, ok bool) {
 	var p dnsmessage.Parser
 	header, err := p.Start(message)
@@ -99,7 +99,7 @@ func (n *names) answer(message []byte) (answer []byte, ok bool) {
 	}
 	for _, ip := range found {
 		if question.Type != dnsmessage.TypeA && question.Type != dnsmessage.TypeALL {
-			break // there are no addresses of version 6, and the name exists
+			break // the name exists and has no address of version 6
 		}
 		r := dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: seconds}
 		if err := b.AResource(r, dnsmessage.AResource{A: ip.As4()}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Go's resolver, which agents have, asks with an OPT record and for both kinds of addresses.
+// Agents use Go's resolver, which sends an OPT record and asks for both kinds of addresses.
 func TestPodsFindEachOtherByName(t *testing.T) {
 	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {

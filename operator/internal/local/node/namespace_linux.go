@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The network of the pods is a bridge in a network namespace of its own. The machine's namespace
-// gets no address and no rule of a firewall.
+// The network of the pods is a bridge in a network namespace of its own. The machine's own
+// namespace gets no address and no firewall rule.
 //
 //	 pod's namespace          hub
 //	eth0 10.199.0.5/16 --- veth5 -- bridge 10.199.0.1 (the coordinator, names)
@@ -27,9 +27,9 @@ var (
 
 const bridgeName = "assay0"
 
-// network is the hub.
+// network is the hub of the pods' network.
 type network struct {
-	dir    string // of the files that hold namespaces
+	dir    string // folder of the files that hold namespaces
 	hub    netns.NsHandle
 	handle *netlink.Handle
 	bridge netlink.Link
@@ -62,12 +62,12 @@ func newNetwork(dir string) (*network, error) {
 	return n, up(n.handle, "lo")
 }
 
-// newNamespace makes a network namespace, which the file of its name keeps.
+// newNamespace makes a network namespace. A file with its name holds it.
 func (n *network) newNamespace(name string) (netns.NsHandle, error) {
 	path := filepath.Join(n.dir, name)
 	made := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread, which is in the namespace, ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread is in the namespace, and ends with the goroutine
 		made <- func() error {
 			file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o400)
 			if err != nil {
@@ -92,7 +92,7 @@ func (n *network) newNamespace(name string) (netns.NsHandle, error) {
 	return handle, nil
 }
 
-// attach makes a pod's namespace with an address. It returns the namespace's file.
+// attach makes a pod's namespace with an address. It returns the file of the namespace.
 func (n *network) attach(pod string, index int, ip netip.Addr) (path string, err error) {
 	ns, err := n.newNamespace(pod)
 	if err != nil {
@@ -130,7 +130,7 @@ func (n *network) attach(pod string, index int, ip netip.Addr) (path string, err
 	return filepath.Join(n.dir, pod), nil
 }
 
-// detach removes a pod's namespace, and its end of the cable with it.
+// detach removes a pod's namespace, and its cable with it.
 func (n *network) detach(pod string) error {
 	path := filepath.Join(n.dir, pod)
 	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, os.ErrNotExist) {
@@ -173,8 +173,9 @@ func address(h *netlink.Handle, link netlink.Link, ip netip.Addr) error {
 	return nil
 }
 
-// within calls a function on a thread in a namespace. Sockets that it opens stay there. The thread
-// does not go back: root of a user namespace may not enter the machine's own network.
+// within calls a function on a thread in a namespace. Sockets that the function opens stay in the
+// namespace. The thread does not go back: root of a user namespace may not enter the machine's own
+// network.
 func within(ns netns.NsHandle, do func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -188,7 +189,7 @@ func within(ns netns.NsHandle, do func() error) error {
 	return <-done
 }
 
-// handleAt is netlink's NewHandleAt, which goes back.
+// handleAt does the same as NewHandleAt of netlink, which would switch the thread back.
 func handleAt(ns netns.NsHandle) (h *netlink.Handle, err error) {
 	err = within(ns, func() (err error) {
 		h, err = netlink.NewHandle(unix.NETLINK_ROUTE)
@@ -197,7 +198,7 @@ func handleAt(ns netns.NsHandle) (h *netlink.Handle, err error) {
 	return h, err
 }
 
-// listen for the pods at the gateway's address.
+// listen listens for pods at the gateway's address.
 func (n *network) listen(ctx context.Context, port int) (l net.Listener, err error) {
 	err = within(n.hub, func() (err error) {
 		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", netip.AddrPortFrom(gateway, uint16(port)).String())

@@ -16,14 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pod is one that runs on this machine.
+// pod is a pod that runs on this machine.
 type pod struct {
 	m       *Machine
 	spec    *corev1.Pod
 	dir     string
 	index   int
 	ip      netip.Addr
-	network string // the file of its network namespace
+	network string // file of its network namespace
 
 	// deleted is closed when the pod is to end.
 	deleted chan struct{}
@@ -39,13 +39,12 @@ type pod struct {
 }
 
 const (
-	// restartPause is how long a container stays down that has ended more than once.
+	// restartPause is how long a container stays down after it has ended more than once.
 	restartPause = 10 * time.Second
-	// imageRetry is how soon an image is looked for again at first, imageRetryMost in the end. A
-	// file that is just being written is there soon; a registry that does not answer is there
-	// later.
+	// imageRetry is the first pause before looking for an image again, imageRetryMost the longest.
+	// A file that is being written is there soon. A registry that does not answer takes longer.
 	imageRetry, imageRetryMost = time.Second, 16 * time.Second
-	// stopTimeout is how long a container may take that ends after its pod's grace.
+	// stopTimeout is how long a container may take to end after its pod's grace.
 	stopTimeout = 5 * time.Second
 )
 
@@ -68,7 +67,7 @@ func (p *pod) ending() bool {
 	}
 }
 
-// run the pod until it is deleted, and remove it.
+// run runs the pod until it is deleted, and removes it.
 func (p *pod) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, p.end)
@@ -103,7 +102,7 @@ func (p *pod) fail(why string) {
 	p.publish()
 }
 
-// setUp gives the pod its folder, its network and its volumes.
+// setUp makes the pod's folder, network and volumes.
 func (p *pod) setUp(ctx context.Context) error {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil { // #nosec G301 -- containers have users of their own
 		return fmt.Errorf("make the pod's folder: %w", err)
@@ -132,7 +131,7 @@ func (p *pod) setUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// defaultPath of containers whose image has none.
+// defaultPath is for containers whose image sets no PATH.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 func (p *pod) environment(c *corev1.Container, img *image) []string {
@@ -195,7 +194,7 @@ func (p *pod) startAll(ctx context.Context) error {
 	return nil
 }
 
-// postStart runs a container's hook, with which its start is complete.
+// postStart runs the hook that completes the start of a container.
 func (p *pod) postStart(ctx context.Context, c *corev1.Container, started *container) error {
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil || c.Lifecycle.PostStart.Exec == nil {
 		return nil
@@ -214,7 +213,7 @@ func (p *pod) postStart(ctx context.Context, c *corev1.Container, started *conta
 	return nil
 }
 
-// complete waits for an init container that must end well.
+// complete waits for the end of an init container, which must exit with 0.
 func (p *pod) complete(ctx context.Context, c *corev1.Container, started *container) error {
 	select {
 	case <-ctx.Done():
@@ -229,7 +228,7 @@ func (p *pod) complete(ctx context.Context, c *corev1.Container, started *contai
 	return nil
 }
 
-// supervise notes the end of a container, and starts it again if that is its pod's policy.
+// supervise records the end of a container, and restarts the container if the pod's policy says so.
 func (p *pod) supervise(ctx context.Context, c *corev1.Container, started *container, restart bool) {
 	p.restarts.Go(func() {
 		for n := 0; ; n++ {
@@ -271,7 +270,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// start one container. An image that is not there is looked for until it is.
+// start starts one container. It waits for a missing image.
 func (p *pod) start(ctx context.Context, c *corev1.Container) (*container, error) {
 	img, err := p.m.Images.get(ctx, c.Image)
 	for wait := imageRetry; err != nil; wait = min(2*wait, imageRetryMost) {

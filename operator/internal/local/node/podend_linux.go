@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// stopAll ends the containers: those of the System first, then what Assay adds, within the pod's
-// grace.
+// stopAll ends the containers within the pod's grace: first those of the System, then those of
+// Assay.
 func (p *pod) stopAll() {
 	grace := 30 * time.Second
 	if g := p.spec.Spec.TerminationGracePeriodSeconds; g != nil {
@@ -41,7 +41,7 @@ func (p *pod) stopAll() {
 	p.restarts.Wait()
 }
 
-// stop a container: ask, then kill.
+// stop asks a container to end, and kills it after the grace.
 func (c *container) stop(grace time.Duration) error {
 	if err := c.signal(unix.SIGTERM); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *container) stop(grace time.Duration) error {
 	}
 }
 
-// tearDown removes all that the pod had.
+// tearDown removes everything of the pod.
 func (p *pod) tearDown(ctx context.Context) error {
 	var errs []error
 	p.m.names.remove(p.ip)

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/engine"
 )
 
-// settle says that a pod whose containers run once is over when they are.
+// settle marks a pod as over when its containers are over, if they run only once.
 func (p *pod) settle() {
 	if p.spec.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		return
@@ -29,7 +29,7 @@ func (p *pod) settle() {
 	p.publish()
 }
 
-// conclude tells how a pod ended that was deleted.
+// conclude writes how a deleted pod ended.
 func (p *pod) conclude() {
 	p.mu.Lock()
 	if p.phase != corev1.PodSucceeded && p.phase != corev1.PodFailed {
@@ -44,7 +44,7 @@ func (p *pod) conclude() {
 	p.publish()
 }
 
-// status of a container. The caller holds p.mu.
+// status returns the status of a container. The caller holds p.mu.
 func (p *pod) status(name string) *corev1.ContainerStatus {
 	for _, all := range [][]corev1.ContainerStatus{p.inits, p.mains} {
 		for i := range all {
@@ -88,7 +88,7 @@ func (p *pod) publish() {
 	}
 }
 
-// statuses of containers that have not started.
+// statuses returns the statuses of containers that have not started.
 func statuses(all []corev1.Container) (out []corev1.ContainerStatus) {
 	for i := range all {
 		out = append(out, corev1.ContainerStatus{

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// volumes makes the pod's own.
+// volumes makes the volumes of the pod.
 func (p *pod) volumes() error {
 	for _, v := range p.spec.Spec.Volumes {
 		at := p.volume(v.Name)
@@ -42,7 +42,7 @@ func (p *pod) volumes() error {
 	return nil
 }
 
-// volume is the folder of a volume; empty: of a claim that this machine does not have.
+// volume returns the folder of a volume. Empty: it is a claim that this machine does not have.
 func (p *pod) volume(name string) string {
 	for i := range p.spec.Spec.Volumes {
 		if claim := p.spec.Spec.Volumes[i].PersistentVolumeClaim; claim != nil && p.spec.Spec.Volumes[i].Name == name {
@@ -57,8 +57,8 @@ func (p *pod) claimed(name string) bool {
 	return slices.ContainsFunc(p.spec.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name && v.PersistentVolumeClaim != nil })
 }
 
-// makeShared makes a directory of a claim that pods with users of their own write to, as a kubelet
-// does. Several pods may be about it at once.
+// makeShared makes a directory of a claim to which pods with different users write, as a kubelet
+// does. Several pods may call it at once.
 func makeShared(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- containers have users of their own
 		return fmt.Errorf("make a directory of a claim: %w", err)
@@ -90,7 +90,7 @@ func (p *pod) emptyDir(at string, v *corev1.EmptyDirVolumeSource) error {
 	return os.Chmod(at, 0o777|os.ModeSetgid)
 }
 
-// project writes the agent's token, and what the pod says of itself.
+// project writes the agent's token, and the pod's fields.
 func (p *pod) project(at string, v *corev1.ProjectedVolumeSource) error {
 	write := func(path, content string) error {
 		return os.WriteFile(filepath.Join(at, filepath.Base(path)), []byte(content), 0o644) // #nosec G306 -- for every user of the container that mounts it
@@ -117,7 +117,7 @@ func (p *pod) project(at string, v *corev1.ProjectedVolumeSource) error {
 	return nil
 }
 
-// field of the pod, as the downward API has it.
+// field returns a field of the pod, as the downward API does.
 func (p *pod) field(path string) string {
 	switch path {
 	case "metadata.name":
@@ -140,7 +140,7 @@ func (p *pod) field(path string) string {
 	return ""
 }
 
-// mounts of a container beside those that all have.
+// mounts returns the mounts of a container beside the standard mounts.
 func (p *pod) mounts(c *corev1.Container) ([]specs.Mount, error) {
 	var mounts []specs.Mount
 	for _, name := range []string{"hosts", "hostname", "resolv.conf"} {

@@ -15,11 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweepTimeout is how long processes may take to end that were killed.
+// sweepTimeout is how long killed processes may take to end.
 const sweepTimeout = 10 * time.Second
 
-// sweep removes all that a process has left which was killed. The caller holds the lock of the
-// machine.
+// sweep removes all remains of a killed process. The caller holds the lock of the machine.
 func (m *Machine) sweep(ctx context.Context, program string) error {
 	if m.Rootless {
 		return sweepFiles(ctx, m.Dir)
@@ -27,8 +26,8 @@ func (m *Machine) sweep(ctx context.Context, program string) error {
 	return sweep(ctx, program, m.Dir)
 }
 
-// sweepFiles removes the mounts of this process and the files of all. Processes of an earlier run
-// end with it. They may still write for a moment, and their mounts end with them.
+// sweepFiles removes the mounts of this process, and all files. Pods of an earlier process ended
+// with it. They may still write for a moment. Their mounts are gone with them.
 func sweepFiles(ctx context.Context, dir string) error {
 	if err := unmountBelow(dir); err != nil {
 		return err
@@ -43,8 +42,8 @@ func sweepFiles(ctx context.Context, dir string) error {
 	return nil
 }
 
-// sweep removes containers, control groups, network namespaces, mounts and files. Everything of
-// ours is under one folder, or under one control group in each hierarchy.
+// sweep removes containers, control groups, network namespaces, mounts and files. All that Assay
+// makes is in one folder, or in one control group of each hierarchy.
 func sweep(ctx context.Context, program, dir string) error {
 	if err := killGroups(ctx); err != nil {
 		return err
@@ -55,7 +54,7 @@ func sweep(ctx context.Context, program, dir string) error {
 		return fmt.Errorf("look for what was left: %w", err)
 	}
 	for _, c := range containers {
-		// The runtime does not know what was left half made; its files go with the folder.
+		// The runtime does not know half-made containers. Their files are removed with the folder.
 		_ = exec.CommandContext(ctx, program, "--root", state, "delete", "--force", c.Name()).Run() // #nosec G204 -- the runtime that the user chose
 	}
 	if err := unmountBelow(dir); err != nil {
@@ -67,7 +66,7 @@ func sweep(ctx context.Context, program, dir string) error {
 	return removeGroups("")
 }
 
-// groups are our control groups, the innermost first.
+// groups returns Assay's control groups, the innermost first.
 func groups() (all []string) {
 	parents, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", cgroupParent))
 	if err != nil {
@@ -88,7 +87,7 @@ func groups() (all []string) {
 	return all
 }
 
-// processes of our control groups.
+// processes returns the processes in Assay's control groups.
 func processes() (pids []int) {
 	for _, g := range groups() {
 		text, err := os.ReadFile(filepath.Join(g, "cgroup.procs"))
@@ -104,7 +103,7 @@ func processes() (pids []int) {
 	return pids
 }
 
-// killGroups ends all processes in our control groups, frozen ones too.
+// killGroups ends all processes in Assay's control groups, frozen ones too.
 func killGroups(ctx context.Context) error {
 	for waited := time.Duration(0); ; waited += 10 * time.Millisecond {
 		pids := processes()
@@ -115,7 +114,7 @@ func killGroups(ctx context.Context) error {
 			return fmt.Errorf("processes %v of an earlier run do not end", pids)
 		}
 		for _, g := range groups() {
-			_ = os.WriteFile(filepath.Join(g, "freezer.state"), []byte("THAWED"), 0) // where there is one
+			_ = os.WriteFile(filepath.Join(g, "freezer.state"), []byte("THAWED"), 0) // only cgroup v1 has this file
 		}
 		for _, pid := range pids {
 			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
@@ -128,13 +127,13 @@ func killGroups(ctx context.Context) error {
 	}
 }
 
-// removeGroups removes our control groups, or those of one container.
+// removeGroups removes Assay's control groups, or those of one container.
 func removeGroups(id string) error {
 	for _, g := range groups() {
 		if id != "" && filepath.Base(g) != id {
 			continue
 		}
-		// The kernel counts a process to its group for a moment after it has told about its end.
+		// The kernel counts a process to its group for a moment after reporting its end.
 		err := unix.Rmdir(g)
 		for tries := 0; errors.Is(err, unix.EBUSY) && tries < 100; tries++ {
 			time.Sleep(time.Millisecond)
@@ -147,7 +146,7 @@ func removeGroups(id string) error {
 	return nil
 }
 
-// unmountBelow removes all mounts in a folder, the last made first.
+// unmountBelow removes all mounts in a folder, the newest first.
 func unmountBelow(dir string) error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

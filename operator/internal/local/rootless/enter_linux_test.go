@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever is missing is listed at once, with the command that adds it.
+// The error lists all missing steps at once, with their commands.
 func TestWhatIsMissingWithoutRootIsListed(t *testing.T) {
 	ranges := map[string]string{"/etc/subuid": "ann:100000:65536\n", "/etc/subgid": "ann:100000:65536\n", "/proc/sys/user/max_user_namespaces": "96365\n"}
 	with := func(file, text string) map[string]string {

@@ -1,5 +1,5 @@
-// Package rootless lets an ordinary user make pods, in a user namespace of the user's own. The
-// command starts itself anew in it:
+// Package rootless lets an ordinary user make pods, in a user namespace of that user. The command
+// starts itself again in the namespace:
 //
 //	the user's process                 in new namespaces of users, mounts and processes
 //	Run --- clone ------------------>  Continue(Waiting): waits for the map of users
@@ -8,12 +8,12 @@
 //	                                   Continue(Entered): mounts /proc; the verb runs
 //	    <-- exit code --------------
 //
-// Root there is the user here: its files belong to the user. All other users there are of the range
-// that /etc/subuid gives the user.
+// Root in the namespace is the user outside, so its files belong to the user. All other users in
+// the namespace are from the range that /etc/subuid gives the user.
 //
-// The verb is the first process of its namespace of processes. When it ends, however it ends, the
+// The verb is the first process of its namespace of processes. When it ends, for any reason, the
 // kernel kills all processes of pods. Mounts and networks end with their last process, so that a
-// crash leaves files only. The verb ends when the pipe does: its parent has died.
+// crash leaves only files. The verb ends when its pipe is closed: its parent has died.
 package rootless
 
 import (
@@ -24,26 +24,27 @@ import (
 	"strings"
 )
 
-// Variable of the environment in which the command finds its step; empty: it has not begun.
+// Variable is the environment variable that names the step of the command. Empty: it has not
+// entered a namespace.
 const Variable = "ASSAY_USER_NAMESPACE"
 
 // The steps of a command that has entered a namespace.
 const (
 	// Waiting: the process has no users yet.
 	Waiting = "waiting"
-	// Entered: it is root in its namespace.
+	// Entered: the process is root in its namespace.
 	Entered = "entered"
 )
 
-// Users are how many an installation needs: root, and all that a pod may name. Agents and
-// Systems are the users 65532 and 65533 by default.
+// Users is how many users an installation needs: root, and all users that a pod may name. Agents
+// and Systems run as the users 65532 and 65533 by default.
 const Users = 1 << 16
 
-// span is a part of the users, or groups, of the machine.
+// span is a range of users, or groups, of the machine.
 type span struct{ first, count uint32 }
 
-// spansOf a user in a file such as /etc/subuid, whose lines are NAME:FIRST:COUNT. The name may be
-// the user's number.
+// spansOf returns the ranges of a user in a file such as /etc/subuid, whose lines are
+// NAME:FIRST:COUNT. NAME may be the user's number.
 func spansOf(file io.Reader, name, number string) ([]span, error) {
 	var all []span
 	lines := bufio.NewScanner(file)
@@ -65,8 +66,9 @@ func spansOf(file io.Reader, name, number string) ([]span, error) {
 	return all, lines.Err()
 }
 
-// mapping is the arguments of newuidmap after the process. The user own is root in the namespace.
-// The users from 1 on are those of the spans, in their order. It fails if there are too few.
+// mapping returns the arguments of newuidmap after the process. User own becomes root in the
+// namespace. The users from 1 on come from the spans, in their order. It fails if the spans have
+// too few.
 func mapping(own uint32, spans []span) (args []string, err error) {
 	args = append(args, "0", strconv.FormatUint(uint64(own), 10), "1")
 	next := uint32(1)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The map has root as the user, and the users of pods as those of the file. A user whose ranges are
-// too small is refused.
+// In the namespace, root is the user, and the users of pods come from the ranges of the file. A
+// user whose ranges are too small is refused.
 func TestUsersOfTheNamespace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file, want, wantError string

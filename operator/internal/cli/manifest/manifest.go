@@ -29,8 +29,8 @@ var ErrNoExperiment = errors.New("no Experiment in it; name its file with -f")
 
 // Set is what the files hold.
 type Set struct {
-	// Experiment has the author's fields, and those defaults that cannot be told from a zero value
-	// later. Nil if the files hold no Experiment.
+	// Experiment has the author's fields, and the defaults of fields in which zero has a meaning.
+	// Nil if the files hold no Experiment.
 	Experiment *v1alpha1.Experiment
 	// File that holds the Experiment: a path, a URL, or - for stdin.
 	File string

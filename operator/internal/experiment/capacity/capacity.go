@@ -39,37 +39,40 @@ import (
 )
 
 const (
-	// confidence of the interval, in what the search believes. It is more than the 95% that are
-	// promised, since a search ends when its interval is narrow, and some are by chance.
+	// confidence of the interval, by the search's own belief. It is more than the promised 95%,
+	// since a search ends when its interval is narrow, and some intervals are narrow by chance.
 	confidence = 0.97
-	// aside is the quantile below which, or above which, loads are tried.
+	// aside is the quantile at which loads are tried below the median; 1 - aside is the one above
+	// it.
 	aside = 0.2
 	// beyond is the probability, before the first trial, that the capacity lies above the highest
-	// load; and that it lies below the lowest.
+	// load. The probability that it lies below the lowest load is the same.
 	beyond = 0.15
-	// steps of the capacity's grid for each half-width that is asked for.
+	// steps is how many points the capacity's grid has for each requested half-width.
 	steps = 5
-	// mostPoints of the grid: what a search costs grows with them.
+	// mostPoints is the most points of the grid. The cost of a search grows with them.
 	mostPoints = 5_000
 )
 
-// leastTrials is how many trials an answer takes: fewer say too little of how much trials deviate.
+// leastTrials is how many trials an answer needs: fewer do not show how much trials deviate.
 const leastTrials = 8
 
-// disorder is by how many times the precision a met load may lie above a failed one without a word.
+// disorder is by how many times the precision a load that met the objective may lie above one that
+// did not. Beyond it the search reports a disorder.
 const disorder = 3
 
-// Search is what is looked for.
+// Search describes a search.
 type Search struct {
 	// Low and High bound the load: whole numbers above 0.
 	Low, High float64
-	// Precision is how far the ends of the interval may lie from its middle, relative to it: 0.05.
+	// Precision is the greatest distance between the middle of the interval and its ends, as a
+	// share of the middle: 0.05.
 	Precision float64
-	// MaxTrials ends the search.
+	// MaxTrials is after how many trials the search ends.
 	MaxTrials int
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (s Search) Validate() error {
 	switch {
 	case !(s.Low > 0) || math.IsInf(s.Low, 0):
@@ -88,11 +91,11 @@ func (s Search) Validate() error {
 	return nil
 }
 
-// rounding is by how much computed numbers may be off.
+// rounding is the allowed error of computed numbers.
 const rounding = 1e-9
 
-// Loads are those that may be tried, in order: whole numbers from Low to High, each half of the
-// precision above the one before, or 1 where that is less. Low and High must be whole.
+// Loads are the loads that may be tried, in order: whole numbers from Low to High. Each is above
+// the load before it by half of the precision, or by 1 if that is more. Low and High must be whole.
 func (s Search) Loads() []int64 {
 	n := int(math.Ceil(math.Log(s.High/s.Low) / (s.Precision / 2)))
 	loads := []int64{int64(s.Low)}
@@ -104,7 +107,7 @@ func (s Search) Loads() []int64 {
 	return loads
 }
 
-// nearest is the place of the load that is nearest, by ratio.
+// nearest returns the index of the load that is nearest, by ratio.
 func nearest(loads []int64, load float64) int {
 	i, _ := slices.BinarySearchFunc(loads, load, func(l int64, want float64) int { return cmp.Compare(float64(l), want) })
 	switch {
@@ -116,63 +119,62 @@ func nearest(loads []int64, load float64) int {
 	return i
 }
 
-// About is how many trials a search takes where trials deviate by 2%. They are those of a bisection
-// of the ladder, and more since trials deviate, the more so the finer the search. MaxTrials at
-// most.
+// About is how many trials a search takes if trials deviate by 2%, at most MaxTrials. A bisection
+// of the ladder would take fewer: deviations cost further trials, and a finer search costs more of
+// them.
 func (s Search) About() int {
 	return min(s.MaxTrials, 5+int(math.Ceil(0.4/s.Precision))+int(math.Ceil(math.Log2(math.Log(s.High/s.Low)/s.Precision))))
 }
 
-// Trial is one that counts, and whether it met the objective.
+// Trial is a trial that counts, and whether it met the objective.
 type Trial struct {
 	Load float64
 	Met  bool
 }
 
-// Outcome says how a search stands.
+// Outcome is the state of a search.
 type Outcome int
 
 // The outcomes of a search.
 const (
 	// Searching: there is a next load.
 	Searching Outcome = iota
-	// Found: the interval is as narrow as was asked for.
+	// Found: the interval is as narrow as requested.
 	Found
-	// OutOfTrials: it is not, and there are no trials left.
+	// OutOfTrials: the interval is too wide, and no trials are left.
 	OutOfTrials
-	// AboveHigh: the objective is met at the highest load, too. The interval lies above it, or its
-	// lower end is as near to it as the precision, and most of it lies above.
+	// AboveHigh: trials meet the objective at the highest load, too. The interval lies above that
+	// load. Or its lower end is as near to the load as the precision, and most of it lies above.
 	AboveHigh
-	// BelowLow: it is not met at the lowest load, likewise.
+	// BelowLow: trials do not meet the objective at the lowest load, by the same rule.
 	BelowLow
 )
 
-// State is what the trials say.
+// State is the result of all trials so far.
 type State struct {
 	Outcome Outcome
-	// Next is the place of the next load to try in Loads, if Searching.
+	// Next is the index in Loads of the next load to try, if Searching.
 	Next int
-	// Capacity is the median, and From and To the ends of the interval. From is 0 where the
-	// capacity may lie below the lowest load, and To is infinite where it may lie above the
-	// highest.
+	// Capacity is the median. From and To are the ends of the interval. From is 0 if the capacity
+	// may lie below the lowest load. To is infinite if it may lie above the highest load.
 	Capacity, From, To float64
-	// Deviation of a trial's capacity by itself that is most probable, as a share.
+	// Deviation is the most probable deviation of a trial's own capacity, as a share.
 	Deviation float64
-	// Disordered: a load was met that lies above a failed one by more than three times the
-	// precision. The trials deviate by more than is asked for, some fail for other reasons than
-	// their load, or the machines changed.
+	// Disordered: a trial met the objective at a load above that of a failed trial, by more than
+	// three times the precision. Either trials deviate by more than assumed, some fail for other
+	// reasons than their load, or the machines changed.
 	Disordered bool
-	// Shared: trials more probably than not share a deviation with their neighbours. The interval
-	// is the wider for it.
+	// Shared: trials probably share a deviation with their neighbours, so the interval is wider.
 	Shared bool
-	// Trend: by how much the machines carry more from trial to trial, as a share; below 0: less. 0
-	// unless it is more probable than not that they do. Then Capacity, From and To are those of the
-	// first trial, and the search has no answer: it is never Found.
+	// Trend is by how much more the machines carry from trial to trial, as a share. It is negative
+	// if they carry less. It is 0 unless a trend is more probable than none. With a trend,
+	// Capacity, From and To are those of the first trial, and the search has no answer: it is never
+	// Found.
 	Trend float64
 }
 
-// Next weighs all trials, in the order in which they ran: neighbours may share a deviation. It
-// fails for a Search that is not valid, and for loads that are not above 0.
+// Next weighs all trials, in the order in which they ran, since neighbours may share a deviation.
+// It fails for an invalid Search, and for loads that are not above 0.
 func (s Search) Next(trials []Trial) (State, error) {
 	if err := s.Validate(); err != nil {
 		return State{}, err
@@ -189,14 +191,14 @@ func (s Search) Next(trials []Trial) (State, error) {
 	return p.State(), nil
 }
 
-// Progress is a search with the trials that it has so far.
+// Progress is a search with its trials so far.
 type Progress struct {
 	search Search
 	*evidence
 	trials []Trial
 }
 
-// Begin is a search without a trial. It fails for a Search that is not valid.
+// Begin starts a search without trials. It fails for an invalid Search.
 func (s Search) Begin() (*Progress, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -206,19 +208,20 @@ func (s Search) Begin() (*Progress, error) {
 
 func (s Search) begin() *Progress { return &Progress{search: s, evidence: s.start()} }
 
-// Add weighs one more trial, which ran after the others, and whose load is above 0.
+// Add weighs one more trial and returns the state. The trial must be later than the others, and its
+// load above 0.
 func (p *Progress) Add(t Trial) State {
 	p.Weigh(t)
 	return p.State()
 }
 
-// Weigh is Add for those who do not ask yet how the search stands.
+// Weigh weighs one more trial, as Add does, without computing the state.
 func (p *Progress) Weigh(t Trial) {
 	p.evidence.add(t)
 	p.trials = append(p.trials, t)
 }
 
-// State says how the search stands.
+// State returns the state of the search.
 func (p *Progress) State() State {
 	b, s := p.belief(), p.search
 	tail := (1 - confidence) / 2
@@ -253,9 +256,9 @@ func (p *Progress) State() State {
 	return state
 }
 
-// Chances are the probabilities that a trial at each of these loads, at a time of its own, meets
-// the objective. They are the means over all capacities and models by what the trials say of these.
-// On machines with a trend they are those in the middle of the search.
+// Chances returns, for each load, the probability that a trial at that load meets the objective. It
+// is the mean over all capacities and models, weighed by their probabilities after the trials. On
+// machines with a trend, it is the probability in the middle of the search.
 func (p *Progress) Chances(loads []float64) []float64 {
 	chances, total := make([]float64, len(loads)), 0.0
 	for k, m := range p.models {
@@ -277,10 +280,10 @@ func (p *Progress) Chances(loads []float64) []float64 {
 	return chances
 }
 
-// aim is the quantile of the next trial's capacity that its load is at. As long as all trials came
-// to the same, it is the median. After that trials take turns below and above it: half of the
-// trials at the median meet the objective whatever their deviation is, so that they say nothing of
-// it.
+// aim returns the quantile of the next trial's capacity at which to choose its load. It is the
+// median while all trials had the same outcome. After that, trials take turns below and above the
+// median. At the median, half of the trials meet the objective at any deviation, so such trials do
+// not show the deviation.
 func (p *Progress) aim() float64 {
 	differ := slices.ContainsFunc(p.trials, func(t Trial) bool { return t.Met != p.trials[0].Met })
 	switch {

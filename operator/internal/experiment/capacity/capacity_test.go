@@ -7,31 +7,31 @@ import (
 	"testing"
 )
 
-// queue is a simulated system: a single server, whose rate differs from trial to trial.
+// queue is a simulated system: a single server, whose rate varies between trials.
 type queue struct {
 	rate      float64 // of service in the middle trial, per second
 	deviation float64 // of the capacity's logarithm between trials
 	bound     float64 // on the 99th percentile, in service times of the middle trial
 }
 
-// tail is the 99th percentile of an exponential distribution in means.
+// tail is the 99th percentile of an exponential distribution with mean 1.
 var tail = math.Log(100)
 
-// capacity: an M/M/1 queue's time in system is exponential with mean 1/(rate - load), so that the
-// 99th percentile meets the bound up to here.
+// capacity is the highest load at which the 99th percentile is within the bound. The time in an
+// M/M/1 queue is exponential with mean 1/(rate - load).
 func (q queue) capacity() float64 { return q.rate * (1 - tail/q.bound) }
 
-// meets runs a trial.
+// meets runs a trial and reports whether it met the bound.
 func (q queue) meets(load float64, rng *rand.Rand) bool {
-	// The bound is in seconds, so that by which the rate of a trial differs adds to its capacity.
+	// The bound is in seconds, so a higher rate of a trial raises its capacity by the same amount.
 	rate := q.rate + q.capacity()*(math.Exp(q.deviation*rng.NormFloat64())-1)
 	return load < rate && tail/(rate-load) <= q.bound/q.rate
 }
 
 func search() Search { return Search{Low: 100, High: 10_000, Precision: 0.05, MaxTrials: 80} }
 
-// grid is the number of trials of a grid that is as fine: its neighbours are twice the precision
-// apart, and each has three trials.
+// grid is the number of trials of an equally fine grid: neighbours are twice the precision apart,
+// and each has three trials.
 func grid(s Search) int {
 	return 3 * (int(math.Ceil(math.Log(s.High/s.Low)/math.Log((1+s.Precision)/(1-s.Precision)))) + 1)
 }
@@ -55,9 +55,9 @@ func run(t *testing.T, s Search, meets func(load float64) bool) (State, []Trial)
 	}
 }
 
-// The interval holds the capacity of 93% of queues at least, at each deviation by itself: a mean
-// over deviations hides that it once held 76% at 8%. It takes at most a third of a grid's trials
-// where trials deviate by 2%.
+// The interval holds the capacity of at least 93% of queues, at each deviation by itself: a mean
+// over deviations once hid 76% at 8%. A search takes at most a third of a grid's trials if trials
+// deviate by 2%.
 func TestCurvesByDeviation(t *testing.T) {
 	const curves = 30
 	s := search()
@@ -87,7 +87,7 @@ func TestCurvesByDeviation(t *testing.T) {
 	}
 }
 
-// A search that trials contradict says so, and one of few trials has no answer.
+// A search reports that its trials contradict each other. A search with few trials has no answer.
 func TestDisorderAndLeastTrials(t *testing.T) {
 	p, err := search().Begin()
 	if err != nil {
@@ -132,7 +132,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// One trial that went wrong sends plain bisection to the wrong half for good.
+// Plain bisection would go to the wrong half for good after one trial that went wrong.
 func TestOneWrongTrialIsForgiven(t *testing.T) {
 	s, n := search(), 0
 	state, _ := run(t, s, func(load float64) bool { n++; return load <= 3000 && n != 2 })
@@ -141,13 +141,13 @@ func TestOneWrongTrialIsForgiven(t *testing.T) {
 	}
 }
 
-// Trials once counted as independent. Where neighbours share a deviation, the interval held 73%,
-// and where the machines slow down none: a search says so now.
+// A search once took trials for independent. Its interval held the capacity of 73% if neighbours
+// shared a deviation, and of none if the machines slowed down. Now the search reports such trials.
 func TestTrialsThatDependOnEachOther(t *testing.T) {
 	const searches = 20
 	for name, tc := range map[string]struct {
 		next          func(rng *rand.Rand, shared float64, i int) float64
-		shared, trend int // how many searches must say so at least
+		shared, trend int // how many searches must report it at least
 		held          float64
 	}{
 		"good hours and bad ones": {func(rng *rand.Rand, shared float64, _ int) float64 {
@@ -189,7 +189,7 @@ func TestTrialsThatDependOnEachOther(t *testing.T) {
 	}
 }
 
-// The numbers are those of testdata/posterior.py: the ends of the interval, the capacity, and the
+// The numbers agree with testdata/posterior.py: the ends of the interval, the capacity, and the
 // probabilities that trials share deviations and that the machines change.
 func TestPosteriorAgreesWithSciPy(t *testing.T) {
 	for _, c := range []struct {

@@ -6,10 +6,10 @@ import "math"
 type model struct {
 	// prior is its probability before the first trial.
 	prior float64
-	// deviation of a trial by itself, and lapse, the share of trials that fail whatever their load.
+	// deviation of a trial's own capacity, and lapse, the share of trials that fail at any load.
 	deviation, lapse float64
-	// shifts are the deviations that a trial may share with its neighbours: one of 0, or those of
-	// the chain.
+	// shifts are the deviations that a trial may share with its neighbours: only 0, or those of the
+	// chain.
 	shifts []float64
 	// trend is by how much the capacity grows from trial to trial.
 	trend float64
@@ -18,28 +18,28 @@ type model struct {
 // shared reports whether trials of the model depend on their neighbours.
 func (m model) shared() bool { return len(m.shifts) > 1 }
 
-// What models there are. The lists are wider than what a good experiment shows. The list of
-// deviations once ended at 0.08, and the interval then held 76% at that deviation, and 53% at 0.15.
-// Without shared deviations it held 73% where trials depend on each other.
+// The parameters of the models. Their ranges are wider than a good experiment needs. The list of
+// deviations once ended at 0.08: the interval then held 76% at that deviation, and 53% at 0.15.
+// Without shared deviations it held 73% if trials depend on each other.
 var (
 	deviations       = []float64{0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64}
 	lapses           = []struct{ rate, prior float64 }{{0, 0.4}, {0.05, 0.25}, {0.1, 0.2}, {0.2, 0.15}}
 	sharedDeviations = []float64{0.03, 0.06, 0.12, 0.24}
-	ownByShared      = []float64{0.25, 1} // the deviation of a trial by itself, by the shared one
+	ownByShared      = []float64{0.25, 1} // deviation of a trial's own capacity, as a multiple of the shared one
 	trends           = []float64{-0.04, -0.02, -0.01, -0.005, 0.005, 0.01, 0.02, 0.04}
 )
 
-// ownWithTrend is the deviation of a trial by itself where machines have a trend.
+// ownWithTrend is the deviation of a trial's own capacity in models with a trend.
 const ownWithTrend = 0.04
 
-// The probability, before the first trial, that trials share deviations with their neighbours, and
-// that the machines grow faster or slower from trial to trial.
+// The probabilities, before the first trial, that trials share deviations with their neighbours,
+// and that the machines get faster or slower from trial to trial.
 const (
 	priorShared = 0.25
 	priorTrend  = 0.05
 )
 
-// models are all of them.
+// models returns all models.
 func models() (all []model) {
 	alone := []float64{0}
 	for _, s := range deviations {
@@ -58,17 +58,17 @@ func models() (all []model) {
 	return all
 }
 
-// The chain has the deviation and the correlation of neighbours of a normal AR(1) with the
-// coefficient kept (Rouwenhorst 1995; Kopecky and Suen, Rev. Econ. Dyn. 13, 2010): four coins,
-// each of which stays as it is with probability (1+kept)/2, and else turns. The state is how many
-// lie heads up.
+// The chain has the deviation and the neighbours' correlation of a normal AR(1) with the
+// coefficient kept (Rouwenhorst 1995; Kopecky and Suen, Rev. Econ. Dyn. 13, 2010). It has four
+// coins. Each stays as it is with probability (1+kept)/2, and is turned otherwise. The state is the
+// number of heads.
 const (
 	kept   = 0.9
 	states = 5
 )
 
-// often is the share of trials in each state of the chain, and moves the probability of one after
-// another.
+// often is the share of trials in each state of the chain. moves are the probabilities of one state
+// after another.
 var often, moves = chain()
 
 func chain() (often [states]float64, moves [states][states]float64) {
@@ -95,8 +95,8 @@ func chain() (often [states]float64, moves [states][states]float64) {
 	return often, moves
 }
 
-// evidence has the probability, up to a factor, of each model in each of its states with each point
-// of the grid. It also has that of everything below the grid, and above it.
+// evidence has the probability, up to a factor, of each model, state and point of the grid. It also
+// has the probabilities of all below the grid and all above it.
 type evidence struct {
 	low, step float64 // logarithms: point i stands for low + i*step to low + (i+1)*step
 	models    []model
@@ -105,11 +105,11 @@ type evidence struct {
 	count     int           // of trials
 }
 
-// span is a range of points, the first and the one after the last.
+// span is a range of points: the first, and the one after the last.
 type span struct{ from, to int }
 
-// negligible weights, by the greatest, are 0 at the ends of a span. It saves most of the work, and
-// moves no quantile by a millionth.
+// negligible weights, relative to the greatest, become 0 at the ends of a span. That saves most of
+// the work, and moves no quantile by a millionth.
 const negligible = 1e-13
 
 func (s Search) start() *evidence {
@@ -134,8 +134,8 @@ func (s Search) start() *evidence {
 	return e
 }
 
-// capacity that an element stands for, as a logarithm. The place beyond the grid stands for one of
-// two deviations further.
+// capacity returns the capacity that an element stands for, as a logarithm. The elements beyond the
+// grid stand for capacities two deviations outside of it.
 func (e *evidence) capacity(m model, i int) float64 {
 	last := len(e.weights[0][0]) - 1
 	switch i {
@@ -147,8 +147,8 @@ func (e *evidence) capacity(m model, i int) float64 {
 	return e.low + (float64(i)-0.5)*e.step
 }
 
-// add multiplies by the probability of what the trial came to. The weights are then scaled: they
-// would become too small for a float.
+// add multiplies each weight by the probability of the trial's outcome. It then scales the weights,
+// which would become too small for a float.
 func (e *evidence) add(t Trial) {
 	load, greatest := math.Log(t.Load), 0.0
 	for k, m := range e.models {
@@ -179,8 +179,8 @@ func (e *evidence) add(t Trial) {
 	}
 }
 
-// chance is the probability that a trial meets the objective, at any time, whose load lies so far
-// below the capacity, as a difference of logarithms.
+// chance is the probability that a trial meets the objective. below is how far its load lies below
+// the capacity, as a difference of logarithms.
 func (m model) chance(below float64) float64 {
 	sum := 0.0
 	for j, shift := range m.shifts {
@@ -194,7 +194,7 @@ func (m model) chance(below float64) float64 {
 	return (1 - m.lapse) * sum
 }
 
-// tighten ends the span of a model where its weights are negligible.
+// tighten shortens the span of a model to the weights that are not negligible.
 func (e *evidence) tighten(k int) {
 	drop := func(i int) bool {
 		for _, points := range e.weights[k] {
@@ -219,7 +219,7 @@ func (e *evidence) tighten(k int) {
 // at names a state of a model, and the first point of its span.
 type at struct{ model, state, from int }
 
-// each gives the weights of the points of each state.
+// each yields the weights of the points of each state.
 func (e *evidence) each(yield func(at, []float64) bool) {
 	for k := range e.weights {
 		for j := range e.weights[k] {
@@ -230,7 +230,7 @@ func (e *evidence) each(yield func(at, []float64) bool) {
 	}
 }
 
-// pass moves the states of a chain on by one trial.
+// pass advances the states of a chain by one trial.
 func pass(weights [][]float64, s span) {
 	for i := s.from; i < s.to; i++ {
 		var next [states]float64
@@ -254,7 +254,7 @@ func halves(z float64) (below, above float64) {
 	return 1 - tail, tail
 }
 
-// belief adds up models and states.
+// belief adds up the weights of all models and states.
 func (e *evidence) belief() belief {
 	weights := make([]float64, len(e.weights[0][0]))
 	for at, points := range e.each {
@@ -265,7 +265,7 @@ func (e *evidence) belief() belief {
 	return e.scaled(weights)
 }
 
-// now is the belief about the capacity of the next trial, as far as the last one's state tells.
+// now is the belief about the capacity of the next trial, given the state of the last one.
 func (e *evidence) now() belief {
 	weights := make([]float64, len(e.weights[0][0]))
 	last := len(weights) - 1
@@ -282,7 +282,7 @@ func (e *evidence) now() belief {
 	return e.scaled(weights)
 }
 
-// describe says which models are more probable than not.
+// describe writes into the state which models are more probable than not.
 func (e *evidence) describe(state *State) {
 	shared, trending, trend := e.shares()
 	state.Shared = shared > 0.5
@@ -298,8 +298,8 @@ func (e *evidence) describe(state *State) {
 	}
 }
 
-// shares are the probabilities that trials share deviations, and that machines have a trend, with
-// the sum of trends by their probabilities.
+// shares returns the probabilities that trials share deviations, and that machines have a trend. It
+// also returns the sum of all trends, weighed by their probabilities.
 func (e *evidence) shares() (shared, trending, trend float64) {
 	for k, p := range e.probabilities() {
 		m := e.models[k]
@@ -313,7 +313,7 @@ func (e *evidence) shares() (shared, trending, trend float64) {
 	return shared, trending, trend
 }
 
-// probabilities are those of the models.
+// probabilities returns the probabilities of the models.
 func (e *evidence) probabilities() []float64 {
 	of, total := make([]float64, len(e.models)), 0.0
 	for at, points := range e.each {
@@ -328,7 +328,7 @@ func (e *evidence) probabilities() []float64 {
 	return of
 }
 
-// belief is the probability of each capacity of a grid, and of those beyond its ends.
+// belief has the probability of each capacity of a grid, and of the capacities beyond its ends.
 type belief struct {
 	low, step    float64 // as of evidence
 	points       []float64
@@ -347,8 +347,8 @@ func (e *evidence) scaled(weights []float64) belief {
 	return belief{low: e.low, step: e.step, points: weights[1:last], below: weights[0], above: weights[last]}
 }
 
-// quantile is the capacity below which a share of the probability lies: 0 when that share lies
-// below the grid, infinite when it reaches beyond.
+// quantile returns the capacity below which a share of the probability lies. It is 0 if that
+// capacity lies below the grid, and infinite if it lies above.
 func (b belief) quantile(share float64) float64 {
 	sum := b.below
 	if share < sum {

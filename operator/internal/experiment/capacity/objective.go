@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Objective is what a trial must measure to carry its load. A field that is 0 asks for nothing; all
-// others must hold.
+// Objective is what a trial must measure to carry its load. A field of 0 has no effect. All other
+// fields must hold.
 type Objective struct {
-	// Mean, P50, P90, P99 and P999 are the most that the mean and these percentiles of the latency
-	// may be. The mean is of committed transactions, of which at least 99% of the requests must be.
-	// The percentiles are of all requests.
+	// Mean, P50, P90, P99 and P999 bound the mean and these percentiles of the latency. The mean is
+	// that of committed transactions. It counts only if at least 99% of the requests committed. The
+	// percentiles are of all requests.
 	Mean, P50, P90, P99, P999 time.Duration
-	// Knee is the most that the mean latency may be, relative to that at the lowest load: 2. Mean
-	// has the bound once that is known: see WithReference.
+	// Knee bounds the mean latency relative to the mean latency at the lowest load: 2. When that
+	// latency is known, Mean gets the bound: see WithReference.
 	Knee float64
 	// Goodput is the least share of the offered requests that must commit in the window, from 0 to
 	// 1.
 	Goodput float64
 }
 
-// WithReference is the objective with the bound of the knee, where the mean latency at the lowest
-// load is known.
+// WithReference returns the objective with the bound of the knee, given the mean latency at the
+// lowest load.
 func (o Objective) WithReference(mean time.Duration) Objective {
 	bound := time.Duration(o.Knee * float64(mean))
 	if o.Mean == 0 || bound < o.Mean {
@@ -33,28 +33,28 @@ func (o Objective) WithReference(mean time.Duration) Objective {
 	return o
 }
 
-// Measured is what a trial's window came to. A latency of 0 is not known.
+// Measured has the measurements of a trial's window. A latency of 0 is unknown.
 type Measured struct {
-	// Committed transactions, and requests that Failed: with an error, by a timeout, or since no
-	// client was free to send them.
+	// Committed transactions. Failed counts requests that ended with an error or a timeout, or that
+	// no client was free to send.
 	Committed, Failed int64
-	// Offered requests of an open loop; 0: not known.
+	// Offered requests of an open loop; 0: unknown.
 	Offered                   int64
 	Mean, P50, P90, P99, P999 time.Duration
-	// OfAll are the percentiles of committed and failed requests. Nil: none failed, or they are not
-	// known.
+	// OfAll are the percentiles of committed and failed requests together. Nil: no request failed,
+	// or the percentiles are unknown.
 	OfAll *Percentiles
 }
 
-// Percentiles of all requests; 0: it lies among those that failed.
+// Percentiles of all requests. 0: the percentile lies among the failed requests.
 type Percentiles struct{ P50, P90, P99, P999 time.Duration }
 
-// latency is one that an objective bounds.
+// latency is a latency that an objective bounds.
 type latency struct {
 	name        string
 	bound, seen time.Duration
 	ofAll       time.Duration
-	// slower is how many of 1000 transactions are slower than it; 0 for the mean.
+	// slower is how many of 1000 transactions are slower than the percentile; 0 for the mean.
 	slower int64
 }
 
@@ -72,9 +72,9 @@ func (o Objective) latencies(m Measured) []latency {
 	}
 }
 
-// atMost bounds the percentiles of all requests where only those of committed ones are known. With
-// C committed and F failed, the p-th of all is the p (C+F)/C-th of the committed, and so at most
-// the next percentile that is known. 0: none is.
+// atMost bounds the percentiles of all requests when only those of committed requests are known.
+// With C committed and F failed, percentile p of all is percentile p (C+F)/C of the committed. So
+// it is at most the next known percentile. 0: there is none.
 func (m Measured) atMost() Percentiles {
 	known := []struct {
 		slower int64
@@ -82,8 +82,8 @@ func (m Measured) atMost() Percentiles {
 	}{{500, m.P50}, {100, m.P90}, {10, m.P99}, {1, m.P999}}
 	next := func(slower int64) time.Duration {
 		for _, k := range known {
-			// so many are slower than the percentile of all, and k.slower of 1000 committed than
-			// the known one
+			// Both sides are 1000 times a number of committed requests: those slower than the
+			// percentile of all, and those slower than the known percentile.
 			if (m.Committed+m.Failed)*slower-1000*m.Failed >= m.Committed*k.slower && k.seen > 0 {
 				return k.seen
 			}
@@ -93,28 +93,30 @@ func (m Measured) atMost() Percentiles {
 	return Percentiles{P50: next(500), P90: next(100), P99: next(10), P999: next(1)}
 }
 
-// mostFailed is the share of requests, of 1000, that may fail where the mean latency of the others
-// is bounded.
+// mostFailed is how many of 1000 requests may fail if the mean latency of the others is bounded.
 const mostFailed = 10
 
-// slowerSamples is how many transactions must be slower than a percentile for it to be known, as in
-// claims.
+// slowerSamples is how many transactions must be slower than a percentile to know the percentile,
+// as in claims.
 const slowerSamples = 10
 
-// enough reports whether there are as many transactions as the percentile takes.
+// enough reports whether there are enough transactions for the percentile.
 func (l latency) enough(committed int64) bool {
 	return l.slower == 0 || committed*min(l.slower, 1000-l.slower) >= slowerSamples*1000
 }
 
-// ErrUnknown is the error of Met for a trial without the measurement that the objective needs.
+// ErrUnknown says that a trial lacks a measurement that the objective needs.
 var ErrUnknown = errors.New("not known")
 
-// Met says whether a trial met the objective. One that committed nothing did not. Percentiles are
-// of all requests: one that failed was slower than all that committed, or never ended. Where a
-// trial knows only those of committed transactions, and not that the one of all is within the
-// bound, it did not meet it. A mean is that of committed transactions, so that of all requests at
-// most 1% may fail. It fails where the trial does not know what is asked: a percentile takes ten
-// transactions that are slower, and ten that are not.
+// Met reports whether a trial met the objective. A trial that committed nothing did not meet it.
+//
+// Percentiles are of all requests: a failed request counts as slower than all committed ones. A
+// trial may know only the percentiles of committed requests. It then met the objective only if
+// these show that the percentile of all is within the bound. A mean is that of committed
+// transactions, so at most 1% of all requests may fail.
+//
+// Met fails if the trial lacks a measurement: a percentile needs ten transactions that are slower,
+// and ten that are not.
 func (o Objective) Met(m Measured) (bool, error) {
 	if m.Committed == 0 {
 		return false, nil
@@ -142,8 +144,7 @@ func (o Objective) Met(m Measured) (bool, error) {
 	return met, nil
 }
 
-// String writes the objective as a reader has it: "p99 latency at most 20ms and goodput at least
-// 95%".
+// String writes the objective for people: "p99 latency at most 20ms and goodput at least 95%".
 func (o Objective) String() string {
 	var parts []string
 	for _, l := range o.latencies(Measured{}) {

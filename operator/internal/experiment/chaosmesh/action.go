@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Kinds that are treated in a special way. The others that a fault may name are like each other:
-// they act on containers for a time.
+// Kinds with rules of their own. The other kinds of a fault are alike: they act on containers for a
+// time.
 const (
 	podChaos     = "PodChaos"
 	networkChaos = "NetworkChaos"
@@ -21,8 +21,8 @@ const (
 	containerKill = "container-kill"
 )
 
-// Action is what the object of a fault does, as its spec says: "pod-kill", "partition"; empty for
-// kinds that do one thing only, and for faults of another kind.
+// Action is the action that a fault's spec names, such as "pod-kill" or "partition". It is empty
+// for kinds with one action only, and for faults of another kind.
 func Action(f *v1alpha1.Fault) string {
 	if f.ChaosMesh == nil {
 		return ""
@@ -31,12 +31,12 @@ func Action(f *v1alpha1.Fault) string {
 		Action string `json:"action"`
 	}{}
 	if json.Unmarshal(f.ChaosMesh.Spec.Raw, &spec) != nil {
-		return "" // Check says what is wrong with it
+		return "" // Check reports the mistake
 	}
 	return spec.Action
 }
 
-// podAction is the action of a PodChaos, or nothing.
+// podAction is the action of a PodChaos, or "".
 func podAction(f *v1alpha1.Fault) string {
 	if f.ChaosMesh == nil || f.ChaosMesh.Kind != podChaos {
 		return ""
@@ -44,28 +44,28 @@ func podAction(f *v1alpha1.Fault) string {
 	return Action(f)
 }
 
-// Replaces reports whether the pods that the fault is for are deleted: they come back as other pods
-// of the same name.
+// Replaces reports whether the fault deletes its target pods, which come back as other pods of the
+// same name.
 func Replaces(f *v1alpha1.Fault) bool { return podAction(f) == podKill }
 
-// Restarts reports whether containers of the pods that the fault is for end and are started again
-// by the kubelet, in the same pods. They are those of the whole pod, its agent's included, twice
-// (pod-failure): once when their images are replaced, and once when they are put back. Or they are
-// the named ones, once (container-kill).
+// Restarts reports whether the fault ends containers of its target pods, which the kubelet then
+// restarts in the same pods. The action pod-failure restarts all containers of a pod, its agent's
+// included, twice: once when their images are replaced, and once when they are put back. The action
+// container-kill restarts the named containers once.
 func Restarts(f *v1alpha1.Fault) bool {
 	action := podAction(f)
 	return action == podFailure || action == containerKill
 }
 
-// OneShot reports whether the fault is over as soon as it has happened, so that nothing is left to
-// be recovered.
+// OneShot reports whether the fault is over as soon as it has happened, so that nothing needs
+// recovery.
 func OneShot(f *v1alpha1.Fault) bool {
 	action := podAction(f)
 	return action == podKill || action == containerKill
 }
 
-// Separates reports whether the fault loses every packet between its target and its peers, or
-// everybody, on every device.
+// Separates reports whether the fault loses every packet between its target and its peers, or all
+// other pods, on every device.
 func Separates(f *v1alpha1.Fault) bool {
 	if f.ChaosMesh == nil || f.ChaosMesh.Kind != networkChaos || Action(f) != "partition" {
 		return false

@@ -12,11 +12,12 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// kinds that a fault may be: those that act on pods. The API's schema and the chart's rights have
-// the same.
+// kinds are the allowed kinds of a fault: those that act on pods. The API's schema and the chart's
+// rights list the same kinds.
 var kinds = []string{podChaos, networkChaos, "StressChaos", "TimeChaos", "IOChaos", httpChaos, "DNSChaos", "JVMChaos"}
 
-// ours are the fields of a spec that other fields of the fault say, with what says them instead.
+// ours are the fields of a spec that must be empty, since other fields of the fault say the same.
+// The values name those fields.
 var ours = map[string]string{
 	"selector":      "target says which replicas; nobody else's pods can be chosen",
 	"mode":          "target says which replicas, and pick how many of them",
@@ -27,8 +28,9 @@ var ours = map[string]string{
 	"remoteCluster": "a fault is for the trial's own pods, in this cluster",
 }
 
-// Check says what is wrong with a fault of Chaos Mesh as far as the fault itself tells. It gets the
-// names of the replicas' containers in the order of the System. The path leads to the fault.
+// Check finds the mistakes in a fault of Chaos Mesh that the fault alone shows. The argument
+// containers has the names of the replicas' containers in the order of the System. The argument
+// path leads to the fault.
 func Check(path *field.Path, f *v1alpha1.Fault, containers []string) field.ErrorList {
 	c, at := f.ChaosMesh, path.Child("chaosMesh")
 	if !slices.Contains(kinds, c.Kind) {
@@ -40,7 +42,7 @@ func Check(path *field.Path, f *v1alpha1.Fault, containers []string) field.Error
 	}
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(spec)) {
-		if why := ours[name]; why != "" && (name != "target" || c.Kind != httpChaos) { // whose target is requests or answers
+		if why := ours[name]; why != "" && (name != "target" || c.Kind != httpChaos) { // the target of an HTTPChaos is requests or answers
 			errs = append(errs, field.Forbidden(at.Child("spec", name), why+"; leave it out of spec"))
 		}
 	}
@@ -53,7 +55,8 @@ func Check(path *field.Path, f *v1alpha1.Fault, containers []string) field.Error
 	return append(errs, checkLength(path, f)...)
 }
 
-// checkLength: what lasts must be ended, and what is over at once cannot be.
+// checkLength requires a length for a fault that lasts, and refuses one for a fault that is over at
+// once.
 func checkLength(path *field.Path, f *v1alpha1.Fault) field.ErrorList {
 	switch {
 	case OneShot(f) && f.For != nil:
@@ -77,8 +80,8 @@ func actsOnContainers(f *v1alpha1.Fault) bool {
 	}
 }
 
-// checkContainers checks that only the System's own containers are named: the agent is not for
-// experiments to break.
+// checkContainers checks that the fault only names the System's own containers. Experiments must
+// not break the agent.
 func checkContainers(at *field.Path, f *v1alpha1.Fault, spec map[string]any, containers []string) field.ErrorList {
 	value, given := spec["containerNames"]
 	if !given {
@@ -99,8 +102,8 @@ func checkContainers(at *field.Path, f *v1alpha1.Fault, spec map[string]any, con
 	return nil
 }
 
-// checkPrograms refuses what would let an experiment run programs with the rights of Chaos Mesh's
-// daemon, which is root on the node.
+// checkPrograms refuses fields by which an experiment could run programs with the rights of Chaos
+// Mesh's daemon, which is root on the node.
 func checkPrograms(at *field.Path, spec map[string]any) field.ErrorList {
 	if _, given := spec["stressngStressors"]; given {
 		return field.ErrorList{field.Forbidden(at.Child("stressngStressors"),
@@ -109,8 +112,7 @@ func checkPrograms(at *field.Path, spec map[string]any) field.ErrorList {
 	return nil
 }
 
-// checkDelays refuses fractions of milliseconds written as such. Releases of Chaos Mesh up to 2.8
-// read them as 0.
+// checkDelays refuses fractions of milliseconds. Releases of Chaos Mesh up to 2.8 read them as 0.
 func checkDelays(at *field.Path, spec map[string]any) field.ErrorList {
 	delay, _ := spec["delay"].(map[string]any)
 	var errs field.ErrorList
@@ -123,22 +125,21 @@ func checkDelays(at *field.Path, spec map[string]any) field.ErrorList {
 	return errs
 }
 
-// Describe names what a fault's object is and does: "PodChaos pod-kill", "TimeChaos".
+// Describe names the kind and the action of a fault's object: "PodChaos pod-kill", "TimeChaos".
 func Describe(f *v1alpha1.Fault) string {
 	return strings.TrimSpace(f.ChaosMesh.Kind + " " + Action(f))
 }
 
-// BreaksShaping reports whether the object takes the trial's own shaping of links away. Chaos Mesh
-// deletes the root queueing discipline of every interface of a pod for every NetworkChaos, a
-// partition included, when it begins and when it ends. A HTTPChaos leads the pod's packets through
-// a bridge and a proxy of its own.
+// BreaksShaping reports whether the object removes the trial's own shaping of links. For every
+// NetworkChaos, a partition included, Chaos Mesh deletes the root queueing discipline of every
+// interface of a pod, at the begin and at the end. A HTTPChaos leads the pod's packets through a
+// bridge and a proxy of its own.
 func BreaksShaping(f *v1alpha1.Fault) bool {
 	return f.ChaosMesh != nil && (f.ChaosMesh.Kind == networkChaos || f.ChaosMesh.Kind == httpChaos)
 }
 
-// StopsProcesses reports whether the object does to replicas' processes, or to their launchers,
-// what goes together with no other stop of the same replica. It ends them, or shifts the clock by
-// which their launchers act.
+// StopsProcesses reports whether the object ends replicas' processes, or shifts the clock by which
+// their launchers act. No other fault may stop the same replica meanwhile.
 func StopsProcesses(f *v1alpha1.Fault) bool {
 	return f.ChaosMesh != nil && (f.ChaosMesh.Kind == podChaos || f.ChaosMesh.Kind == "TimeChaos")
 }

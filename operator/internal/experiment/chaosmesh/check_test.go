@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// faultOf is a fault of replica 0.
+// faultOf returns a fault of replica 0.
 func faultOf(kind, lasts, spec string) v1alpha1.Fault {
 	f := v1alpha1.Fault{Name: "cm", At: "2s", ChaosMesh: &v1alpha1.ChaosMesh{
 		Kind: kind, Target: v1alpha1.Target{Replicas: []int32{0}}, Spec: runtime.RawExtension{Raw: []byte(spec)},
@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		fault v1alpha1.Fault
 		peers bool
-		wrong []string // the field, and a part of why; none: it is right
+		wrong []string // the field, and a part of the reason; none: no mistake
 	}{
 		"kill":               {fault: faultOf("PodChaos", "", `{"action": "pod-kill", "gracePeriod": 0}`)},
 		"failure":            {fault: faultOf("PodChaos", "2s", `{"action": "pod-failure"}`)},
@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 		"a kind for nodes":   {fault: faultOf("PhysicalMachineChaos", "2s", `{}`), wrong: []string{"chaosMesh.kind", `supported values: "PodChaos", "NetworkChaos"`}},
 		"a kill that lasts":  {fault: faultOf("PodChaos", "2s", `{"action": "pod-kill"}`), wrong: []string{"for", "PodChaos pod-kill happens at an instant"}},
 		"one without an end": {fault: faultOf("TimeChaos", "", `{"timeOffset": "-1h"}`), wrong: []string{"for", "TimeChaos lasts until it is recovered"}},
-		"default of action":  {fault: faultOf("PodChaos", "", `{}`), wrong: []string{"for", "PodChaos lasts until"}}, // it has none: Chaos Mesh asks for one
+		"default of action":  {fault: faultOf("PodChaos", "", `{}`), wrong: []string{"for", "PodChaos lasts until"}}, // Chaos Mesh has no default action
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestWhatKindsDo(t *testing.T) {
 	}
 }
 
-// The kinds that a fault may be are the same in the API, in the manager's rights, and here.
+// The API, the manager's rights and this package have the same kinds.
 func TestKindsAreTheSameEverywhere(t *testing.T) {
 	for file, want := range map[string]string{
 		"../../../../config/crd/bases/assay.dev_experiments.yaml": "enum:\n                          - " + strings.Join(kinds, "\n                          - ") + "\n",

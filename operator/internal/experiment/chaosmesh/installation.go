@@ -6,15 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Installation is what the cluster of this manager has of Chaos Mesh.
+// Installation describes Chaos Mesh in the cluster of this manager.
 type Installation struct {
-	// Enabled: the owner lets experiments use Chaos Mesh, and the manager has the rights to.
+	// Enabled: the owner allows experiments to use Chaos Mesh, and the manager has the rights for
+	// it.
 	Enabled bool
 	// Mapper knows the kinds of the cluster, and learns of new ones.
 	Mapper meta.RESTMapper
 }
 
-// Check says why experiments cannot have faults of a kind here, or nil.
+// Check says why experiments cannot have faults of a kind here. Nil: they can.
 func (i *Installation) Check(kind string) error {
 	if !i.Enabled {
 		return fmt.Errorf("this installation of Assay does not use Chaos Mesh; its owner sets chaosMesh.enabled: true of the chart")

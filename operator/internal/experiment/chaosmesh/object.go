@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json" // whole numbers stay whole
+	"k8s.io/apimachinery/pkg/util/json" // keeps whole numbers whole
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -17,34 +17,34 @@ import (
 var GroupVersion = schema.GroupVersion{Group: "chaos-mesh.org", Version: "v1alpha1"}
 
 // margin is how much longer than the fault the object's own duration is. Assay ends a fault by
-// deleting its object; the duration is for the case that no manager is there to do so. Chaos Mesh
-// counts from the object's creation in whole seconds, and by its own clock, so that it may be a
-// second early. The sum is up to a quarter of a second over a second late. So a run that no manager
-// sees for a while is not lost for it.
+// deleting its object. The duration ends it if no manager is there. Chaos Mesh counts in whole
+// seconds from the object's creation, by its own clock, so it may be a second early. With the
+// margin it is at most a quarter of a second late beyond that. So a run without a manager for a
+// while is not lost.
 const margin = 1250 * time.Millisecond
 
-// podNameLabel is given to every pod of a StatefulSet by Kubernetes.
+// podNameLabel is the label that Kubernetes gives to every pod of a StatefulSet.
 const podNameLabel = "statefulset.kubernetes.io/pod-name"
 
 // Occurrence is one time of a fault in one trial.
 type Occurrence struct {
 	Namespace, Trial, Experiment string
-	// Fault is nothing but a chaosMesh.
+	// Fault has only the field chaosMesh.
 	Fault *v1alpha1.Fault
 	// Time of the fault, from 1.
 	Time int
-	// Pods of the target, and those at the other end.
+	// Pods are those of the target, Peers those at the other end.
 	Pods, Peers []string
 	// Containers of the pods of the target.
 	Containers []string
-	// Left is how long the fault still lasts. 0: it is over at once.
+	// Left is how long the fault still lasts. 0: the fault is over at once.
 	Left time.Duration
 }
 
 // Name of the object.
 func (o Occurrence) Name() string { return fmt.Sprintf("%s-%s-%d", o.Trial, o.Fault.Name, o.Time) }
 
-// Object makes the object that carries the fault out this time. It has no owner yet.
+// Object makes the object that carries out this time of the fault. It has no owner yet.
 func (o Occurrence) Object() (*unstructured.Unstructured, error) {
 	c := o.Fault.ChaosMesh
 	spec := map[string]any{}
@@ -73,8 +73,8 @@ func (o Occurrence) Object() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// selector of some pods of the trial by name, all of which must be in its namespace and be the
-// trial's.
+// selector selects pods of the trial by name. All of them must be in the trial's namespace and
+// belong to the trial.
 func (o Occurrence) selector(component string, pods []string) map[string]any {
 	labels := map[string]any{v1alpha1.LabelTrial: o.Trial, v1alpha1.LabelPodType: v1alpha1.PodTypeReplica}
 	if component != "" {
@@ -89,7 +89,8 @@ func (o Occurrence) selector(component string, pods []string) map[string]any {
 	}
 }
 
-// Component whose pods a fault of Chaos Mesh is for; empty: replicas.
+// Component returns the component whose pods a fault of Chaos Mesh targets. Empty: the fault
+// targets replicas.
 func Component(f *v1alpha1.Fault) string {
 	if f.ChaosMesh == nil {
 		return ""
@@ -97,7 +98,7 @@ func Component(f *v1alpha1.Fault) string {
 	return f.ChaosMesh.Target.Component
 }
 
-// Kinds of the objects that faults need, in order.
+// Kinds returns the kinds of the objects that faults need, in order.
 func Kinds(faults []v1alpha1.Fault) []string {
 	set := map[string]bool{}
 	for i := range faults {

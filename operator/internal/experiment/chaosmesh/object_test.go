@@ -92,7 +92,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// ofComponent has a fault mean pods of components: at its target, and at the other end.
+// ofComponent changes the target and the peers of a fault to pods of components.
 func ofComponent(f v1alpha1.Fault, target, peers string) v1alpha1.Fault {
 	f.ChaosMesh.Target.Component = target
 	if peers != "" {
@@ -101,7 +101,7 @@ func ofComponent(f v1alpha1.Fault, target, peers string) v1alpha1.Fault {
 	return f
 }
 
-// component changes the selector of replicas to one of a component's pods.
+// component changes a selector of replicas into one of a component's pods.
 func component(selector map[string]any, name string) map[string]any {
 	selector["labelSelectors"] = map[string]any{"assay.dev/trial": "t", "assay.dev/pod-type": "component", "assay.dev/component": name}
 	return selector

@@ -8,21 +8,22 @@ import (
 )
 
 // RestartsAgent reports whether the fault restarts every container of its pods, the agent's
-// included (pod-failure), so that no agent acts in the pod while it lasts.
+// included (pod-failure). So no agent acts in the pod during the fault.
 func RestartsAgent(f *v1alpha1.Fault) bool { return podAction(f) == podFailure }
 
-// restartBackOff and maxRestartBackOff are how long the kubelet waits before it starts a container
-// again that ended: twice as long each time.
+// restartBackOff is how long the kubelet first waits before it restarts a container that ended.
+// Each wait is twice as long as the one before, up to maxRestartBackOff.
 const (
 	restartBackOff    = 10 * time.Second
 	maxRestartBackOff = 5 * time.Minute
 )
 
-// RestartLimit is the most often that one of the pod's containers is restarted by one time of the
-// fault; lasted is how long it has been in force, or was. Container-kill: once. Pod-failure
-// restarts it once when its image is replaced, and once when it is put back. Between them the
-// kubelet restarts the container each time that it finds no such program in that image: at once,
-// and then after its back-off.
+// RestartLimit is how often one time of the fault restarts one of the pod's containers at most.
+// lasted is how long the fault was or has been in force.
+//
+// A container-kill restarts the container once. A pod-failure restarts it once when its image is
+// replaced, and once when the image is put back. Between them the kubelet restarts the container
+// each time that it finds no such program in the image: at once, and then after its back-off.
 func RestartLimit(f *v1alpha1.Fault, lasted time.Duration) int {
 	switch podAction(f) {
 	case containerKill:
@@ -39,8 +40,8 @@ func RestartLimit(f *v1alpha1.Fault, lasted time.Duration) int {
 	}
 }
 
-// RestartedContainers names the containers that a container-kill ends. Nil: those of the system,
-// each of them.
+// RestartedContainers names the containers that a container-kill ends. Nil: all containers of the
+// system.
 func RestartedContainers(f *v1alpha1.Fault) []string {
 	if podAction(f) != containerKill {
 		return nil
@@ -49,7 +50,7 @@ func RestartedContainers(f *v1alpha1.Fault) []string {
 		Names []string `json:"containerNames"`
 	}{}
 	if json.Unmarshal(f.ChaosMesh.Spec.Raw, &spec) != nil {
-		return nil // Check says what is wrong with it
+		return nil // Check reports the mistake
 	}
 	return spec.Names
 }

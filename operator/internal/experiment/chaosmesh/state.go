@@ -11,27 +11,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// State is what an object says of itself. Chaos Mesh writes it into the object's status.
+// State is the state that Chaos Mesh writes into an object's status.
 type State struct {
-	// Said: it says anything, which it does as soon as Chaos Mesh has looked at it.
+	// Said: the status has content. Chaos Mesh writes it as soon as it has seen the object.
 	Said bool
-	// Selected: pods or containers have been chosen.
+	// Selected: Chaos Mesh has chosen pods or containers.
 	Selected bool
-	// Injected: what is to be done has been done to all that were chosen.
+	// Injected: the fault is in force in all chosen pods or containers.
 	Injected bool
-	// Recovered: it has been done, and undone, in all of them, the last at RecoveredAt, by Chaos
-	// Mesh's clock in whole seconds.
+	// Recovered: the fault was in force and was undone in all of them. RecoveredAt is when the last
+	// was undone, by Chaos Mesh's clock in whole seconds.
 	Recovered   bool
 	RecoveredAt time.Time
-	// Pods that were chosen, in order, and the peers.
+	// Pods are the chosen pods, in order. Peers are those at the other end.
 	Pods, Peers []string
-	// Failure is what Chaos Mesh said last of an attempt that failed. Empty: none did, or a later
-	// one succeeded.
+	// Failure is the last message of Chaos Mesh about a failed attempt. Empty: no attempt failed,
+	// or a later one succeeded.
 	Failure string
 }
 
-// status is the part of an object's status that is read. The id of a record is "<namespace>/<pod>"
-// or "<namespace>/<pod>/<container>".
+// status has the fields of an object's status that are read. The id of a record is
+// "<namespace>/<pod>" or "<namespace>/<pod>/<container>".
 type status struct {
 	Conditions []struct {
 		Type   string `json:"type"`
@@ -53,7 +53,7 @@ type record struct {
 	} `json:"events"`
 }
 
-// failure is the message of the record's last event, if that is about a failure.
+// failure returns the message of the record's last event, if that event is a failure.
 func (r record) failure() string {
 	if n := len(r.Events); n > 0 && r.Events[n-1].Type == "Failed" {
 		return fmt.Sprintf("Chaos Mesh says that to %s %s failed: %s", strings.ToLower(r.Events[n-1].Operation), r.ID, r.Events[n-1].Message)
@@ -61,7 +61,8 @@ func (r record) failure() string {
 	return ""
 }
 
-// recovered is when the record's pod or container was recovered, if that is what became of it last.
+// recovered returns when the record's pod or container was recovered. It is zero if the last event
+// is another one.
 func (r record) recovered() time.Time {
 	if n := len(r.Events); n > 0 && r.Events[n-1].Type == "Succeeded" && r.Events[n-1].Operation == "Recover" {
 		return r.Events[n-1].Timestamp.Time
@@ -89,7 +90,7 @@ func Read(u *unstructured.Unstructured) (State, error) {
 			out.Injected = is
 		}
 	}
-	// The condition AllRecovered is also true of what was never done.
+	// The condition AllRecovered is also true before anything was injected.
 	out.Recovered = len(st.Experiment.Records) > 0
 	for _, r := range st.Experiment.Records {
 		parts := strings.Split(r.ID, "/")
@@ -117,15 +118,14 @@ func Read(u *unstructured.Unstructured) (State, error) {
 	return out, nil
 }
 
-// set sorts names and leaves out those that are there twice: a pod of two containers has two
-// records.
+// set sorts names and removes repetitions: a pod of two containers has two records.
 func set(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// WrongPods names the pods that Chaos Mesh chose and the fault did not mean, and the reverse; empty
-// when both are the same.
+// WrongPods names the pods that Chaos Mesh chose and the fault did not mean, and the reverse. It is
+// empty if both are the same.
 func (s State) WrongPods(pods, peers []string) string {
 	for _, list := range []struct {
 		what      string
@@ -138,8 +138,8 @@ func (s State) WrongPods(pods, peers []string) string {
 	return ""
 }
 
-// Explain adds to a message of Chaos Mesh's what it does not say itself: why its daemon fails is in
-// the daemon's log only.
+// Explain adds a hint to a message of Chaos Mesh: the reason for a failure of its daemon is only in
+// the daemon's log.
 func Explain(message string) string {
 	if strings.Contains(message, "unable to set tcs") {
 		return message + " (the nodes' kernels must have what this needs: sch_netem for delay, loss, duplicate and corrupt; sch_prio and sch_sfq for bandwidth with peers)"

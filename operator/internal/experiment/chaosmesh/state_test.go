@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The statuses are as Chaos Mesh 2.8 wrote them.
+// Chaos Mesh 2.8 wrote these statuses.
 func TestRead(t *testing.T) {
 	const conditions = `"conditions": [{"type": "Paused", "status": "False"}, {"type": "Selected", "status": "True"}, {"type": "AllInjected", "status": "%"}, {"type": "AllRecovered", "status": "False"}]`
 	for name, tc := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// chaos is what Chaos Mesh does to replicas. Package chaosmesh knows what its objects mean.
+// chaos is a fault of Chaos Mesh on replicas. Package chaosmesh knows the meaning of its objects.
 type chaos struct {
 	always
 	f *v1alpha1.Fault
@@ -33,7 +33,7 @@ func (k chaos) targets() []*v1alpha1.Target {
 
 func (chaos) notOnOneMachine() string { return "Chaos Mesh needs a cluster" }
 
-// begin returns what Chaos Mesh does. No pod is its own other end: targets are not peers.
+// begin returns the actions of Chaos Mesh. No pod is its own other end: a target is never a peer.
 func (k chaos) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	pods := cast.Choose(k.f.ChaosMesh.Target, salt, nil)
 	like := timeline.Action{Kind: timeline.Inject, Object: chaosmesh.Describe(k.f)}
@@ -46,11 +46,11 @@ func (k chaos) begin(salt string, cast Cast) ([]timeline.Action, error) {
 }
 
 // checkChaosMesh checks a fault that Chaos Mesh carries out, and returns the replicas whose
-// processes it may stop. Whether Chaos Mesh is installed, and what it says to the spec, is asked
-// elsewhere.
+// processes it may stop. Another check asks whether Chaos Mesh is installed, and whether it accepts
+// the spec.
 func (e *checker) checkChaosMesh(path *field.Path, c targetCheck, f *v1alpha1.Fault) map[placement.Place]bool {
 	var containers []string
-	if group := e.Spec.Group(f.ChaosMesh.Target.Component); group != nil { // else it is reported with the target
+	if group := e.Spec.Group(f.ChaosMesh.Target.Component); group != nil { // otherwise the check of the target reports it
 		for _, container := range group.Containers {
 			containers = append(containers, container.Name)
 		}
@@ -72,13 +72,13 @@ func (e *checker) checkChaosMesh(path *field.Path, c targetCheck, f *v1alpha1.Fa
 	return targets
 }
 
-// pickedOf is how many pods of each shard or component a target takes of those that it may mean.
+// pickedOf returns how many pods of each shard or component a target picks.
 func pickedOf(c targetCheck, t v1alpha1.Target) int {
 	return t.PickCount(int(c.topology.F), int(placement.Size(c.topology, t.Component)))
 }
 
-// leaves reports whether some of all are left, for any choice of pods by the target. It takes at
-// most picked of each shard or component.
+// leaves reports whether some of all pods are left for any choice of the target. The target picks
+// at most picked pods of each shard or component.
 func leaves(all, targets map[placement.Place]bool, picked int) bool {
 	left, common := map[placement.Unit]int{}, map[placement.Unit]int{}
 	for p := range all {
@@ -94,7 +94,8 @@ func leaves(all, targets map[placement.Place]bool, picked int) bool {
 	return false
 }
 
-// checkShapedChaos refuses what would take away what Assay does to the links of the same point.
+// checkShapedChaos refuses a fault that would remove Assay's shaping of the links of the same
+// point.
 func (e *checker) checkShapedChaos(path *field.Path, f *v1alpha1.Fault) {
 	trial := e.Trial
 	by := ""
@@ -121,5 +122,5 @@ func (k chaos) check(e *checker, path *field.Path, c targetCheck) map[placement.
 	return e.checkChaosMesh(path, c, k.f)
 }
 
-// oneShot reports whether nothing of it is left to be recovered.
+// oneShot reports whether the fault is over at once, so that nothing needs recovery.
 func (k chaos) oneShot() bool { return k.f.ChaosMesh != nil && chaosmesh.OneShot(k.f) }

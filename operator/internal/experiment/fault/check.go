@@ -9,12 +9,13 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// Point is a point of an experiment, whose faults are checked against its system, topology and
+// Point is a point of an experiment. Its faults are checked against its system, topology and
 // clients.
 type Point struct {
 	Times
 	Trial *v1alpha1.TrialSpec
-	// System is its name, Spec what it says, Count its expression for the replicas of a shard.
+	// System is the name of the System, Spec its spec, Count its expression for the replicas of a
+	// shard.
 	System string
 	Spec   *v1alpha1.SystemSpec
 	Count  string
@@ -22,24 +23,24 @@ type Point struct {
 	Parameter func(name string, value v1alpha1.Value) (v1alpha1.Value, error)
 }
 
-// checker collects what is wrong with the faults of a point.
+// checker collects the mistakes in the faults of a point.
 type checker struct {
 	Point
-	name      string // of the fault that is checked
-	behaviors int    // faults that change the behavior of clients, until now
+	name      string // of the fault that is being checked
+	behaviors int    // number of faults so far that change the behavior of clients
 	errs      field.ErrorList
 }
 
 func (e *checker) add(errs ...*field.Error) { e.errs = append(e.errs, errs...) }
 
-// unshaped says why a fault needs what network.shaping: None does without.
+// unshaped says that a fault needs a capability that pods lack with network.shaping: None.
 const unshaped = "needs the capability NET_ADMIN, which network.shaping: None does without; nodeKill, pause and clientBehavior do not; or set shaping: Auto"
 
-// Check checks the faults of one point, each of which does one thing. It puts the parameters of
+// Check checks the faults of one point. Each fault has one kind. Check puts the parameters of
 // clients that behave otherwise into canonical form.
 func Check(p Point) field.ErrorList {
 	e := &checker{Point: p}
-	stopped := make([]map[placement.Place]bool, len(p.Trial.Faults)) // whose processes a fault stops
+	stopped := make([]map[placement.Place]bool, len(p.Trial.Faults)) // replicas that each fault may stop
 	e.checkDegrades()
 	for i := range p.Trial.Faults {
 		f := &p.Trial.Faults[i]
@@ -60,7 +61,8 @@ func Check(p Point) field.ErrorList {
 	return e.errs
 }
 
-// hasRole reports whether who is stopped is known at the instant only.
+// hasRole reports whether a role chooses the target, so that the stopped replica is known only at
+// the instant of the fault.
 func hasRole(f *v1alpha1.Fault) bool {
 	k, ok := of(f).(forRoles)
 	return ok && k.role()

@@ -17,12 +17,12 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// times are those of the window of the other tests, with faults that may be 100 ms late.
+// times are the windows of the other tests, with faults that may be 100 ms late.
 func times() Times {
 	return Times{Windows: windows, Lateness: 100 * time.Millisecond, Path: func(fault string) *field.Path { return field.NewPath("faults").Key(fault) }}
 }
 
-// chaosOf is a fault that Chaos Mesh carries out.
+// chaosOf returns a fault that Chaos Mesh carries out.
 func chaosOf(kind, spec string, at, length string, target v1alpha1.Target) v1alpha1.Fault {
 	f := v1alpha1.Fault{Name: "cm", At: v1alpha1.Duration(at), ChaosMesh: &v1alpha1.ChaosMesh{Kind: kind, Target: target, Spec: runtime.RawExtension{Raw: []byte(spec)}}}
 	if length != "" {
@@ -37,7 +37,7 @@ func killOf(name, at string, target v1alpha1.Target) v1alpha1.Fault {
 
 func picking(n int) v1alpha1.Target { return v1alpha1.Target{Pick: new(intstr.FromInt(n))} }
 
-// wantErrors compares errors with what they must say, each "field: text" in their order.
+// wantErrors compares errors with the wanted ones, each "field: text", in order.
 func wantErrors(t *testing.T, got field.ErrorList, want []string) {
 	t.Helper()
 	for i, err := range got {
@@ -136,8 +136,8 @@ func TestHowOftenAPartitionFlaps(t *testing.T) {
 	}
 }
 
-// point of two shards of four replicas in two regions, three proxies in one of them, and four
-// clients. Nothing is asked of its links.
+// point has two shards of four replicas in two regions, three proxies in one of them, and four
+// clients. Its links are not shaped.
 func point() Point {
 	trial := &v1alpha1.TrialSpec{
 		Topology: v1alpha1.Topology{F: 1, Shards: 2, Regions: []v1alpha1.Region{{Name: "east", Replicas: 2}, {Name: "west", Replicas: 2}},
@@ -195,7 +195,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"nothing":                   {},
 		"one of each":               {faults: []v1alpha1.Fault{killOf("x", "1s", indexes(0)), {Name: "y", At: "1s", Pause: &v1alpha1.Pause{Target: indexes(1)}}}},
-		"a fault that says nothing": {faults: []v1alpha1.Fault{{Name: "x"}}}, // CheckTimes tells
+		"a fault that says nothing": {faults: []v1alpha1.Fault{{Name: "x"}}}, // CheckTimes reports the mistake
 
 		"no target":                 {faults: killing(v1alpha1.Target{}), want: []string{"faults[x].nodeKill.target: none of machine, replicas, regions, role, pick, component is set"}},
 		"a replica too many":        {faults: killing(indexes(3, 4, -1)), want: []string{`faults[x].nodeKill.target.replicas[1]: System "sys" has 3f+1 = 4 replicas in a shard for f = 1: 0 to 3`, "faults[x].nodeKill.target.replicas[2]: 0 to 3"}},
@@ -306,7 +306,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The parameters of clients get the form that all others have.
+// Check puts the parameters of clients into canonical form.
 func TestParametersOfClientsAreCanonical(t *testing.T) {
 	p := point()
 	p.Trial.Faults = []v1alpha1.Fault{{Name: "x", ClientBehavior: &v1alpha1.ClientBehavior{Share: "50%", Parameters: map[string]v1alpha1.Value{"rate": v1alpha1.NewValue(" 7 ")}}}}
@@ -385,7 +385,7 @@ func TestCheckDegrade(t *testing.T) {
 			want: []string{"faults[x].degrade.rate: no link that it is for is faster than that"}},
 		"a network that cannot be": {faults: []v1alpha1.Fault{slow("x", "1s", "1s", delay("5ms"))}, change: func(p *Point) {
 			p.Trial.Network.Links = []v1alpha1.RegionLink{{From: "east", To: "mars"}}
-		}}, // reported where the network is resolved
+		}}, // another check of the network reports it
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := point()
@@ -466,7 +466,7 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
-// A trial has no more actions than its manager and its agents can keep.
+// The number of a trial's actions is bounded, so that its manager and its agents can keep them.
 func TestActionsAreBounded(t *testing.T) {
 	f := v1alpha1.Fault{Name: "x", At: "0s", For: lasting("1ms"), Repeat: &v1alpha1.Repeat{Every: "2ms", Times: MaxActions/2 + 1}, Pause: &v1alpha1.Pause{Target: indexes(0)}}
 	if _, err := Build([]v1alpha1.Fault{f}, windows, cast{}); err == nil || !strings.Contains(err.Error(), "more than 20000 actions") {
@@ -478,7 +478,7 @@ func TestActionsAreBounded(t *testing.T) {
 	}
 }
 
-// A flapping partition whose end is the beginning of a period does not begin once more.
+// If a flapping partition ends when a period begins, it does not begin once more.
 func TestAFlappingPartitionEndsWithAPeriod(t *testing.T) {
 	f := v1alpha1.Fault{Name: "x", At: "0s", For: lasting("2s"), Partition: &v1alpha1.Partition{Flap: &v1alpha1.Flap{Period: "1s"}}}
 	want := []Span{{0, 500 * time.Millisecond}, {time.Second, 1500 * time.Millisecond}}
@@ -487,7 +487,7 @@ func TestAFlappingPartitionEndsWithAPeriod(t *testing.T) {
 	}
 }
 
-// A flapping partition that lasts to the end goes on to the last request.
+// A flapping partition that lasts to the end of the trial flaps until the last request.
 func TestAFlappingPartitionToTheEnd(t *testing.T) {
 	f := v1alpha1.Fault{Name: "x", At: "10s", Partition: &v1alpha1.Partition{Flap: &v1alpha1.Flap{Period: "800ms"}}}
 	want := []Span{{10 * time.Second, 10400 * time.Millisecond}, {10800 * time.Millisecond, 11200 * time.Millisecond}, {11600 * time.Millisecond, 12 * time.Second}}

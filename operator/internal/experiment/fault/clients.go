@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// behavior makes some clients behave otherwise during the whole trial. They are made so, and
-// nothing happens at an instant.
+// behavior makes some clients behave otherwise during the whole trial. Nothing happens at an
+// instant.
 type behavior struct{ b *v1alpha1.ClientBehavior }
 
 func init() {
@@ -36,7 +36,8 @@ func (behavior) begin(string, Cast) ([]timeline.Action, error) {
 	return nil, errors.New("clientBehavior has no instant: it is in force for the whole run")
 }
 
-// Behavior is how some clients behave otherwise, as one of the faults says; nil: all behave.
+// Behavior returns how some clients behave otherwise. Nil: no fault changes the behavior of
+// clients.
 func Behavior(faults []v1alpha1.Fault) *v1alpha1.ClientBehavior {
 	for i := range faults {
 		if b := faults[i].ClientBehavior; b != nil {

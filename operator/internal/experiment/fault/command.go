@@ -27,7 +27,7 @@ func init() {
 
 func (k command) targets() []*v1alpha1.Target { return []*v1alpha1.Target{&k.c.Target} }
 
-// begin leaves the command itself out: it is rendered for each pod, which package render does.
+// begin leaves the command itself out, since package render renders it for each pod.
 func (k command) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	return each(cast.Choose(k.c.Target, salt, nil), timeline.Action{Kind: timeline.Execute, Role: k.c.Target.Role}), nil
 }

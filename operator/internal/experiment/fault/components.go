@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// checkComponent checks a target that is pods of a component, as checkTarget does one of replicas.
+// checkComponent checks a target of pods of a component, as checkTarget checks a target of
+// replicas.
 func (e *checker) checkComponent(c targetCheck, t v1alpha1.Target) (map[placement.Place]bool, bool) {
 	names := make([]string, len(e.Spec.Components))
 	for i, component := range e.Spec.Components {
@@ -49,7 +50,7 @@ func (e *checker) checkComponent(c targetCheck, t v1alpha1.Target) (map[placemen
 	return candidates, t.Pick == nil || e.checkPick(c, t, candidates)
 }
 
-// things are what a target chooses.
+// things names the kind of pods that a target chooses.
 func things(t v1alpha1.Target) string {
 	if t.Component != "" {
 		return "pods"
@@ -57,7 +58,7 @@ func things(t v1alpha1.Target) string {
 	return "replicas"
 }
 
-// group is whom a target chooses from.
+// group names the group from which a target chooses.
 func group(t v1alpha1.Target) string {
 	if t.Component != "" {
 		return "component " + t.Component
@@ -65,7 +66,7 @@ func group(t v1alpha1.Target) string {
 	return "replicas"
 }
 
-// unitName is what a target picks from.
+// unitName names the unit from which a target picks.
 func unitName(t v1alpha1.Target) string {
 	if t.Component != "" {
 		return "component " + t.Component

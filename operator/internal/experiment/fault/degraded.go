@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/model/shaping"
 )
 
-// checkDegrades refuses settings that no link can have. A confirmed fault must have done all of
-// what it says, not only the possible part. Links have the settings of the point, and of other
+// checkDegrades refuses settings that no link can have. Otherwise a confirmed fault might have done
+// only the possible part of its settings. Links have the settings of the point, and those of other
 // faults that may be in force at the same instant.
 func (e *checker) checkDegrades() {
 	trial := e.Trial
@@ -26,7 +26,7 @@ func (e *checker) checkDegrades() {
 	}
 	asked, err := network.Resolve(trial.Network, regions)
 	if err != nil {
-		return // reported where the network is resolved
+		return // another check of the network reports it
 	}
 	all := make([]degraded, len(trial.Faults))
 	for i := range trial.Faults {
@@ -51,7 +51,7 @@ func (e *checker) checkDegrades() {
 	}
 }
 
-// checkWorse checks what a link becomes.
+// checkWorse checks the settings that a link would get.
 func (e *checker) checkWorse(path *field.Path, d *v1alpha1.Degrade, where network.Direction, asked, worse shaping.Link, with string) {
 	name := where.From + " to " + where.To
 	if where.From == where.To {
@@ -71,14 +71,14 @@ func (e *checker) checkWorse(path *field.Path, d *v1alpha1.Degrade, where networ
 	}
 }
 
-// sum is what a link would have to be, possible or not.
+// sum adds the settings of a link and of a fault, possible or not.
 func sum(asked, worse shaping.Link) shaping.Link {
 	return shaping.Link{Delay: asked.Delay + worse.Delay, Jitter: asked.Jitter + worse.Jitter}
 }
 
-// together is the link with all the faults that may be in force when fault i begins, and the names
-// of those others. If every two of several intervals overlap, the one that begins last begins
-// within all others: to look at beginnings is enough.
+// together returns the settings of a link with all the faults that may be in force when fault i
+// begins, and the names of the other faults. It is enough to look at beginnings: of intervals that
+// all overlap, the last to begin begins within all others.
 func together(trial *v1alpha1.TrialSpec, all []degraded, i int, d network.Direction, asked shaping.Link) (link shaping.Link, others []string) {
 	begins, _ := span(trial.Faults[i])
 	link = asked
@@ -97,8 +97,8 @@ func together(trial *v1alpha1.TrialSpec, all []degraded, i int, d network.Direct
 	return link, others
 }
 
-// degraded is what a fault adds to links, and which ones it may touch. None: it adds nothing, or
-// what is wrong with it is told elsewhere.
+// degraded is the effect of a fault on links, and the links that it may change. It is empty if the
+// fault has no such effect, or if another check reports a mistake in it.
 type degraded struct {
 	worse   shaping.Link
 	touched []network.Direction

@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/experiment/chaosmesh"
 )
 
-// checkReplaced refuses what cannot go together with a fault that replaces pods or restarts their
-// containers. All that an agent did and knew is lost with its pod, and all that a launcher was told
-// with its container.
+// checkReplaced refuses what cannot be combined with a fault that replaces pods or restarts their
+// containers. With its pod, an agent loses its state. With its container, a launcher loses its
+// orders.
 func (e *checker) checkReplaced(path *field.Path, f *v1alpha1.Fault) {
 	trial := e.Trial
 	replaces, restarts := chaosmesh.Replaces(f), chaosmesh.Restarts(f)
@@ -37,7 +37,8 @@ func (e *checker) checkReplaced(path *field.Path, f *v1alpha1.Fault) {
 	}
 }
 
-// span is when a fault may be in force, repetitions included, from beginning to end.
+// span returns when a fault may be in force, from the first begin to the last end, with
+// repetitions.
 func span(f v1alpha1.Fault) (from, to time.Duration) {
 	from = f.At.OrZero()
 	if (chaos{f: &f}).oneShot() {
@@ -53,8 +54,8 @@ func span(f v1alpha1.Fault) (from, to time.Duration) {
 	return from, to
 }
 
-// overlap reports whether two faults may be in force at the same instant. Those that count from
-// different marks are taken not to be: only the run says when the marks come.
+// overlap reports whether two faults may be in force at the same instant. Faults that count from
+// different marks never overlap here, since only the run shows when the marks come.
 func overlap(a, b v1alpha1.Fault) bool {
 	if !sameOrigin(a, b) {
 		return false

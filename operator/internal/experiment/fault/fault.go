@@ -1,9 +1,9 @@
 // Package fault knows the kinds of faults: their meaning, their actions on pods over time, and the
-// things they can be combined with. One file is for each kind. No other package asks of which kind
-// a fault is; docs/extending.md says how a kind is added. Agents, and readers of their records, see
-// its actions only (package timeline).
+// faults and settings that they can be combined with. Each kind has a file. No other package asks
+// for the kind of a fault; docs/extending.md says how to add a kind. Agents, and readers of their
+// records, see only its actions (package timeline).
 //
-// It is pure: no clock, no client; what is drawn at random follows from the trial's seed.
+// It is pure: it has no clock and no client, and random choices follow from the trial's seed.
 package fault
 
 import (
@@ -19,45 +19,47 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// kind is one fault, seen as what its kind makes of it.
+// kind is a fault, in the form that its kind gives it.
 type kind interface {
-	// dated reports whether something happens at an instant.
+	// dated reports whether the fault acts at an instant.
 	dated() bool
-	// targets are all that it has; nil where it leaves one out.
+	// targets returns all targets of the fault. A target that it leaves out is nil.
 	targets() []*v1alpha1.Target
-	// begin returns the actions that begin one time of it, without ID and instant. Its picks are
-	// drawn from the salt.
+	// begin returns the actions that begin one time of the fault, without ID and instant. Its picks
+	// are drawn from the salt.
 	begin(salt string, cast Cast) ([]timeline.Action, error)
 	// check adds the fault's errors to the findings of the checker. It returns the replicas whose
 	// processes the fault may stop.
 	check(e *checker, path *field.Path, c targetCheck) map[placement.Place]bool
 }
 
-// always is part of every kind that acts at instants.
+// always is embedded in every kind that acts at instants.
 type always struct{}
 
 func (always) dated() bool { return true }
 
-// A kind may say more than that.
+// Further methods of some kinds.
 type (
-	// defaulting fills in what the fault leaves out.
+	// defaulting fills in the defaults of the fault.
 	defaulting interface{ setDefaults() }
-	// forRoles reports whether who is stopped is known at the instant only.
+	// forRoles reports whether a role chooses the target, so that the stopped replica is known only
+	// at the instant of the fault.
 	forRoles interface{ role() bool }
-	// flapping says how the fault comes and goes within one time of it; nil: it does not.
+	// flapping says how the fault comes and goes within one time of it. Nil: it does not flap.
 	flapping interface{ flap() *v1alpha1.Flap }
-	// needingNodes says why one machine without a cluster cannot do it; empty: it can.
+	// needingNodes says why one machine without a cluster cannot carry the fault out. Empty: it
+	// can.
 	needingNodes interface{ notOnOneMachine() string }
 )
 
-// kinds of faults, by the field of a Fault that says what such a fault does. The file of each kind
-// adds it, so that a new kind is one file here and the field.
+// kinds of faults, by the field of a Fault that sets such a fault. The file of each kind adds the
+// kind, so that a new kind needs one file here and the field.
 var kinds = map[string]func(*v1alpha1.Fault) kind{}
 
 // add adds a kind. of returns nil for a fault that does not set the field.
 func add(field string, of func(*v1alpha1.Fault) kind) { kinds[field] = of }
 
-// allNames are the fields of which a fault sets one, in the order of the API.
+// allNames are the fields that set a kind, in the order of the API. A fault has one of them.
 var allNames = sync.OnceValue(func() []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[v1alpha1.Fault]()) {
@@ -68,7 +70,7 @@ var allNames = sync.OnceValue(func() []string {
 	return names
 })
 
-// kindsOf are all kinds that a fault is of, in the order of the fields: one, if it is right.
+// kindsOf returns the kinds that a fault sets, in the order of the fields. A valid fault has one.
 func kindsOf(f *v1alpha1.Fault) []kind {
 	var set []kind
 	for _, name := range allNames() {
@@ -79,7 +81,7 @@ func kindsOf(f *v1alpha1.Fault) []kind {
 	return set
 }
 
-// of is the kind of a fault, or nil if it says nothing to do.
+// of returns the kind of a fault, or nil if the fault sets none.
 func of(f *v1alpha1.Fault) kind {
 	if all := kindsOf(f); len(all) > 0 {
 		return all[0]
@@ -87,12 +89,12 @@ func of(f *v1alpha1.Fault) kind {
 	return nil
 }
 
-// namesOf are the fields that a fault sets.
+// namesOf returns the fields of kinds that a fault sets.
 func namesOf(f *v1alpha1.Fault) []string {
 	return slices.DeleteFunc(slices.Clone(allNames()), func(name string) bool { return kinds[name](f) == nil })
 }
 
-// KillsPods reports whether the fault kills the processes of replicas, and no machine.
+// KillsPods reports whether the fault kills the processes of replicas, but resets no machine.
 func KillsPods(f *v1alpha1.Fault) bool {
 	k, ok := of(f).(kill)
 	return ok && !k.machine()
@@ -113,7 +115,7 @@ func UsesChaosMesh(faults []v1alpha1.Fault) bool {
 	return slices.ContainsFunc(faults, func(f v1alpha1.Fault) bool { return f.ChaosMesh != nil })
 }
 
-// SetDefaults fills in what faults leave out.
+// SetDefaults fills in the defaults of faults.
 func SetDefaults(faults []v1alpha1.Fault) {
 	for i := range faults {
 		for _, k := range kindsOf(&faults[i]) {
@@ -124,7 +126,7 @@ func SetDefaults(faults []v1alpha1.Fault) {
 	}
 }
 
-// Targets are all targets that a fault has; nil where it leaves one out.
+// Targets returns all targets of a fault. A target that the fault leaves out is nil.
 func Targets(f *v1alpha1.Fault) []*v1alpha1.Target {
 	if k := of(f); k != nil {
 		return k.targets()
@@ -132,7 +134,7 @@ func Targets(f *v1alpha1.Fault) []*v1alpha1.Target {
 	return nil
 }
 
-// NotOnOneMachine says why one machine without a cluster cannot carry the fault out; empty: it can.
+// NotOnOneMachine says why one machine without a cluster cannot carry the fault out. Empty: it can.
 func NotOnOneMachine(f *v1alpha1.Fault) string {
 	if k, ok := of(f).(needingNodes); ok {
 		return k.notOnOneMachine()

@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A field of the API that no file here adds as a kind would be a fault that does nothing.
+// If no file here adds a field of the API as a kind, a fault with that field would do nothing.
 func TestEveryFieldIsAKind(t *testing.T) {
-	both := map[string]bool{"for": true, "mark": true, "repeat": true} // of any kind
+	both := map[string]bool{"for": true, "mark": true, "repeat": true} // all kinds have these fields
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[v1alpha1.Fault]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

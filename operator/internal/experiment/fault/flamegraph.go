@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// flameGraph has a profiler sample pods. It breaks nothing, and ends by itself. By package plan it
-// acts in trials that never count, and in no others.
+// flameGraph has a profiler sample pods. It breaks nothing, and ends by itself. Package plan puts
+// it into trials that never count, and into no others.
 type flameGraph struct {
 	always
 	g     *v1alpha1.FlameGraph
@@ -36,7 +36,7 @@ func (k flameGraph) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	}}), nil
 }
 
-// longestSampling bounds what a profiler writes.
+// longestSampling bounds the output of a profiler.
 const longestSampling = 10 * time.Minute
 
 func (k flameGraph) check(e *checker, path *field.Path, c targetCheck) map[placement.Place]bool {
@@ -64,7 +64,7 @@ func (k flameGraph) setDefaults() {
 	}
 }
 
-// WithoutFlameGraphs are the faults of trials that count.
+// WithoutFlameGraphs returns the faults of trials that count.
 func WithoutFlameGraphs(faults []v1alpha1.Fault) []v1alpha1.Fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f v1alpha1.Fault) bool { return DrawsFlameGraph(&f) })
 }
@@ -72,7 +72,7 @@ func WithoutFlameGraphs(faults []v1alpha1.Fault) []v1alpha1.Fault {
 // DrawsFlameGraph reports whether the fault has a profiler sample pods.
 func DrawsFlameGraph(f *v1alpha1.Fault) bool { return f.FlameGraph != nil }
 
-// ProfiledPoints are the values of axes that the points of a flame graph have.
+// ProfiledPoints returns the values of axes that select the points of a flame graph.
 func ProfiledPoints(f *v1alpha1.Fault) map[string]v1alpha1.Value {
 	if f.FlameGraph == nil {
 		return nil

@@ -48,8 +48,8 @@ func (k kill) begin(salt string, cast Cast) ([]timeline.Action, error) {
 
 func (k kill) machine() bool { return k.k.Mode == v1alpha1.KillMachine }
 
-// checkMachine refuses what cannot go together with the reset of a machine. Whether a node may be
-// reset at all is seen when the trial's pods are on it.
+// checkMachine refuses what cannot be combined with the reset of a machine. Whether a node may be
+// reset is known only when the trial's pods are on it.
 func (e *checker) checkMachine(path *field.Path, k kill) {
 	trial := e.Trial
 	if k.k.Target.Role != "" {

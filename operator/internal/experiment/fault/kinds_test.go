@@ -133,7 +133,7 @@ func TestCheckCommandsAndFlameGraphs(t *testing.T) {
 	}
 }
 
-// A command ends by itself, so that it may be repeated without a length.
+// A command ends by itself, so it may repeat without a length.
 func TestTimesOfCommands(t *testing.T) {
 	long := commandOf("1s", indexes(0), "60s")
 	long.For = lasting("1s")
@@ -203,7 +203,7 @@ func TestOnlyCommandsAreRendered(t *testing.T) {
 	}
 }
 
-// Trials that count have no profiler in them.
+// Trials that count have no profiler.
 func TestFlameGraphsAreInTrialsOfTheirOwn(t *testing.T) {
 	graph := flameGraphOf("5s", func(f *v1alpha1.Fault) {
 		f.FlameGraph.Points = map[string]v1alpha1.Value{"clients": v1alpha1.NewValue("8")}
@@ -221,7 +221,8 @@ func TestFlameGraphsAreInTrialsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A role is looked for at the instant: a fault on a role may meet any other.
+// A role is looked up at the instant of the fault, so a fault on a role may hit any replica, also
+// one that another fault hits.
 func TestFaultsOnRolesMayMeetOthers(t *testing.T) {
 	leader := v1alpha1.Target{Role: "leader"}
 	stop := killOf("y", "1s", indexes(0))
@@ -242,7 +243,7 @@ func TestFaultsOnRolesMayMeetOthers(t *testing.T) {
 	}
 }
 
-// A delay that cannot be read is an error of the fault, also where it passed admission.
+// A delay that cannot be read is an error of the fault, even if admission accepted it.
 func TestActionsOfADelayThatCannotBeRead(t *testing.T) {
 	f := v1alpha1.Fault{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{Target: new(indexes(0)), LinkEffect: v1alpha1.LinkEffect{Delay: lasting("late")}}}
 	if got, err := Build([]v1alpha1.Fault{f}, windows, cast{}); err == nil {
@@ -250,7 +251,7 @@ func TestActionsOfADelayThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Groups that pick leave the pods of the groups before them out of what they pick from.
+// A group that picks does not pick pods of the groups before it.
 func TestPicksOfGroups(t *testing.T) {
 	pick := func(n int, regions ...string) v1alpha1.Target {
 		return v1alpha1.Target{Regions: regions, Pick: new(intstr.FromInt(n))}

@@ -4,7 +4,7 @@ import "slices"
 
 // links is a set of directed links, kept in order.
 type links struct {
-	order []string // pods that have any, in the order in which they came
+	order []string // pods with links, in the order of their first link
 	out   map[string][]string
 	in    map[string][]string
 }

@@ -14,12 +14,12 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// LeastAfterMark is the least time between a mark and what counts from it. The mark goes from the
-// machine that finds it to the manager, and from there to the machines that act: see make
+// LeastAfterMark is the least time between a mark and a fault that counts from it. The mark goes
+// from the machine that finds it to the manager, and from there to the machines that act: see make
 // bench-marks.
 const LeastAfterMark = 250 * time.Millisecond
 
-// after is the mark that a fault counts from, or nil.
+// after returns the mark that a fault counts from, or nil.
 func after(f *v1alpha1.Fault) *timeline.After {
 	if f.Mark == nil {
 		return nil
@@ -31,7 +31,8 @@ func after(f *v1alpha1.Fault) *timeline.After {
 	return &timeline.After{Mark: f.Mark.Name, Groups: groups, Occurrence: max(1, int(f.Mark.Occurrence))}
 }
 
-// sameOrigin reports whether both faults count from one instant: their times can be compared then.
+// sameOrigin reports whether both faults count from the same instant, so that their times can be
+// compared.
 func sameOrigin(a, b v1alpha1.Fault) bool {
 	x, y := after(&a), after(&b)
 	if x == nil || y == nil {
@@ -40,7 +41,8 @@ func sameOrigin(a, b v1alpha1.Fault) bool {
 	return x.String() == y.String()
 }
 
-// checkMarkTimes refuses what cannot count from a mark. It is false where something is wrong.
+// checkMarkTimes refuses faults that cannot count from their mark. It returns false if it found a
+// mistake.
 func (e *checker) checkMarkTimes(path *field.Path, f v1alpha1.Fault, k kind, at time.Duration) bool {
 	if f.Mark == nil {
 		return true
@@ -93,7 +95,7 @@ func (e *checker) checkMark(path *field.Path, f *v1alpha1.Fault) {
 	}
 }
 
-// MarkGroups are the named groups of a pattern.
+// MarkGroups returns the named groups of a pattern.
 func MarkGroups(pattern string) []string {
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// marked counts a fault from a mark.
+// marked makes a fault count from a mark.
 func marked(f v1alpha1.Fault, name string, groups map[string]v1alpha1.Value, occurrence int32) v1alpha1.Fault {
 	f.Mark = &v1alpha1.FaultMark{Name: name, Groups: groups, Occurrence: occurrence}
 	return f
@@ -56,8 +56,8 @@ func TestCheckMarks(t *testing.T) {
 	}
 }
 
-// The manager must hear of a mark before other machines can act on it, and only agents count from
-// one.
+// The manager must hear of a mark before other machines can act on it. Only faults that agents
+// carry out can count from a mark.
 func TestTimesAfterMarks(t *testing.T) {
 	machine := killOf("x", "1s", indexes(0))
 	machine.NodeKill.Mode = v1alpha1.KillMachine
@@ -80,7 +80,7 @@ func TestTimesAfterMarks(t *testing.T) {
 }
 
 // Two faults stop one replica at the same instants. They are refused if both count from one
-// instant, and taken if only the run says when the marks come.
+// instant. They are accepted if only the run shows when their marks come.
 func TestFaultsOfOneReplicaAfterMarks(t *testing.T) {
 	queue := map[string]v1alpha1.Value{"scheme": v1alpha1.NewValue("queue")}
 	stack := map[string]v1alpha1.Value{"scheme": v1alpha1.NewValue("stack")}
@@ -111,7 +111,7 @@ func TestFaultsOfOneReplicaAfterMarks(t *testing.T) {
 	}
 }
 
-// Faults that make one link worse are added up only where both count from one instant.
+// Faults that make one link worse add up only if both count from one instant.
 func TestDegradesAfterMarksAreNotAddedUp(t *testing.T) {
 	slow := func(name string) v1alpha1.Fault {
 		return v1alpha1.Fault{Name: name, At: "1s", For: lasting("2s"), Degrade: &v1alpha1.Degrade{
@@ -136,7 +136,7 @@ func TestDegradesAfterMarksAreNotAddedUp(t *testing.T) {
 	}
 }
 
-// Every action of a fault has the mark that it counts from, and so does its end.
+// Every action of a fault, and its end, has the mark that the fault counts from.
 func TestActionsCountFromTheirMark(t *testing.T) {
 	f := marked(v1alpha1.Fault{Name: "x", At: "1s", For: lasting("1s"), Pause: &v1alpha1.Pause{Target: indexes(1)}}, "row",
 		map[string]v1alpha1.Value{"clients": v1alpha1.NewValue("8")}, 0)

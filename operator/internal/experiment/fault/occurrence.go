@@ -17,13 +17,13 @@ type Occurrence struct {
 	Fault *v1alpha1.Fault
 	// Time of the fault, from 1.
 	Time int
-	// From and To are relative to t = 0. To is 0 when it is over at once.
+	// From and To are relative to t = 0. To is 0 if the fault is over at once.
 	From, To time.Duration
-	// Pods that it is for, and those at the other end.
+	// Pods are those of the target, Peers those at the other end.
 	Pods, Peers []string
 }
 
-// Occurrences are the times of faults that Chaos Mesh carries out, in order of their beginning.
+// Occurrences returns the times of faults that Chaos Mesh carries out, in order of their beginning.
 func Occurrences(faults []v1alpha1.Fault, w timeline.Windows, cast Cast) ([]*Occurrence, error) {
 	if !UsesChaosMesh(faults) {
 		return nil, nil
@@ -54,16 +54,16 @@ func Occurrences(faults []v1alpha1.Fault, w timeline.Windows, cast Cast) ([]*Occ
 	return all, nil
 }
 
-// OccurrenceOf is the ID of the occurrence that an action belongs to.
+// OccurrenceOf returns the ID of the occurrence that an action belongs to.
 func OccurrenceOf(a timeline.Action) string { return fmt.Sprintf("%s/%d", a.Fault, a.Time) }
 
-// Replaces reports whether the pods are deleted: others of the same name take their places.
+// Replaces reports whether the pods are deleted, and other pods of the same name take their places.
 func (o *Occurrence) Replaces() bool { return chaosmesh.Replaces(o.Fault) }
 
-// Restarts reports whether containers of the pods end and are started again by the kubelet.
+// Restarts reports whether containers of the pods end, and the kubelet restarts them.
 func (o *Occurrence) Restarts() bool { return chaosmesh.Restarts(o.Fault) }
 
-// RestartsAgent reports whether the pods' agents are restarted, too.
+// RestartsAgent reports whether the pods' agents restart, too.
 func (o *Occurrence) RestartsAgent() bool { return chaosmesh.RestartsAgent(o.Fault) }
 
 // ReplacesPods reports whether any of the faults replaces pods.
@@ -71,6 +71,6 @@ func ReplacesPods(faults []v1alpha1.Fault) bool {
 	return slices.ContainsFunc(faults, func(f v1alpha1.Fault) bool { return chaosmesh.Replaces(&f) })
 }
 
-// MovesPods reports whether pods may have other addresses in the run than when the trial was
+// MovesPods reports whether pods may get other addresses in the run than when the trial was
 // rendered.
 func MovesPods(faults []v1alpha1.Fault) bool { return ResetsMachines(faults) || ReplacesPods(faults) }

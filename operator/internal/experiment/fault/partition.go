@@ -44,7 +44,7 @@ func (k partition) setDefaults() { k.p.Clients = cmp.Or(k.p.Clients, "Everyone")
 
 func (k partition) flap() *v1alpha1.Flap { return k.p.Flap }
 
-// flapOf says how a fault comes and goes within one time of it; nil: it does not.
+// flapOf returns how a fault comes and goes within one time of it. Nil: it does not flap.
 func flapOf(f *v1alpha1.Fault) *v1alpha1.Flap {
 	if k, ok := of(f).(flapping); ok {
 		return k.flap()
@@ -52,7 +52,8 @@ func flapOf(f *v1alpha1.Fault) *v1alpha1.Flap {
 	return nil
 }
 
-// flaps divides a span. Cuts of a partition that lasts to the end go on to the last request.
+// flaps divides a span into cuts. A partition that lasts to the end of the trial has cuts until the
+// last request.
 func flaps(flap v1alpha1.Flap, from, to, last time.Duration) []Span {
 	period := flap.Period.OrZero()
 	cut := period / 2
@@ -69,8 +70,8 @@ func flaps(flap v1alpha1.Flap, from, to, last time.Duration) []Span {
 	return spans
 }
 
-// cuts loses the packets of a link at both ends: what is on its way when the cut begins is lost
-// too, as on a line that is cut.
+// cuts loses the packets of a link at both ends. So packets that are on their way when the cut
+// begins are lost, too, as on a line that is cut.
 func cuts(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 	if p.Isolate != nil && p.Isolate.Role != "" {
 		return isolateRole(p, salt, cast)
@@ -112,8 +113,8 @@ func cuts(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 	return acts
 }
 
-// isolateRole lets the replica that has the role when the time comes cut itself off: no other pod
-// can know which one that is.
+// isolateRole makes a replica cut itself off if it has the role when the time comes. No other pod
+// knows which replica that is.
 func isolateRole(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 	var acts []timeline.Action
 	for _, pod := range cast.Choose(*p.Isolate, salt, nil) {

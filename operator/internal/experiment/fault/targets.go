@@ -15,16 +15,16 @@ import (
 type targetCheck struct {
 	topology v1alpha1.Topology
 	path     *field.Path
-	// roles: the target may be the replica that has a role.
+	// roles: the target may be chosen by a role.
 	roles bool
-	// taken are the pods that groups before this one have for certain, and how many more of each
+	// taken are the pods that earlier groups have for certain. picks are how many more pods of each
 	// shard or component they pick.
 	taken map[placement.Place]bool
 	picks map[placement.Unit]int
 }
 
-// checkTarget checks that everything named by the target exists, and is at least as many as it
-// picks. It returns the pods that the target may mean.
+// checkTarget checks that the target names existing pods, and enough of them for its picks. It
+// returns the pods that the target may mean.
 func (e *checker) checkTarget(c targetCheck, t v1alpha1.Target) (map[placement.Place]bool, bool) {
 	if t.Component != "" || len(t.Pods) > 0 {
 		return e.checkComponent(c, t)

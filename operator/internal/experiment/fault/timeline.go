@@ -11,23 +11,23 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// MaxActions of one trial.
+// MaxActions is the most actions of one trial.
 const MaxActions = 20_000
 
-// Cast is who takes part in a trial.
+// Cast has the pods of a trial.
 type Cast interface {
-	// Choose names the pods that a target means, of replicas in order of shard and index. Picks are
-	// drawn from the trial's seed and salt, and leave out the pods in except. With a role it names
-	// all that may have it.
+	// Choose names the pods that a target means. Replicas come in order of shard and index. Picks
+	// are drawn from the trial's seed and salt, and leave out the pods in except. With a role,
+	// Choose names all pods that may have it.
 	Choose(target v1alpha1.Target, salt string, except []string) []string
-	// ServerPods and ClientPods name all of them: those of replicas and components, and clients'.
+	// ServerPods names all pods of replicas and components, ClientPods all pods of clients.
 	ServerPods() []string
 	ClientPods() []string
 }
 
-// Build returns the dated actions of all pods, in order of time, then pod. Those that count from a
-// mark are dated from there (see timeline.Dated). Ends that would lie after the end of the drain
-// are left out.
+// Build returns the dated actions of all pods, in order of time, then pod. Actions that count from
+// a mark have times relative to it (see timeline.Dated). Build leaves out ends after the end of the
+// drain.
 func Build(faults []v1alpha1.Fault, w timeline.Windows, cast Cast) ([]timeline.Action, error) {
 	var all []timeline.Action
 	for i := range faults {
@@ -66,11 +66,11 @@ func id(fault string, n int, kind timeline.Kind, pod string) string {
 	return fmt.Sprintf("%s/%d/%s/%s", fault, n, strings.ToLower(string(kind)), pod)
 }
 
-// Span is one time that a fault lasts, relative to t = 0. To is 0 when it lasts to the end of the
-// trial; no fault ends at t = 0 sharp, since one nanosecond is added to such an end.
+// Span is one time that a fault lasts, relative to t = 0. To is 0 if it lasts to the end of the
+// trial. No fault ends at exactly t = 0, since such an end gets one nanosecond more.
 type Span struct{ From, To time.Duration }
 
-// Spans lists when a fault is in force, repetitions and flapping included.
+// Spans returns when a fault is in force, with repetitions and flapping.
 func Spans(f v1alpha1.Fault, w timeline.Windows) []Span {
 	times, every := 1, time.Duration(0)
 	if f.Repeat != nil {

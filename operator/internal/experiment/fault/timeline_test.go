@@ -39,7 +39,7 @@ func lasting(d string) *v1alpha1.Duration {
 
 func indexes(i ...int32) v1alpha1.Target { return v1alpha1.Target{Replicas: i} }
 
-// line writes an action in one line, so that expectations can be read.
+// line writes an action in one line, for readable expectations.
 func line(a timeline.Action) string {
 	s := fmt.Sprintf("%v %s %s", a.At, a.Kind, a.Pod)
 	if a.Ends != "" {
@@ -192,7 +192,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Whichever side shapes, each degraded link is changed once, and no pod has an action without an
+// On either side, the actions change each degraded link once, and no pod has an action without
 // effect.
 func TestInForce(t *testing.T) {
 	fault := v1alpha1.Fault{Name: "slow", At: "0s", For: lasting("1s"), Degrade: &v1alpha1.Degrade{

@@ -12,13 +12,13 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// Times are what the instants of faults are checked against.
+// Times are the times of a trial, against which the instants of faults are checked.
 type Times struct {
 	Windows timeline.Windows
-	// Lateness that is tolerated: a trial counts though a fault begins later than planned by that
-	// much.
+	// Lateness is the tolerance: a trial counts if a fault begins at most that much later than
+	// planned.
 	Lateness time.Duration
-	// Path is where the fault of a name was written.
+	// Path returns where the fault of a name was written.
 	Path func(fault string) *field.Path
 }
 
@@ -72,7 +72,7 @@ func (e *checker) checkTimes(faults []v1alpha1.Fault) {
 	}
 }
 
-// checkLength returns how long the fault lasts, once; 0: to the end.
+// checkLength returns how long one time of the fault lasts; 0: to the end of the trial.
 func (e *checker) checkLength(path *field.Path, f v1alpha1.Fault, at time.Duration) (time.Duration, bool) {
 	if f.For == nil {
 		return 0, true
@@ -106,7 +106,7 @@ func (e *checker) checkRepeat(path *field.Path, f v1alpha1.Fault, at, length tim
 	}
 }
 
-// maxFlaps bounds how often a partition comes and goes in one trial.
+// maxFlaps is the most cuts of a partition in one trial.
 const maxFlaps = 1000
 
 func (e *checker) checkFlap(path *field.Path, f v1alpha1.Fault, length time.Duration) {
@@ -149,8 +149,8 @@ func (e *checker) checkFlap(path *field.Path, f v1alpha1.Fault, length time.Dura
 	}
 }
 
-// checkCut refuses a cut that could vanish within what is tolerated: a trial counts though the
-// beginning of a cut is late, and its end early, by that much.
+// checkCut refuses a cut that could vanish within the tolerance: a trial counts although a cut
+// begins late, and ends early, by that much.
 func (e *checker) checkCut(path *field.Path, cut time.Duration, why string) {
 	tolerated := e.Lateness
 	if cut < 2*tolerated {

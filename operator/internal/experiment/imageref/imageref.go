@@ -1,4 +1,4 @@
-// Package imageref takes names of container images apart and gives them another registry, name or
+// Package imageref splits names of container images, and gives them another registry, name or
 // version. Names may be templates, as in a System. It is pure.
 //
 // The parts are those of the OCI distribution specification: [REGISTRY/]NAME[:TAG][@DIGEST]. The
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Ref is the name of an image in parts.
+// Ref is the name of an image, split into parts.
 type Ref struct {
 	// Name with the registry, if there is one: registry.example.org/assay/basil.
 	Name string
@@ -19,7 +19,7 @@ type Ref struct {
 	Version string
 }
 
-// Parse takes a name apart.
+// Parse splits a name.
 func Parse(image string) Ref {
 	end := len(image)
 	if at := indexOutside(image, '@'); at >= 0 {
@@ -33,10 +33,10 @@ func Parse(image string) Ref {
 	return Ref{Name: image[:end], Version: image[end:]}
 }
 
-// String is the whole name.
+// String returns the whole name.
 func (r Ref) String() string { return r.Name + r.Version }
 
-// HasRegistry reports whether the name says which registry the image is in.
+// HasRegistry reports whether the name has a registry.
 func (r Ref) HasRegistry() bool {
 	slash := indexOutside(r.Name, '/')
 	if slash < 0 {
@@ -46,10 +46,11 @@ func (r Ref) HasRegistry() bool {
 	return host == "localhost" || strings.ContainsAny(outside(host), ".:")
 }
 
-// IsOpen reports whether a template decides the registry: then it is unknown before rendering.
+// IsOpen reports whether a template decides the registry, so that it is unknown before rendering.
 func (r Ref) IsOpen() bool { return strings.HasPrefix(r.Name, "{{") }
 
-// In is the image in a registry: R/assay/basil:v1. A name with a registry stays as it is.
+// In returns the name of the image in a registry: R/assay/basil:v1. A name with a registry stays
+// the same.
 func (r Ref) In(registry string) Ref {
 	if registry == "" || r.HasRegistry() {
 		return r
@@ -57,10 +58,10 @@ func (r Ref) In(registry string) Ref {
 	return Ref{Name: registry + "/" + r.Name, Version: r.Version}
 }
 
-// registryPattern of a host with an optional port and path: registry.example.org:5000/mirror.
+// registryPattern matches a host with an optional port and path: registry.example.org:5000/mirror.
 var registryPattern = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([-._]+[a-z0-9]+)*)*$`)
 
-// CheckRegistry says what is wrong with the name of a registry.
+// CheckRegistry returns the mistake in the name of a registry, or nil.
 func CheckRegistry(registry string) error {
 	host, _, _ := strings.Cut(registry, "/")
 	switch {
@@ -74,7 +75,7 @@ func CheckRegistry(registry string) error {
 	return nil
 }
 
-// outside is a text without its templates.
+// outside returns a text without its templates.
 func outside(text string) string {
 	var b strings.Builder
 	for {
@@ -87,7 +88,7 @@ func outside(text string) string {
 	}
 }
 
-// indexOutside is the first place of a letter that is not within {{ }}, or -1.
+// indexOutside returns the first index of a letter outside of {{ }}, or -1.
 func indexOutside(text string, letter byte) int {
 	for _, i := range placesOutside(text, letter) {
 		return i

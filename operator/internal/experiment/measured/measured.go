@@ -1,5 +1,5 @@
-// Package measured turns the measurements of a spec into columns of results, by which engine,
-// reports and judgements afterwards read the same number off the same trial.
+// Package measured turns the measurements of a spec into columns of results. With the columns, the
+// engine, reports and later judgements read the same number from the same trial.
 package measured
 
 import (
@@ -7,17 +7,17 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Column is the column of a measurement in results. One of resources without a unit has that of the
-// resource.
+// Column is the column of a measurement in results. A measurement of resources without a unit has
+// the unit of the resource.
 func Column(m v1alpha1.Measurement) results.MeasurementColumn {
 	c := results.MeasurementColumn{Name: m.Name, Unit: m.Unit, Query: m.Query, Over: string(m.Over), Counter: m.Counter, Per: m.Per, Use: Use(m)}
 	if c.Use != nil && c.Unit == "" {
-		c.Unit, _, _ = c.Use.Unit("") // a Use that is wrong has no number, which says why
+		c.Unit, _, _ = c.Use.Unit("") // a wrong Use has no number, and results say why
 	}
 	return c
 }
 
-// Use of a measurement; nil: it is of a query or a counter.
+// Use returns the use of resources that a measurement reads. Nil: it reads a query or a counter.
 func Use(m v1alpha1.Measurement) *results.Use {
 	if m.Use == nil {
 		return nil

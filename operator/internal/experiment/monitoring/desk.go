@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Desk asks Prometheus beside the trial controller, which reconciles one trial at a time and must
-// not wait for a network. Its knowledge can be asked for again. A trial has one question Q, which
-// has one answer A.
+// Desk asks Prometheus in the background for the trial controller, which reconciles one trial at a
+// time and must not wait for a network. After a restart it can ask again. A trial has one question
+// Q, with one answer A.
 type Desk[Q, A any] struct {
 	// Context ends with the manager.
 	Context context.Context
@@ -26,8 +26,8 @@ type job[A any] struct {
 	done   bool
 }
 
-// Ask returns the answer to a trial's question, and whether it is there yet. The first call starts
-// the work; the question of later ones is not looked at.
+// Ask returns the answer to a trial's question. done is false until there is one. The first call
+// starts the work. Later calls ignore q.
 func (d *Desk[Q, A]) Ask(trial types.UID, q func() Q) (answer A, done bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +51,7 @@ func (d *Desk[Q, A]) Ask(trial types.UID, q func() Q) (answer A, done bool) {
 	return answer, false
 }
 
-// Forget a trial, and stop asking for it.
+// Forget forgets a trial, and stops the work for it.
 func (d *Desk[Q, A]) Forget(trial types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

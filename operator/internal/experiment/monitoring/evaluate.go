@@ -17,40 +17,40 @@ import (
 )
 
 const (
-	// patience is how long a measurement may take after its trial's window and after it was asked
-	// for, beyond two intervals between samples.
+	// patience is how long a measurement may take after its trial's window and after it was first
+	// asked for. Two intervals between samples are added to it.
 	patience = 60 * time.Second
 	// poll is the time between two looks for the last samples, or two attempts to reach the server.
 	poll = time.Second
-	// maxInstants at which a query over the window is evaluated; Prometheus refuses more than
-	// 11000.
+	// maxInstants is the most instants at which a query over the window is evaluated. Prometheus
+	// refuses more than 11000.
 	maxInstants = 1000
 )
 
-// Window is when a trial measured, on the manager's clock, which Prometheus' is taken to agree
-// with.
+// Window is when a trial measured, by the manager's clock. The clock of Prometheus is assumed to
+// agree.
 type Window struct{ From, To time.Time }
 
-// Request is all that one trial asks for.
+// Request has all measurements that one trial asks for.
 type Request struct {
 	Measurements []v1alpha1.Measurement
 	Values       Values
 	Window       Window
-	// Asked is when it was first asked, on the clock of the window: long after that where clients
-	// cool down, drain or end late, or a manager has taken over.
+	// Asked is when the trial first asked, by the clock of the window. It may be long after the
+	// window if clients cool down, drain or end late, or if a manager took over.
 	Asked time.Time
-	// Interval between samples of what is asked about, the longest if there are several.
+	// Interval between samples of the measured series. If there are several, it is the longest.
 	Interval time.Duration
 }
 
 // Evaluate answers a request, in the order of its measurements. It returns when every number is
-// there or has a reason not to be, at the latest when patience is over.
+// there or has a reason to be missing, at the latest after patience.
 func (s *Server) Evaluate(ctx context.Context, namespaceLabel string, r Request) []results.Measurement {
 	ctx, cancel := context.WithDeadline(ctx, r.deadline())
 	defer cancel()
 	out := make([]results.Measurement, len(r.Measurements))
 	var all sync.WaitGroup
-	for i, m := range r.Measurements { // at the same time, so that one which waits for its samples leaves time to the others
+	for i, m := range r.Measurements { // all at once, so that one that waits for samples takes no time from the others
 		all.Go(func() {
 			out[i].Name = m.Name
 			value, why := s.one(ctx, namespaceLabel, r, m)
@@ -65,8 +65,9 @@ func (s *Server) Evaluate(ctx context.Context, namespaceLabel string, r Request)
 	return out
 }
 
-// deadline is counted from the later of the window's end and the question. A question from before
-// the window is of a manager whose clock is behind: another one dated the window.
+// deadline counts from the end of the window, or from Asked if that is later. If Asked is before
+// the window, this manager's clock is behind the clock that dated the window. Then deadline counts
+// from Asked.
 func (r Request) deadline() time.Time {
 	from := r.Window.To
 	if r.Asked.After(from) || !r.Asked.IsZero() && r.Asked.Before(r.Window.From) {
@@ -75,7 +76,7 @@ func (r Request) deadline() time.Time {
 	return from.Add(2*r.Interval + patience)
 }
 
-// one measurement: its number, or why there is none.
+// one returns the number of a measurement, or why there is none.
 func (s *Server) one(ctx context.Context, namespaceLabel string, r Request, m v1alpha1.Measurement) (value float64, why string) {
 	q, err := NewQuery(m, r.Values, namespaceLabel)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Server) one(ctx context.Context, namespaceLabel string, r Request, m v1
 }
 
 // retry calls f until it is done, fails for good, or the context ends. The error is the last one
-// that told something.
+// with a useful message.
 func (s *Server) retry(ctx context.Context, f func(context.Context) (done bool, err error)) error {
 	var last error
 	for {
@@ -125,11 +126,11 @@ func (s *Server) retry(ctx context.Context, f func(context.Context) (done bool, 
 	}
 }
 
-// awaitSamples waits until every series that the query reads has a sample from after the window.
-// Then the last one of the window is there, since samples come in the order of their time. Series
-// that ended before the window (of the prepare step, of another trial) do not count. Those that
-// ended in it (their process was killed) are gone as soon as Prometheus has marked them as stale;
-// where nothing else is left, two intervals are waited.
+// awaitSamples waits until every series of the query has a sample from after the window. Samples
+// arrive in the order of their time, so the last sample of the window is there, too. It ignores
+// series that ended before the window (of the prepare step, of another trial). Series that ended in
+// the window (their process was killed) disappear once Prometheus marks them as stale. If no other
+// series are left, it waits for two intervals.
 func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why string) {
 	settled := r.Window.To.Add(2*r.Interval + 2*poll)
 	for _, selector := range q.selectors {
@@ -158,9 +159,9 @@ func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why stri
 	return ""
 }
 
-// beginning refuses a query over a time if Prometheus found the pods only after its start. The
-// number would be of a part of the window, and nothing would show it. A query that is evaluated
-// over the window shows it by itself: see aggregate.
+// beginning refuses a query over a time if Prometheus found the pods only after the window began.
+// The number would cover only a part of the window, and not show that. A query that is evaluated at
+// instants of the window needs no such check: see aggregate.
 func (s *Server) beginning(ctx context.Context, q Query, over v1alpha1.MeasurementOver, r Request) (why string) {
 	if over != v1alpha1.OverLast {
 		return ""
@@ -217,15 +218,15 @@ func (s *Server) ask(ctx context.Context, q Query, over v1alpha1.MeasurementOver
 	return value, why, nil
 }
 
-// instants of the window at which a query is evaluated: as far apart as samples are, and not too
-// many.
+// instants are the instants of the window at which a query is evaluated: as far apart as samples,
+// but not too many.
 func (r Request) instants() promv1.Range {
 	length := r.Window.To.Sub(r.Window.From)
 	step := max(min(r.Interval, length), length/maxInstants, time.Millisecond)
 	return promv1.Range{Start: r.Window.From, End: r.Window.To, Step: step}
 }
 
-// single is the number of an instant.
+// single returns the number of an answer at one instant.
 func single(answer model.Value) (value float64, why string) {
 	switch v := answer.(type) {
 	case *model.Scalar:
@@ -252,8 +253,8 @@ func oneSeries(n int) string {
 	return fmt.Sprintf("the query gives %d series; aggregate them, as in sum(...)", n)
 }
 
-// aggregate makes one number of a series over the window. One with a value at less than half of the
-// instants says too little of it.
+// aggregate makes one number of a series over the window. It refuses a series with values at less
+// than half of the instants.
 func aggregate(answer model.Value, over v1alpha1.MeasurementOver, instants int) (value float64, why string) {
 	m, ok := answer.(model.Matrix)
 	if !ok {
@@ -286,7 +287,7 @@ func aggregate(answer model.Value, over v1alpha1.MeasurementOver, instants int) 
 	return finite(value)
 }
 
-// finite refuses what is no number: 0/0 is NaN to PromQL.
+// finite refuses values that are no numbers, such as NaN, which PromQL returns for 0/0.
 func finite(x float64) (value float64, why string) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0, fmt.Sprintf("the query gives %v, which is no number", x)

@@ -14,9 +14,10 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Installation is what the cluster of this manager has of Prometheus. A nil one has nothing of it.
+// Installation describes Prometheus in the cluster of this manager. Nil: there is none.
 type Installation struct {
-	// PodMonitors are made for trials whose System serves metrics, where the cluster has the kind.
+	// PodMonitors: the manager makes PodMonitors for trials whose System serves metrics, if the
+	// cluster has the kind.
 	PodMonitors bool
 	// Labels of PodMonitors, by which the installed Prometheus selects them.
 	Labels map[string]string
@@ -25,15 +26,14 @@ type Installation struct {
 	// NamespaceLabel is the label that holds the namespace of a series. Empty:
 	// DefaultNamespaceLabel.
 	NamespaceLabel string
-	// Server to ask. Nil: measurements cannot be made.
+	// Server to ask. Nil: there are no measurements by queries.
 	Server *Server
-	// Numbers is where trials ask it for their measurements, and Targets where they ask whether it
-	// scrapes their pods.
+	// Numbers answers measurements of trials. Targets says whether Prometheus scrapes their pods.
 	Numbers *Desk[Request, []results.Measurement]
 	Targets *Desk[Pods, bool]
 }
 
-// Open the desks, which close with the context.
+// Open opens the desks. They close with the context.
 func (i *Installation) Open(ctx context.Context) {
 	i.Numbers = &Desk[Request, []results.Measurement]{Context: ctx, Evaluate: func(ctx context.Context, r Request) []results.Measurement {
 		return i.Server.Evaluate(ctx, i.namespaceLabel(), r)
@@ -41,10 +41,10 @@ func (i *Installation) Open(ctx context.Context) {
 	i.Targets = &Desk[Pods, bool]{Context: ctx, Evaluate: func(ctx context.Context, p Pods) bool { return i.Server.Scrapes(ctx, i.namespaceLabel(), p) }}
 }
 
-// PodMonitorLabels are the labels of PodMonitors.
+// PodMonitorLabels returns the labels of PodMonitors.
 func (i *Installation) PodMonitorLabels() map[string]string { return i.Labels }
 
-// Ask begins to answer a trial's request, once, and returns the answer when it is there.
+// Ask begins to answer a trial's request, once. It returns the answer when there is one.
 func (i *Installation) Ask(trial types.UID, request func() Request) (answer []results.Measurement, done bool) {
 	if i.Server == nil {
 		r := request()
@@ -57,8 +57,8 @@ func (i *Installation) Ask(trial types.UID, request func() Request) (answer []re
 	return i.Numbers.Ask(trial, request)
 }
 
-// Scraped says whether Prometheus scrapes the pods of a trial, once that is known: they all are, or
-// they could not be waited for any longer.
+// Scraped reports whether Prometheus scrapes all pods of a trial. known is false until the answer
+// is known, or the time to wait is over.
 func (i *Installation) Scraped(trial types.UID, pods func() Pods) (all, known bool) {
 	if i.Server == nil {
 		return false, true
@@ -66,13 +66,13 @@ func (i *Installation) Scraped(trial types.UID, pods func() Pods) (all, known bo
 	return i.Targets.Ask(trial, pods)
 }
 
-// Forget what was asked for a trial.
+// Forget forgets the questions and answers of a trial.
 func (i *Installation) Forget(trial types.UID) {
 	i.Numbers.Forget(trial)
 	i.Targets.Forget(trial)
 }
 
-// HasPodMonitors reports whether PodMonitors are to be made, now: the kind may come after the
+// HasPodMonitors reports whether to make PodMonitors now. The kind may be installed after the
 // manager.
 func (i *Installation) HasPodMonitors() (bool, error) {
 	if i == nil || !i.PodMonitors {
@@ -89,16 +89,16 @@ func (i *Installation) HasPodMonitors() (bool, error) {
 }
 
 // Check says why this installation cannot make the measurements of an experiment with these
-// systems, or nil.
+// systems. Nil: it can.
 func (i *Installation) Check(systems []v1alpha1.SystemSpec) error {
 	if i == nil || i.Server == nil {
 		return fmt.Errorf("this installation of Assay knows no Prometheus to ask; its owner sets prometheus.url of the chart")
 	}
 	if !i.PodMonitors {
-		return nil // the owner has pods scraped in another way
+		return nil // another tool of the owner makes Prometheus scrape pods
 	}
 	if !slices.ContainsFunc(systems, func(s v1alpha1.SystemSpec) bool { return Serves(&s) }) {
-		return nil // the measurements are about something else: what nodes export, or the kubelets
+		return nil // the measurements read other metrics, of nodes or kubelets
 	}
 	has, err := i.HasPodMonitors()
 	if err == nil && !has {
@@ -108,7 +108,7 @@ func (i *Installation) Check(systems []v1alpha1.SystemSpec) error {
 	return err
 }
 
-// CheckQuery reports what is wrong with a measurement's query, or nil.
+// CheckQuery returns the mistake in a measurement's query, or nil.
 func (i *Installation) CheckQuery(m v1alpha1.Measurement, namespace string, spec *v1alpha1.TrialSpec) error {
 	return check(m, namespace, spec, i.namespaceLabel())
 }

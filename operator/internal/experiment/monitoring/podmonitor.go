@@ -21,22 +21,23 @@ const (
 	labelComponent  = "assay_component" // of components only
 	labelRegion     = "assay_region"    // of replicas and components only
 	labelShard      = "assay_shard"     // of replicas only
-	// labelAxis is followed by the name of an axis: assay_axis_variant. Its value is that of the
-	// trial's point.
+	// labelAxis is followed by the name of an axis: assay_axis_variant. Its value is the value of
+	// the trial's point.
 	labelAxis = "assay_axis_"
 )
 
-// PodMonitor has the pods of an experiment's trials with one System scraped, and no others. It is
-// nil where the System serves no metrics. more are labels by which the installed Prometheus selects
-// monitors; Assay's own come before them.
+// PodMonitor makes Prometheus scrape the pods of an experiment's trials with one System, and no
+// others. It is nil if the System serves no metrics. The installed Prometheus selects monitors by
+// the labels in more. Assay's own labels win over them.
 //
-// It is one for all those trials. A Prometheus of the operator takes up to four and a half minutes
-// to hear of a new one. It takes some seconds to hear of new pods of one that it knows. (The
-// kubelet brings the configuration that follows from it within a minute and a half. The config
-// reloader may see that only when it looks next, every three minutes:
-// https://github.com/prometheus-operator/prometheus-operator/pull/7366.) So whatever differs
-// between trials is said by their pods. The name is that of the experiment's snapshot of the
-// System, which no other experiment has, and its owner the experiment.
+// One PodMonitor serves all these trials. A Prometheus of the operator takes up to four and a half
+// minutes to notice a new PodMonitor. (The kubelet brings its configuration within a minute and a
+// half. The config reloader may see that only when it looks next, every three minutes:
+// https://github.com/prometheus-operator/prometheus-operator/pull/7366.) Then it takes some seconds
+// to notice new pods. So labels and annotations of pods state the facts that differ between trials.
+//
+// The PodMonitor has the name of the experiment's snapshot of the System, which no other experiment
+// has. The experiment owns it.
 func PodMonitor(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, more map[string]string) *monitoringv1.PodMonitor {
 	var endpoints []monitoringv1.PodMetricsEndpoint
 	for _, part := range scraped(system) {
@@ -59,10 +60,10 @@ func PodMonitor(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.Sys
 	}
 }
 
-// part of a System's pods that serves metrics.
+// part is a part of a System's pods that serves metrics.
 type part struct {
 	name      string
-	component string // empty: of none
+	component string // empty: no component
 	metrics   *v1alpha1.MetricsEndpoint
 }
 
@@ -100,13 +101,13 @@ func endpoint(p part) monitoringv1.PodMetricsEndpoint {
 		RelabelConfigs: append(which,
 			copied(v1alpha1.LabelPodType, labelPodType), copied(v1alpha1.LabelRegion, labelRegion), copied(v1alpha1.LabelShard, labelShard),
 			copied(v1alpha1.LabelTrial, labelTrial), copied(v1alpha1.LabelExperiment, labelExperiment), copied(v1alpha1.LabelPoint, labelPoint),
-			// The values of axes are annotations: they may be longer than a label's.
+			// Values of axes may be longer than the value of a label, so they are annotations.
 			monitoringv1.RelabelConfig{Action: "labelmap", Regex: "__meta_kubernetes_pod_annotation_" + sanitized(v1alpha1.AnnotationAxisPrefix) + "(.+)", Replacement: ptr.To(labelAxis + "$1")},
 		),
 	}
 }
 
-// podLabel is what the discovery of targets calls a label of their pod.
+// podLabel returns the name that the discovery of targets gives to a label of a pod.
 func podLabel(label string) monitoringv1.LabelName {
 	return monitoringv1.LabelName("__meta_kubernetes_pod_label_" + sanitized(label))
 }

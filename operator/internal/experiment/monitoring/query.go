@@ -14,7 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// Values are what the template of a query sees; docs/guide/prometheus.md describes them for users.
+// Values are the values that the template of a query can use; docs/guide/prometheus.md describes
+// them for users.
 type Values struct {
 	Trial       string
 	Experiment  string
@@ -23,15 +24,15 @@ type Values struct {
 	Workload    string
 	Point       int32
 	Coordinates map[string]string // by axis
-	Parameters  map[string]string // as they are written
+	Parameters  map[string]string // as the author wrote them
 	ClientCount int32
-	// Window is the length of the measurement window as PromQL writes it, 20s; WindowSeconds is the
-	// same in seconds.
+	// Window is the length of the measurement window in PromQL, such as 20s. WindowSeconds is the
+	// length in seconds.
 	Window        string
 	WindowSeconds float64
 }
 
-// ValuesOf a trial.
+// ValuesOf returns the values of a trial.
 func ValuesOf(namespace, trial string, spec *v1alpha1.TrialSpec) Values {
 	window := spec.Schedule.Measure.OrZero()
 	v := Values{
@@ -45,7 +46,7 @@ func ValuesOf(namespace, trial string, spec *v1alpha1.TrialSpec) Values {
 	return v
 }
 
-// promDuration writes a duration as Prometheus reads it, which knows no fractions.
+// promDuration writes a duration for Prometheus, which knows no fractions.
 func promDuration(d time.Duration) string {
 	if d%time.Second == 0 {
 		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
@@ -53,24 +54,23 @@ func promDuration(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 }
 
-// Query is one that may be sent: it reads series of one namespace only.
+// Query is a query that may be sent, since it reads only series of one namespace.
 type Query struct {
 	expr string
-	// selectors of the series that it reads, without ranges and offsets.
+	// selectors of all series in the query, without ranges and offsets.
 	selectors []string
-	// spans are those of them that are read over a time, and how long at the most.
+	// spans are the selectors that the query reads over a time, with the longest time.
 	spans map[string]time.Duration
 }
 
 const (
-	// maxQuery bounds a rendered query, in bytes, and maxNesting how deep its brackets may be in
-	// each other. The time that it takes to parse and print a query grows with the square of its
-	// depth.
+	// maxQuery is the most bytes of a rendered query. maxNesting is how deep its brackets may nest.
+	// The time to parse and print a query grows with the square of its depth.
 	maxQuery   = 4 << 10
 	maxNesting = 64
 )
 
-// withinBounds rejects a query that would take long to parse.
+// withinBounds rejects a query that would take too long to parse.
 func withinBounds(text string) error {
 	if len(text) > maxQuery {
 		return fmt.Errorf("the query has %d bytes after its template was rendered; at most %d are possible", len(text), maxQuery)
@@ -97,9 +97,9 @@ func withinBounds(text string) error {
 	return nil
 }
 
-// NewQuery renders a measurement's query for a trial, checks it, and confines it to the trial's
-// namespace by the label of that name (usually "namespace"). A query may have 4 KiB, and brackets
-// 64 deep. Errors say what is wrong with the query.
+// NewQuery renders a measurement's query for a trial and checks it. It confines the query to the
+// trial's namespace by the label of that name (usually "namespace"). A query may have 4 KiB, and
+// brackets 64 deep. Errors describe the mistake in the query.
 func NewQuery(m v1alpha1.Measurement, v Values, namespaceLabel string) (Query, error) {
 	text, err := render.Text("query", m.Query, v)
 	if err != nil {
@@ -108,7 +108,7 @@ func NewQuery(m v1alpha1.Measurement, v Values, namespaceLabel string) (Query, e
 	if err := withinBounds(text); err != nil {
 		return Query{}, err
 	}
-	// Experimental functions stay off, info() above all: it reads series that no selector of the
+	// Experimental functions stay off, above all info(), which reads series that no selector of the
 	// query names.
 	expr, err := parser.ParseExpr(text)
 	if err != nil {
@@ -135,14 +135,14 @@ func syntaxError(text string, err error) error {
 	return fmt.Errorf("%s: not PromQL: %w", text, err)
 }
 
-// confine adds a matcher for the namespace to every selector. One that the query has already must
-// be the same.
+// confine adds a matcher for the namespace to every selector. If a selector has such a matcher,
+// both must agree.
 func confine(expr parser.Expr, label, namespace string) error {
 	var wrong error
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
 		s, ok := n.(*parser.VectorSelector)
 		if !ok {
-			return nil // an error would keep the walk from going deeper
+			return nil // an error would stop the walk
 		}
 		for _, m := range s.LabelMatchers {
 			if m.Name == label && (m.Type != labels.MatchEqual || m.Value != namespace) {
@@ -160,7 +160,8 @@ func plain(s *parser.VectorSelector) string {
 	return (&parser.VectorSelector{Name: s.Name, LabelMatchers: s.LabelMatchers}).String()
 }
 
-// spans leaves out what is read at another time than the query's own.
+// spans returns the selectors that are read over a time. It leaves out selectors that are read at
+// another time than that of the query.
 func spans(expr parser.Expr) map[string]time.Duration {
 	out := map[string]time.Duration{}
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
@@ -192,8 +193,8 @@ func selectors(expr parser.Expr) []string {
 	return out
 }
 
-// confined parses the text once more before it is sent. The server obeys that text, not the tree
-// from which it was written.
+// confined parses the text once more before it is sent: the server reads the text, not the tree
+// from which the text was written.
 func (q Query) confined(label, namespace string) error {
 	expr, err := parser.ParseExpr(q.expr)
 	if err != nil {
@@ -216,7 +217,7 @@ func (q Query) confined(label, namespace string) error {
 	return wrong
 }
 
-// Check reports what is wrong with a measurement of a trial like this one, or nil. The trial has no
+// Check returns the mistake in a measurement of a trial like this one, or nil. The trial has no
 // name yet.
 func Check(m v1alpha1.Measurement, namespace string, spec *v1alpha1.TrialSpec) error {
 	return check(m, namespace, spec, DefaultNamespaceLabel)
@@ -234,5 +235,6 @@ func check(m v1alpha1.Measurement, namespace string, spec *v1alpha1.TrialSpec, n
 	return err
 }
 
-// DefaultNamespaceLabel is what the Prometheus operator calls the namespace of a target.
+// DefaultNamespaceLabel is the label that the Prometheus operator uses for the namespace of a
+// target.
 const DefaultNamespaceLabel = "namespace"

@@ -95,8 +95,7 @@ func TestBracketsInTexts(t *testing.T) {
 	}
 }
 
-// Whatever is taken reads no other namespace: the text that is sent has a matcher in every
-// selector.
+// A query that is accepted reads no other namespace: the sent text has a matcher in every selector.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{`a`, `sum(a{b="c"}) by (d)`, `a or b{namespace="x"}`, `{"a.b"}`, `a[5m:1s] offset 3s`, "{{.Trial}}", `rate({__name__=~".+"}[5m] @ end())`} {
 		f.Add(seed)

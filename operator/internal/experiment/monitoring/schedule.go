@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// usualInterval between samples of pods that no PodMonitor of ours is about: Prometheus' own
-// default is a minute, the operator's 30 s.
+// usualInterval is the interval between samples of pods without a PodMonitor of Assay. The default
+// of Prometheus is a minute, that of the operator 30 s.
 const usualInterval = 30 * time.Second
 
 // leastInterval is the default of MetricsEndpoint.

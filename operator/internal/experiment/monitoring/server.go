@@ -20,32 +20,32 @@ import (
 const (
 	// requestTimeout bounds one request.
 	requestTimeout = 15 * time.Second
-	// maxAnswer bounds what is read of an answer. The numbers of one series are a few kilobytes,
-	// and anyone who writes a query must not be able to fill our memory.
+	// maxAnswer is the longest answer that is read. The numbers of one series have a few kilobytes,
+	// and authors of queries must not be able to fill the manager's memory.
 	maxAnswer = 1 << 20
 )
 
-// ServerOptions say which Prometheus the installation has.
+// ServerOptions describe the Prometheus of the installation.
 type ServerOptions struct {
 	// URL of the server, http or https, without user and password.
 	URL string
 	// TokenFile holds a bearer token. It is read for every request, since tokens are renewed.
-	// Empty: none is sent.
+	// Empty: no token is sent.
 	TokenFile string
 	// CAFile holds the PEM certificates that may sign the certificate of the server. Empty: those
 	// of the system.
 	CAFile string
-	// Now is the clock, set as those of Prometheus are.
+	// Now is a clock that agrees with the clocks of Prometheus.
 	Now func() time.Time
 }
 
-// Server is a Prometheus, or what speaks its HTTP API.
+// Server is a Prometheus, or a server with the same HTTP API.
 type Server struct {
 	api promv1.API
 	now func() time.Time
 }
 
-// NewServer reads the certificates; the server is not asked for anything yet.
+// NewServer reads the certificates. It sends no request to the server yet.
 func NewServer(o ServerOptions) (*Server, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -73,7 +73,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	return &Server{api: promv1.NewAPI(c), now: o.Now}, nil
 }
 
-// guarded sends the token, and does not read longer answers than there can be.
+// guarded sends the token, and bounds the answers.
 type guarded struct {
 	next      http.RoundTripper
 	tokenFile string
@@ -112,7 +112,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// passing reports whether another attempt may do better: the server is not there, is busy, or
+// passing reports whether another attempt may succeed: the server does not answer, is busy, or
 // starts.
 func passing(err error) bool {
 	var e *promv1.Error
@@ -126,7 +126,7 @@ func passing(err error) bool {
 	return false
 }
 
-// told is an error in the words of the server that gave it, without the URL that it was asked at.
+// told returns an error in the words of the server, without the URL of the request.
 func told(err error) string {
 	var e *promv1.Error
 	var u *url.Error
@@ -147,7 +147,7 @@ func told(err error) string {
 	return shorten(strings.Join(strings.Fields(text), " "))
 }
 
-// maxReason is what a reason may take: see MeasuredValue.
+// maxReason is the longest reason: see MeasuredValue.
 const maxReason = 240
 
 func shorten(text string) string {

@@ -23,9 +23,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// startPrometheus starts a real one on loopback that scrapes one target, once a second, as a pod of
-// namespace papers and as one of namespace other. The test is skipped when it has not been fetched
-// yet.
+// startPrometheus starts a real Prometheus on loopback. It scrapes one target once a second, as a
+// pod of namespace papers and as a pod of namespace other. The test is skipped if Prometheus has
+// not been fetched yet.
 func startPrometheus(t *testing.T, target string) (address string) {
 	t.Helper()
 	root := filepath.Join("..", "..", "..", "..")
@@ -64,7 +64,7 @@ func startPrometheus(t *testing.T, target string) (address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may be gone
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // Prometheus may be gone
 		_ = cmd.Wait()
 	})
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -81,7 +81,8 @@ func startPrometheus(t *testing.T, target string) (address string) {
 	}
 }
 
-// A trial of some seconds, scraped by a real Prometheus: what it gives, and what it does not.
+// A real Prometheus scrapes a trial of some seconds. Evaluate returns the numbers, and reasons for
+// the missing ones.
 func TestEvaluate(t *testing.T) {
 	var started, appears, trial atomic.Int64
 	appears.Store(math.MaxInt64)
@@ -104,8 +105,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	ask := func(r Request) []results.Measurement { return server.Evaluate(t.Context(), DefaultNamespaceLabel, r) }
 
-	// The window begins once something was scraped: a request without a window to wait for says
-	// when.
+	// The window begins once a sample exists. A request without a window shows when.
 	scraped := Request{Measurements: []v1alpha1.Measurement{{Name: "count", Query: `count_over_time(level{assay_trial="{{.Trial}}"}[1m])`, Over: v1alpha1.OverLast}},
 		Values: Values{Namespace: "papers", Trial: "demo-1"}, Interval: time.Second}
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
@@ -117,15 +117,14 @@ func TestEvaluate(t *testing.T) {
 		}
 	}
 
-	// A sample that is missed while the machine stands still did not exist.
+	// If the machine stands still, a missed sample counts as never made.
 	appears.Store(math.MaxInt64)
 	if err := evaluate(t, ask, trial.Add(1), func(at time.Time) { appears.Store(at.UnixMilli()) }); err != nil {
 		t.Error(err)
 	}
 }
 
-// evaluate asks for a window that has half passed; late lets another counter appear, which no other
-// trial has.
+// evaluate asks for a window that has half passed. late adds a counter that no other trial has.
 func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64, late func(at time.Time)) error {
 	t.Helper()
 	const window = 4 * time.Second
@@ -140,11 +139,11 @@ func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64
 		r.Measurements = append(r.Measurements, v1alpha1.Measurement{Name: fmt.Sprintf("m%d", len(wants)), Query: query, Over: over})
 		wants = append(wants, w)
 	}
-	// The target does 2 seconds of work in a second. On a busy machine samples are late, so that a
-	// rate is some percent off.
+	// The target does 2 seconds of work in a second. On a busy machine samples are late, and a rate
+	// is some percent off.
 	measure(`sum(rate(work_seconds_total{assay_trial="{{.Trial}}"}[{{.Window}}]))`, v1alpha1.OverLast, want{value: 2, tolerance: 0.5})
 	measure(`sum(increase(work_seconds_total[{{.Window}}])) / {{.WindowSeconds}}`, v1alpha1.OverLast, want{value: 2, tolerance: 0.5})
-	measure(`level`, v1alpha1.OverMean, want{value: 7}) // of this namespace only: two series would be refused
+	measure(`level`, v1alpha1.OverMean, want{value: 7}) // two series would be refused, so it reads this namespace only
 	measure(`sum(level)`, v1alpha1.OverMaximum, want{value: 7})
 	measure(`sum(many)`, v1alpha1.OverMinimum, want{value: 3})
 	measure(`scalar(level) * 2`, v1alpha1.OverLast, want{value: 14})
@@ -155,8 +154,8 @@ func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64
 	measure(`level{assay_trial="demo-2"}`, v1alpha1.OverMean, want{reason: "the query gives no series"})
 	measure(`level{a="b",namespace="other"}`, v1alpha1.OverLast, want{reason: "its own namespace only"})
 	measure(`label_replace(level, "a", "$1", "b", "(")`, v1alpha1.OverLast, want{reason: "Prometheus: execution: "})
-	// If Prometheus hears of a counter only in the middle of the window, two intervals after its
-	// begin and more, the number would be of a part of it.
+	// If Prometheus first sees a counter two intervals or more after the window began, the number
+	// would cover only a part of the window.
 	measure(fmt.Sprintf(`sum(increase(late_seconds_total{trial="%d"}[{{.Window}}]))`, trial), v1alpha1.OverLast, want{reason: "no sample from the beginning of the window"})
 	late(from.Add(window/2 + 200*time.Millisecond))
 	got := ask(r)
@@ -178,7 +177,8 @@ func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64
 	return wrong
 }
 
-// Whether a real Prometheus scrapes the pods of a trial: those that there are, and not for ever.
+// Scrapes reports whether a real Prometheus scrapes all pods of a trial, and does not wait for
+// ever.
 func TestScrapes(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "level 7") }))
 	t.Cleanup(target.Close)
@@ -192,7 +192,7 @@ func TestScrapes(t *testing.T) {
 		want bool
 	}{
 		{Pods{Namespace: "papers", Trial: "demo-1", Count: 1}, 3 * time.Minute, true},
-		{Pods{Namespace: "papers", Trial: "demo-1", Count: 2}, 2 * time.Second, false}, // the other one is of another namespace
+		{Pods{Namespace: "papers", Trial: "demo-1", Count: 2}, 2 * time.Second, false}, // the other pod is in another namespace
 		{Pods{Namespace: "papers", Trial: "demo-2", Count: 1}, 2 * time.Second, false},
 	} {
 		tc.pods.Until = time.Now().Add(tc.left)
@@ -230,8 +230,8 @@ func show(m results.Measurement) string {
 	return fmt.Sprint(*m.Value)
 }
 
-// lateRequest is a request with a near deadline, so that a test does not wait for an answer that
-// cannot come.
+// lateRequest is a request with a near deadline, so that tests do not wait for long for an answer
+// that cannot come.
 func lateRequest(left time.Duration) Request {
 	to := time.Now().Add(left - patience - 2*time.Second)
 	return Request{
@@ -240,7 +240,7 @@ func lateRequest(left time.Duration) Request {
 	}
 }
 
-// A trial that ends long after its window found the deadline over before it asked.
+// The deadline of a trial that ended long after its window was once over before the trial asked.
 func TestAskedLongAfterTheWindow(t *testing.T) {
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -258,7 +258,7 @@ func TestAskedLongAfterTheWindow(t *testing.T) {
 	}
 }
 
-// A manager that took over with a clock hours behind went on asking for as many hours.
+// A manager that took over with a clock hours behind once kept asking for hours.
 func TestWhenAnswersAreDue(t *testing.T) {
 	from := time.Unix(100_000, 0)
 	to := from.Add(20 * time.Second)
@@ -277,8 +277,8 @@ func TestWhenAnswersAreDue(t *testing.T) {
 	}
 }
 
-// A server that is not there, is busy, refuses us, or talks too much, gives a trial a reason, in
-// time.
+// If the server is missing, is busy, refuses the request, or answers too much, a trial gets a
+// reason, in time.
 func TestServerTrouble(t *testing.T) {
 	serve := func(status int, body string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -290,7 +290,7 @@ func TestServerTrouble(t *testing.T) {
 		return s.URL
 	}
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // before that the server does not see that the other side has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not see that the client is gone
 		<-r.Context().Done()
 	}))
 	t.Cleanup(hangs.Close)
@@ -313,8 +313,8 @@ func TestServerTrouble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Evaluate asks some of these servers until the deadline, all cases at once. For the
-			// other servers there is time for one answer on a busy machine.
+			// Evaluate asks some of these servers until the deadline, all cases at once. The other
+			// servers need only the time for one answer on a busy machine.
 			got := s.Evaluate(t.Context(), DefaultNamespaceLabel, lateRequest(8*time.Second))
 			if got[0].Value != nil || !strings.Contains(got[0].Reason, tc.want) || strings.Contains(got[0].Reason, tc.url) {
 				t.Errorf("got %s, want the reason %q without the URL", show(got[0]), tc.want)
@@ -366,7 +366,7 @@ func TestTokenAndCertificate(t *testing.T) {
 	}
 }
 
-// The desk asks once for a trial, beside anyone who waits, and forgets.
+// The desk asks once for a trial, in the background, and forgets the trial.
 func TestDesk(t *testing.T) {
 	asked, answer := make(chan struct{}, 10), make(chan struct{})
 	var ended atomic.Int32

@@ -11,12 +11,12 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// Pods are those of a trial that a PodMonitor of ours has scraped.
+// Pods are the pods of a trial that a PodMonitor of Assay selects.
 type Pods struct {
 	Namespace, Trial string
-	// Count of them; of a pod that serves nothing yet it is known, too, that it is to be scraped.
+	// Count of these pods. Prometheus also knows a pod that serves nothing yet.
 	Count int
-	// Until when they may be waited for.
+	// Until is how long to wait for them.
 	Until time.Time
 }
 
@@ -33,8 +33,8 @@ func ScrapedPods(system *v1alpha1.SystemSpec, l *placement.Layout) int {
 	return n
 }
 
-// Scrapes waits until Prometheus has taken a sample of every pod, or attempted to. It is false when
-// that did not come to be in time.
+// Scrapes waits until Prometheus has scraped every pod, or tried to. It returns false if that does
+// not happen in time.
 func (s *Server) Scrapes(ctx context.Context, namespaceLabel string, p Pods) bool {
 	ctx, cancel := context.WithDeadline(ctx, p.Until)
 	defer cancel()

@@ -5,7 +5,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Unanswered gives measurements no number, and all of them one reason.
+// Unanswered returns measurements without numbers, all with one reason.
 func Unanswered(measurements []v1alpha1.Measurement, why string) []results.Measurement {
 	out := make([]results.Measurement, len(measurements))
 	for i, m := range measurements {

@@ -8,10 +8,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Replicas of all shards, shard by shard.
+// Replicas returns the replicas of all shards, shard by shard.
 func (l *Layout) Replicas() []Replica { return l.Group("") }
 
-// Group is the replicas, or the pods of the component of that name.
+// Group returns the pods of the component of that name; for "", all replicas.
 func (l *Layout) Group(component string) []Replica {
 	var group []Replica
 	for _, r := range l.Servers {
@@ -31,12 +31,11 @@ func (l *Layout) GroupPods(component string) []string {
 	return pods
 }
 
-// Choose returns the pods that a target means, in order of shard and index. Its picks are drawn
-// from the trial's seed and salt, shard by shard, from the matching pods that are not in except. A
-// shard with fewer matching pods than are to be picked gives them all. A component is picked from
-// like a shard.
+// Choose returns the pods that a target means, in order of shard and index. It draws picks from the
+// trial's seed and salt, shard by shard, and never picks a pod in except. If a shard has fewer
+// matching pods than the target picks, it takes all of them. A component counts as a shard.
 func (l *Layout) Choose(t v1alpha1.Target, salt string, except []string) []string {
-	size := map[int]int{} // replicas of each shard
+	size := map[int]int{} // number of replicas of each shard
 	matching := map[int][]string{}
 	var shards []int
 	for _, r := range l.Group(t.Component) {
@@ -95,7 +94,7 @@ func (l *Layout) ClientPods() []string {
 
 func matches[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// RegionNames of all pods, clients last, one for each pod.
+// RegionNames returns the region of each pod, clients last.
 func (l *Layout) RegionNames() []string {
 	var out []string
 	for _, r := range l.Servers {
@@ -107,7 +106,7 @@ func (l *Layout) RegionNames() []string {
 	return out
 }
 
-// IPs of all pods, clients last.
+// IPs returns the addresses of all pods, clients last.
 func (l *Layout) IPs() []string {
 	var out []string
 	for _, r := range l.Servers {

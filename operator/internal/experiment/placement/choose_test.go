@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/model/network"
 )
 
-// Each shard draws for itself: if all lost the replica of one index, their faults would not be
-// independent.
+// Each shard draws for itself. If all shards lost the replica of one index, their faults would not
+// be independent.
 func TestShardsDrawApart(t *testing.T) {
 	const shards = 40
 	l := NewLayout("ns", "t", &v1alpha1.TrialSpec{
@@ -31,7 +31,7 @@ func TestShardsDrawApart(t *testing.T) {
 	}
 }
 
-// A pod has no link with itself, so a region with one pod has none within.
+// A pod has no link with itself. So a region with one pod has no link within.
 func TestDirections(t *testing.T) {
 	one, two := Place{Index: 0}, Place{Index: 1}
 	for name, tc := range map[string]struct {

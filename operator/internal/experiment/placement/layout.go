@@ -1,6 +1,6 @@
-// Package placement says which pods take part in a trial and where: replicas and clients, their
-// names, the region of each, and the pods that a target means. It is pure; what is drawn at random
-// follows from the trial's seed.
+// Package placement decides which pods take part in a trial and where: replicas and clients, their
+// names, their regions, and the pods that a target means. It is pure: random choices follow from
+// the trial's seed.
 package placement
 
 import (
@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Replica is one replica of a trial, or one pod of a component, as templates see it.
+// Replica is one replica of a trial, or one pod of a component, in the form that templates use.
 type Replica struct {
 	Part      string         // "replica" or "component"
 	Component string         // name; empty: it is a replica
@@ -28,10 +28,10 @@ type Replica struct {
 	Ports     map[string]int // by name
 }
 
-// NoShard is where pods of components are.
+// NoShard is the shard of pods of components.
 const NoShard = -1
 
-// Client is one client pod of a trial, as templates see it.
+// Client is one client pod of a trial, in the form that templates use.
 type Client struct {
 	Part   string // "client"
 	Index  int    // of the pod, from 0
@@ -43,8 +43,8 @@ type Client struct {
 	IP     string // address of the pod
 }
 
-// Set is one StatefulSet: the replicas of one shard in one region, or the pods of one component
-// there.
+// Set is one StatefulSet: the replicas of one shard in one region, or the pods of one component in
+// one region.
 type Set struct {
 	Name      string
 	Component string // empty: these are replicas
@@ -54,15 +54,15 @@ type Set struct {
 	Replicas  int
 }
 
-// ClientSet is the client pods that one Job makes: all of them, or those of a region.
+// ClientSet has the client pods that one Job makes: all of them, or those of a region.
 type ClientSet struct {
 	Name   string // of the Job
 	Region string // empty: pods of all regions
-	// Clients are the numbers of its pods in the layout. The first one has the Job's index 0.
+	// Clients are the numbers of its pods in the layout. The first pod has the Job's index 0.
 	Clients []int
 }
 
-// Layout is who takes part in a trial. Addresses are empty until Resolve.
+// Layout has the pods that take part in a trial. Addresses are empty until Resolve.
 type Layout struct {
 	Trial     string
 	Namespace string
@@ -73,16 +73,16 @@ type Layout struct {
 	Clients    []Client
 	ClientSets []ClientSet
 
-	f      int    // faults that each shard tolerates
-	seed   int64  // of what is drawn at random
-	domain string // of the cluster, in all hosts
+	f      int    // number of faults that each shard tolerates
+	seed   int64  // of random choices
+	domain string // of the cluster; part of all hosts
 }
 
 // DefaultClusterDomain is the domain of clusters whose owner did not choose one.
 const DefaultClusterDomain = "cluster.local"
 
-// NewLayout names everybody who takes part in a trial. The names follow from the trial's alone, in
-// a cluster of the default domain.
+// NewLayout names all pods of a trial, in a cluster of the default domain. The names follow from
+// the trial's name alone.
 func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Layout {
 	system = system.Deployed()
 	l := &Layout{Trial: name, Namespace: namespace, f: int(spec.Topology.F), seed: spec.Seed, domain: DefaultClusterDomain}
@@ -96,8 +96,8 @@ func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha
 	return l
 }
 
-// InDomain returns a copy of the layout whose hosts have names in a cluster of that domain; empty
-// is the default.
+// InDomain returns a copy of the layout for a cluster of that domain, which is part of the hosts'
+// names. Empty: the default domain.
 func (l *Layout) InDomain(domain string) *Layout {
 	named := *l
 	named.domain = cmp.Or(domain, DefaultClusterDomain)
@@ -142,8 +142,8 @@ func (l *Layout) addGroup(component string, shard int, regions []v1alpha1.Region
 	}
 }
 
-// Spread is how many clients each client pod runs: count clients over nodes pods, as evenly as
-// whole numbers allow. A pod without a client is not made.
+// Spread returns how many clients each client pod runs: count clients over nodes pods, as evenly as
+// possible. There is no pod without a client.
 func Spread(nodes, count int) []int {
 	spread := make([]int, min(nodes, count))
 	for i := range spread {
@@ -155,8 +155,8 @@ func Spread(nodes, count int) []int {
 	return spread
 }
 
-// addClients spreads clients over pods. The pods are in the given regions in turn. Where regions
-// choose nodes, each region has a Job of its own, as all pods of a Job have one template.
+// addClients spreads clients over pods. The pods take turns over the given regions. If regions
+// choose nodes, each region has a Job of its own, since all pods of a Job have one template.
 func (l *Layout) addClients(nodes, count int, regions []string, apart bool) {
 	first := 0
 	for i, n := range Spread(nodes, count) {
@@ -172,7 +172,7 @@ func (l *Layout) addClients(nodes, count int, regions []string, apart bool) {
 	}
 }
 
-// clientSet is the one that a client of a region belongs to. It is made with the first of them.
+// clientSet returns the set for a client of a region. It makes the set for the first such client.
 func (l *Layout) clientSet(region string, apart bool) *ClientSet {
 	set := ClientSet{Name: l.Trial + "-c"}
 	if apart {
@@ -185,7 +185,7 @@ func (l *Layout) clientSet(region string, apart bool) *ClientSet {
 	return &l.ClientSets[i]
 }
 
-// ClientOf is the client pod that a Job makes for one of its indexes.
+// ClientOf returns the client pod that a Job makes for an index.
 func (l *Layout) ClientOf(job string, index int) (Client, bool) {
 	for _, set := range l.ClientSets {
 		if set.Name == job && index >= 0 && index < len(set.Clients) {
@@ -195,8 +195,9 @@ func (l *Layout) ClientOf(job string, index int) (Client, bool) {
 	return Client{}, false
 }
 
-// host is fully qualified, so that the resolver's search list costs no failing look-ups in clusters
-// whose ndots is 5. The final dot is left out: the parsers of some artifacts do not accept it.
+// host returns a fully qualified name. So the resolver's search list costs no failing look-ups in
+// clusters whose ndots is 5. The name has no final dot, since the parsers of some artifacts reject
+// one.
 func (l *Layout) host(pod string) string {
 	return fmt.Sprintf("%s.%s.%s.svc.%s", pod, l.Service(), l.Namespace, l.domain)
 }
@@ -212,16 +213,16 @@ func (l *Layout) PrepareJob() string { return l.Trial + "-prepare" }
 // FilesConfigMap shows the rendered files.
 func (l *Layout) FilesConfigMap() string { return l.Trial + "-files" }
 
-// AddressesConfigMap holds the addresses that a trial which resets machines was released with.
+// AddressesConfigMap holds the addresses at the release of a trial that resets machines.
 func (l *Layout) AddressesConfigMap() string { return l.Trial + "-addresses" }
 
-// ChaosConfigMap holds what Chaos Mesh has done in a trial, until its results are stored.
+// ChaosConfigMap holds the records of Chaos Mesh in a trial, until its results are stored.
 func (l *Layout) ChaosConfigMap() string { return l.Trial + "-chaos" }
 
 // PreparedSecret holds the prepare step's output.
 func (l *Layout) PreparedSecret() string { return l.Trial + "-prepared" }
 
-// PreparedKey of that Secret holds a gzipped tar.
+// PreparedKey is the key in PreparedSecret that holds a gzipped tar.
 const PreparedKey = "output.tar.gz"
 
 // ClientResultConfigMap holds one client's report until the trial's results are stored.
@@ -229,17 +230,18 @@ func (l *Layout) ClientResultConfigMap(index int) string {
 	return fmt.Sprintf("%s-client-%d", l.Trial, index)
 }
 
-// CollectedConfigMap holds the files of the trial's pods; it goes with the results.
+// CollectedConfigMap holds the files of the trial's pods. It is deleted with the results.
 func (l *Layout) CollectedConfigMap() string { return l.ResultsConfigMap() + v1alpha1.FilesSuffix }
 
-// ResultsConfigMap holds the trial's results. It stays, and CollectedConfigMap with it.
+// ResultsConfigMap holds the trial's results. It outlives the trial, and so does
+// CollectedConfigMap.
 func (l *Layout) ResultsConfigMap() string { return l.Trial + "-results" }
 
-// statefulSetNameLimit: the controller puts the set's name, a dash and a ten-character hash into a
-// label of at most 63.
+// statefulSetNameLimit is the longest name of a StatefulSet. The controller appends a dash and a
+// hash of ten characters in a label, which may have 63.
 const statefulSetNameLimit = 52
 
-// shortName cuts a name that is too long and ends it with a hash of the whole.
+// shortName cuts a long name and appends a hash of the whole name.
 func shortName(name string) string {
 	if len(name) <= statefulSetNameLimit {
 		return name
@@ -248,7 +250,8 @@ func shortName(name string) string {
 	return name[:statefulSetNameLimit-6] + "-" + hex.EncodeToString(sum[:])[:5]
 }
 
-// Resolve returns a copy of the layout with the addresses of the pods. It reports who has none yet.
+// Resolve returns a copy of the layout with the addresses of the pods. missing names the pods
+// without an address.
 func (l *Layout) Resolve(addresses map[string]string) (resolved *Layout, missing []string) {
 	r := *l
 	r.Servers = append([]Replica(nil), l.Servers...)
@@ -266,7 +269,8 @@ func (l *Layout) Resolve(addresses map[string]string) (resolved *Layout, missing
 	return &r, missing
 }
 
-// Addresses of all pods, as one text: a trial is rendered again when it changes.
+// Addresses returns the addresses of all pods as one text. If it changes, the trial is rendered
+// again.
 func (l *Layout) Addresses() string {
 	var b strings.Builder
 	for _, p := range l.Servers {

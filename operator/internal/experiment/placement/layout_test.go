@@ -17,7 +17,7 @@ func TestLongNamesFitAndDiffer(t *testing.T) {
 	}
 }
 
-// Where regions choose nodes, each region's clients have a Job of their own, and every client keeps
+// If regions choose nodes, each region's clients have a Job of their own, and every client keeps
 // its number.
 func TestClientsOfRegionsHaveJobsOfTheirOwn(t *testing.T) {
 	for name, tc := range map[string]struct {

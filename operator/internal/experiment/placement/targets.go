@@ -8,20 +8,20 @@ import (
 	"assay.dev/assay/operator/internal/model/network"
 )
 
-// Unit is a shard, or a component. Targets pick from each by itself. Clients' pods are in one of
-// their own: shard -1 of no component.
+// Unit is a shard, or a component. A target picks from each unit separately. The clients' pods have
+// a unit of their own: shard -1 of no component.
 type Unit struct {
 	Component string // empty: a shard
 	Shard     int32
 }
 
-// Place is that of a pod: its shard or component, and its index there.
+// Place is the place of a pod: its shard or component, and its index there.
 type Place struct {
 	Unit
 	Index int32
 }
 
-// UnitsOf are the shards that a target may be about, or its component.
+// UnitsOf returns the shards that a target may mean, or its component.
 func UnitsOf(t v1alpha1.Target, topology v1alpha1.Topology) []Unit {
 	if t.Component != "" {
 		return []Unit{{t.Component, NoShard}}
@@ -35,7 +35,7 @@ func UnitsOf(t v1alpha1.Target, topology v1alpha1.Topology) []Unit {
 	return units
 }
 
-// indexes that a target names.
+// indexes returns the indexes that a target names.
 func indexes(t v1alpha1.Target) []int32 {
 	if t.Component != "" {
 		return t.Pods
@@ -60,7 +60,7 @@ func Targets(t v1alpha1.Target, topology v1alpha1.Topology) map[Place]bool {
 	return chosen
 }
 
-// Size counts the replicas of one shard, or the pods of the component of that name.
+// Size counts the replicas of one shard, or the pods of a component.
 func Size(topology v1alpha1.Topology, component string) int32 {
 	n := int32(0)
 	for _, r := range topology.RegionsOf(component) {
@@ -69,10 +69,10 @@ func Size(topology v1alpha1.Topology, component string) int32 {
 	return n
 }
 
-// Ends are pods by their region.
+// Ends has pods by their region.
 type Ends map[string][]Place
 
-// EndsOf puts replicas and pods of components into their regions.
+// EndsOf groups replicas and pods of components by their regions.
 func EndsOf(pods map[Place]bool, topology v1alpha1.Topology) Ends {
 	found := Ends{}
 	for p := range pods {
@@ -87,7 +87,7 @@ func EndsOf(pods map[Place]bool, topology v1alpha1.Topology) Ends {
 	return found
 }
 
-// Everyone is every pod, placed as Layout does: client pods are in their regions in turn.
+// Everyone returns all pods by region. As in Layout, client pods take turns over their regions.
 func Everyone(trial *v1alpha1.TrialSpec) Ends {
 	servers := Targets(v1alpha1.Target{}, trial.Topology)
 	for _, c := range trial.Topology.Components {
@@ -101,7 +101,7 @@ func Everyone(trial *v1alpha1.TrialSpec) Ends {
 	return all
 }
 
-// Directions lists the links between two sets of pods: no pod has one with itself.
+// Directions lists the links between two sets of pods. No pod has a link with itself.
 func Directions(from, to Ends) []network.Direction {
 	var found []network.Direction
 	for _, a := range slices.Sorted(maps.Keys(from)) {
@@ -117,12 +117,12 @@ func Directions(from, to Ends) []network.Direction {
 // Regions lists the regions that hold replicas.
 func Regions(t v1alpha1.Topology) []string { return RegionsOf(t, "") }
 
-// RegionsOf lists the regions that hold replicas, or pods of the component of that name.
+// RegionsOf lists the regions that hold replicas, or pods of a component.
 func RegionsOf(t v1alpha1.Topology, component string) []string {
 	return inUse(nil, t.RegionsOf(component))
 }
 
-// ServerRegions lists the regions of replicas, then the regions with pods of components only.
+// ServerRegions lists the regions of replicas, then the regions that only have pods of components.
 func ServerRegions(t v1alpha1.Topology) []string {
 	names := Regions(t)
 	for _, c := range t.Components {
@@ -131,7 +131,7 @@ func ServerRegions(t v1alpha1.Topology) []string {
 	return names
 }
 
-// inUse adds the names of regions that hold any to others, each once.
+// inUse adds the names of regions that hold pods, each once.
 func inUse(names []string, regions []v1alpha1.Region) []string {
 	for _, r := range regions {
 		if r.Replicas > 0 && !slices.Contains(names, r.Name) {

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// maxLabelLength bounds the value of an axis as results show it.
+// maxLabelLength is the longest value of an axis in results, in characters.
 const maxLabelLength = 128
 
 // axis is one dimension of the sweep.
@@ -25,11 +25,11 @@ type axis struct {
 	name    string
 	path    *field.Path
 	choices []choice
-	// rows: it tells the rows of a script apart, and no trial is run for each of its values.
+	// rows: the axis tells the rows of a script apart. One trial gives the rows of all its values.
 	rows bool
 }
 
-// choice is one value of an axis and what it sets.
+// choice is one value of an axis, with the settings that it makes.
 type choice struct {
 	label      string
 	path       *field.Path
@@ -44,7 +44,7 @@ type choice struct {
 	faults     []string
 }
 
-// sets lists what the choice decides, in words for an error.
+// sets lists the settings of the choice, in words for an error.
 func (c choice) sets() []string {
 	var what []string
 	if c.clients != nil {
@@ -59,7 +59,7 @@ func (c choice) sets() []string {
 	return what
 }
 
-// resolveAxes makes the axes of the sweep and checks everything that they set.
+// resolveAxes makes the axes of the sweep and checks all their settings.
 func (e *axisBuilder) resolveAxes() {
 	if len(e.spec.Systems) > 1 {
 		a := axis{name: systemAxis, path: field.NewPath("spec", "systems")}
@@ -92,7 +92,7 @@ func (e *axisBuilder) resolveAxes() {
 	e.checkSize()
 }
 
-// valuesAxis makes an axis whose values all go to the one thing that it is named after.
+// valuesAxis makes an axis of values for one setting, which the name of the axis names.
 func (e *axisBuilder) valuesAxis(path *field.Path, written v1alpha1.Axis) axis {
 	a := axis{name: written.Axis, path: path}
 	if !slices.Contains(builtinAxes, written.Axis) && !e.declaredSomewhere(written.Axis) {
@@ -130,7 +130,7 @@ func (e *systemChecker) declaredSomewhere(name string) bool {
 	return slices.ContainsFunc(e.systems, func(s system) bool { _, ok := s.declared[name]; return ok })
 }
 
-// valueChoice makes one value of a values axis. It reports false when the value is wrong.
+// valueChoice makes one value of a values axis. It returns false if the value is wrong.
 func (e *axisBuilder) valueChoice(path *field.Path, name string, v v1alpha1.Value) (choice, bool) {
 	c := choice{label: v.String(), path: path}
 	before := len(e.errs)
@@ -185,7 +185,7 @@ func (e *axisBuilder) integer(path *field.Path, v v1alpha1.Value, least, most in
 func (e *axisBuilder) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
 	a := axis{name: written.Axis, path: path}
 	var known []string
-	for _, f := range fault.WithoutFlameGraphs(e.spec.Faults) { // those act in trials of their own
+	for _, f := range fault.WithoutFlameGraphs(e.spec.Faults) { // flame graphs act in trials of their own
 		known = append(known, f.Name)
 	}
 	for j, p := range written.Points {
@@ -207,8 +207,8 @@ func (e *axisBuilder) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
 	return a
 }
 
-// checkSetOnce refuses two axes that set the same thing, since the point would then not say which
-// one won.
+// checkSetOnce refuses two axes with the same setting, since the point would not say which one
+// wins.
 func (e *axisBuilder) checkSetOnce() {
 	owner := map[string]string{}
 	for _, a := range e.axes {
@@ -266,7 +266,7 @@ func sizes(axes []axis) string {
 	return strings.Join(parts, " x ")
 }
 
-// oneOf reports whether exactly one holds.
+// oneOf reports whether exactly one of the conditions holds.
 func oneOf(conditions ...bool) bool {
 	n := 0
 	for _, c := range conditions {

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// BenchmarkValidate is what one kubectl apply costs at its most: 1024 points, all templates
+// BenchmarkValidate measures the greatest cost of one kubectl apply: 1024 points, all templates
 // rendered. Admission gives up after ten seconds.
 func BenchmarkValidate(b *testing.B) {
 	s := systems(builders.System("basil"))
@@ -22,7 +22,7 @@ func BenchmarkValidate(b *testing.B) {
 	}
 }
 
-// BenchmarkNext is what the controller decides with when nearly all of 10 000 trials are done.
+// BenchmarkNext measures a decision of the controller when nearly all of 10 000 trials are done.
 func BenchmarkNext(b *testing.B) {
 	p, errs := plan.Expand(builders.Experiment("e").System("basil").Values("clients", anyValues(64)...).Points("kind", v1alpha1.AxisPoint{Name: "a"}).
 		Repetitions(100).Obj(), systems(builders.System("basil")))

@@ -11,24 +11,24 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// mostNodeHours bounds spec.budget.nodeHours, so that it can be counted in nanoseconds.
+// mostNodeHours is the greatest spec.budget.nodeHours, so that it can be counted in nanoseconds.
 const mostNodeHours = 1000000
 
-// Affordable says how an experiment stands to its budget.
+// Affordable says whether an experiment is within its budget.
 type Affordable struct {
 	// Reason of the condition WithinBudget: WithinBudget, NodeHoursExhausted or DeadlineReached.
 	// Empty: there is no budget.
 	Reason string
 	// Message is a sentence for users.
 	Message string
-	// Again is when to look again, since time alone then changes the answer. Zero: never.
+	// Again is when to look again, since the answer then changes with time alone. Zero: never.
 	Again time.Time
 }
 
-// over reports whether the next trial does not fit.
+// over reports whether the next trial exceeds the budget.
 func (a Affordable) over() bool { return a.Reason != "" && a.Reason != v1alpha1.ReasonWithinBudget }
 
-// nodeTime is how long trials that are over have held nodes, each node counted by itself.
+// nodeTime returns how long finished trials have held nodes, summed over the nodes.
 func (o observation) nodeTime(p *Plan) time.Duration {
 	all := time.Duration(0)
 	for i := range o.trials {
@@ -39,7 +39,7 @@ func (o observation) nodeTime(p *Plan) time.Duration {
 	return all
 }
 
-// held is how long a trial that is over held its nodes, also for inspection.
+// held returns how long a finished trial held its nodes, with the time for inspection.
 func held(t *v1alpha1.Trial) time.Duration {
 	from, to := t.Status.Times.Admitted, t.Status.Times.Done
 	if from == nil || to == nil {
@@ -48,8 +48,8 @@ func held(t *v1alpha1.Trial) time.Duration {
 	return max(0, to.Sub(from.Time))
 }
 
-// nodesOf a trial. One that was given up before its pods were placed counts as another of its point
-// would.
+// nodesOf returns the number of nodes of a trial. For a trial that was given up before its pods
+// were placed, it returns the expected number.
 func (o observation) nodesOf(p *Plan, t *v1alpha1.Trial) int32 {
 	if t.Status.Nodes > 0 {
 		return t.Status.Nodes
@@ -57,8 +57,9 @@ func (o observation) nodesOf(p *Plan, t *v1alpha1.Trial) int32 {
 	return o.expectedNodes(p, t.Spec.Point.Index)
 }
 
-// expectedNodes of the next trial of a point: as many as one of that point has had, or else any.
-// Before the first trial, one for each pod.
+// expectedNodes returns the number of nodes for the next trial of a point: the most that a trial of
+// the point has had, or else a trial of any point. Before the first trial, it is one node for each
+// pod.
 func (o observation) expectedNodes(p *Plan, point int32) int32 {
 	same, most := int32(0), int32(0)
 	for i := range o.trials {
@@ -79,7 +80,8 @@ func (o observation) expectedNodes(p *Plan, point int32) int32 {
 	return 0
 }
 
-// expectedTime of the next trial: as long as the longest valid trial, and at least its schedule.
+// expectedTime returns how long the next trial will take: as long as the longest valid trial, but
+// at least its schedule.
 func (o observation) expectedTime(p *Plan, point int32) time.Duration {
 	longest := time.Duration(0)
 	if int(point) < len(p.Points) {
@@ -94,8 +96,8 @@ func (o observation) expectedTime(p *Plan, point int32) time.Duration {
 	return longest
 }
 
-// afford says how the experiment stands to its budget if one more trial, of a point, runs beside
-// the present ones. Only an open slot has such a trial.
+// afford compares the budget with the present trials and, if open is true, one more trial of a
+// point.
 func (o observation) afford(p *Plan, point int32, open bool) Affordable {
 	b := p.Spec.Budget
 	if b == nil {
@@ -120,7 +122,7 @@ func (o observation) afford(p *Plan, point int32, open bool) Affordable {
 		return a
 	}
 	spent, next := o.nodeTime(p), time.Duration(o.expectedNodes(p, point))*lasts
-	for i := range o.trials { // trials that run are not paid yet
+	for i := range o.trials { // add the expected cost of running trials
 		if t := &o.trials[i]; Outcome(t) == v1alpha1.ReasonInProgress {
 			spent += time.Duration(o.nodesOf(p, t)) * o.expectedTime(p, t.Spec.Point.Index)
 		}
@@ -132,7 +134,7 @@ func (o observation) afford(p *Plan, point int32, open bool) Affordable {
 	return a
 }
 
-// paid says what trials have taken so far.
+// paid says how much trials have used so far.
 func (o observation) paid(p *Plan) string {
 	text := fmt.Sprintf("Trials have taken %s node-hours", Hours(o.nodeTime(p)))
 	if q := p.Spec.Budget.NodeHours; q != nil {
@@ -144,8 +146,7 @@ func (o observation) paid(p *Plan) string {
 	return text + "."
 }
 
-// withdrawn are the trials that wait in the queue and would not be over in time if they started
-// now.
+// withdrawn returns the trials in the queue that would end too late if they started now.
 func (o observation) withdrawn(p *Plan) (names []string) {
 	if p.Spec.Budget == nil || p.Spec.Budget.Until == nil || p.At.IsZero() {
 		return nil
@@ -160,7 +161,7 @@ func (o observation) withdrawn(p *Plan) (names []string) {
 	return names
 }
 
-// withdrawnAt is after which time the first trial of those in the queue is withdrawn. Zero: never.
+// withdrawnAt returns when the first trial in the queue will be withdrawn. Zero: never.
 func (o observation) withdrawnAt(p *Plan) (at time.Time) {
 	if p.Spec.Budget == nil || p.Spec.Budget.Until == nil || p.At.IsZero() {
 		return at
@@ -177,12 +178,12 @@ func (o observation) withdrawnAt(p *Plan) (at time.Time) {
 	return at
 }
 
-// nodeHours of a budget that has them.
+// nodeHours returns the node-hours of a budget that has them.
 func nodeHours(b *v1alpha1.Budget) time.Duration {
 	return time.Duration(b.NodeHours.AsApproximateFloat64() * float64(time.Hour))
 }
 
-// Hours writes a time in hours, to three digits.
+// Hours writes a time in hours, with three digits.
 func Hours(d time.Duration) string {
 	h := d.Hours()
 	if h >= 100 {

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// spend carries a plan out: each trial begins when the one before it ends, and takes its time on so
-// many nodes. It returns the trials and the last step.
+// spend carries a plan out. Each trial begins when the trial before it ends, and takes its time on
+// so many nodes. It returns the trials and the last step.
 func spend(t *testing.T, p *plan.Plan, began time.Time, nodes int32, took func(number int32) (time.Duration, string)) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
 	var trials []v1alpha1.Trial
@@ -81,7 +81,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Trials that do not count are paid, too, and one whose pods were never placed as another would be.
+// Invalid trials cost node-hours, too. A trial whose pods were never placed counts with the
+// expected number of nodes.
 func TestInvalidTrialsArePaid(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Repetitions(3).Retries(10).Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Budget = &v1alpha1.Budget{NodeHours: new(resource.MustParse("1"))}
@@ -92,7 +93,7 @@ func TestInvalidTrialsArePaid(t *testing.T) {
 		}
 		return 5 * time.Minute, v1alpha1.ReasonSucceeded
 	})
-	// 3 nodes for 5, 6 and 5 minutes are 48 minutes, and 15 more would be 63.
+	// 3 nodes for 5, 6 and 5 minutes are 48 minutes. 15 more would be 63.
 	if len(trials) != 3 || step.Budget.Reason != v1alpha1.ReasonNodeHoursExhausted || step.NodeTime != 48*time.Minute {
 		t.Errorf("%d trials, %s, %v", len(trials), step.Budget.Reason, step.NodeTime)
 	}
@@ -102,7 +103,7 @@ func TestInvalidTrialsArePaid(t *testing.T) {
 	}
 }
 
-// A trial that waits in the queue past its time is withdrawn. One that runs is not.
+// A trial that waits in the queue past its time is withdrawn. A running trial is not.
 func TestLateTrialsAreWithdrawn(t *testing.T) {
 	began := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	p := expand(t, builders.Experiment("e").System("basil").Set(func(s *v1alpha1.ExperimentSpec) {
@@ -135,7 +136,7 @@ func TestLateTrialsAreWithdrawn(t *testing.T) {
 	}
 }
 
-// A search is over when its budget is.
+// A search ends when its budget is used up.
 func TestBudgetOfASearch(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Retries(10).
 		Search("clients", v1alpha1.CapacitySearch{From: 20, To: 90, Precision: "5%", Trials: 60, Objective: v1alpha1.LoadObjective{P99Latency: "20ms"}}).

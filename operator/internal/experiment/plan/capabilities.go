@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// CheckCapabilities refuses a System whose containers want a capability that the installation does
-// not allow.
+// CheckCapabilities refuses a System whose containers ask for a capability that the installation
+// does not allow.
 func CheckCapabilities(system *v1alpha1.SystemSpec, allowed []string) error {
 	root := field.NewPath("spec")
 	at := map[*field.Path][]v1alpha1.Container{
@@ -48,7 +48,7 @@ func CheckCapabilities(system *v1alpha1.SystemSpec, allowed []string) error {
 		strings.Join(wrong, "; "), may)
 }
 
-// checkCapabilities asks about each system once.
+// checkCapabilities checks each system once.
 func checkCapabilities(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	if checks.Capabilities == nil {
 		return nil

@@ -34,7 +34,7 @@ func TestCheckCapabilities(t *testing.T) {
 	}
 }
 
-// An experiment is refused at the system that wants too much.
+// The error names the system that asks for too much.
 func TestCapabilitiesAreAskedFor(t *testing.T) {
 	systems := map[string]v1alpha1.SystemSpec{"echo": builders.System("echo").Obj().Spec, "rdma": builders.System("rdma").Obj().Spec}
 	exp := builders.Experiment("exp").System("echo").System("rdma").Obj()

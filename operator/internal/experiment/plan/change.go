@@ -13,9 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
-// CheckChange refuses a change of an Experiment's spec where trials of the old one have been
-// planned. If anew is true, no plan is fixed, and the new spec is to be checked as that of a new
-// Experiment.
+// CheckChange refuses a change of an Experiment's spec after trials have been planned. If anew is
+// true, no plan is fixed: the new spec must be checked like that of a new Experiment.
 func CheckChange(before, after *v1alpha1.Experiment) (anew bool, wrong *field.Error, err error) {
 	same, err := sameSpec(before.Spec, after.Spec)
 	if err != nil || same {
@@ -24,7 +23,7 @@ func CheckChange(before, after *v1alpha1.Experiment) (anew bool, wrong *field.Er
 	if recurs := before.Spec.Recurrence != nil; recurs != (after.Spec.Recurrence != nil) {
 		return false, field.Forbidden(field.NewPath("spec", "recurrence"), fmt.Sprintf(
 			"Experiment %q recurs all its life or never; apply the change under another name", after.Name)), nil
-	} else if recurs || !started(before) { // what recurs has no trials, and each run has a plan of its own
+	} else if recurs || !started(before) { // an experiment that recurs has no trials; each of its runs has a plan of its own
 		return true, nil, nil
 	}
 	fixed := before.Spec.DeepCopy()
@@ -32,7 +31,7 @@ func CheckChange(before, after *v1alpha1.Experiment) (anew bool, wrong *field.Er
 	if before.Spec.AdditionalRepetitions <= after.Spec.AdditionalRepetitions {
 		fixed.AdditionalRepetitions = after.Spec.AdditionalRepetitions
 	}
-	// Flame graphs are of trials that never count, which come after all others.
+	// Trials for flame graphs never count, and come after all other trials.
 	graphs := !equality.Semantic.DeepEqual(fixed.Faults, after.Spec.Faults) &&
 		equality.Semantic.DeepEqual(fault.WithoutFlameGraphs(fixed.Faults), fault.WithoutFlameGraphs(after.Spec.Faults))
 	if graphs {
@@ -58,8 +57,8 @@ func started(exp *v1alpha1.Experiment) bool {
 	return exp.Status.Seed != 0 || meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
 }
 
-// sameSpec compares as the API server stores: what is written differently and read the same is the
-// same.
+// sameSpec compares two specs in the form that the API server stores, so that the spelling of
+// values does not matter.
 func sameSpec(a, b v1alpha1.ExperimentSpec) (bool, error) {
 	x, err := json.Marshal(a)
 	if err != nil {

@@ -28,10 +28,10 @@ func TestCheckChange(t *testing.T) {
 	type changes []func(*v1alpha1.Experiment)
 	const fixed = "has been accepted and its trials are planned: only spec.suspend, spec.priority, spec.budget and spec.debug may change, faults with a flameGraph may come and go, and spec.additionalRepetitions may rise"
 	for name, tc := range map[string]struct {
-		is     changes // what the experiment is like before the change
+		is     changes // the experiment before the change
 		change changes
 		anew   bool
-		field  string // that is refused; empty: none
+		field  string // the refused field; empty: none
 		says   string
 	}{
 		"nothing, before any plan":                    {},
@@ -75,7 +75,7 @@ func TestCheckChange(t *testing.T) {
 	}
 }
 
-// A value that is written differently and stored alike is no change.
+// Another spelling of a value that is stored alike is no change.
 func TestTheSameSpecIsNoChange(t *testing.T) {
 	before := builders.Experiment("e").System("s").Obj()
 	before.Status.Seed = 7

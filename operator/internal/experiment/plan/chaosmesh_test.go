@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// chaosOf is a fault of Chaos Mesh of replica 0 at 1 s.
+// chaosOf returns a fault of Chaos Mesh on replica 0 at 1 s.
 func chaosOf(name, kind, lasts, spec string) v1alpha1.Fault {
 	f := v1alpha1.Fault{Name: name, At: "1s", EveryPoint: true, ChaosMesh: &v1alpha1.ChaosMesh{
 		Kind: kind, Target: v1alpha1.Target{Replicas: []int32{0}}, Spec: runtime.RawExtension{Raw: []byte(spec)},
@@ -87,8 +87,8 @@ func TestFaultsOfChaosMesh(t *testing.T) {
 	}
 }
 
-// Whether Chaos Mesh is there is asked once for each kind, and told about the first fault that
-// needs it.
+// The check asks once for each kind whether Chaos Mesh is installed. The error is about the first
+// fault that needs the kind.
 func TestChaosMeshMustBeInstalled(t *testing.T) {
 	exp := builders.Experiment("exp").System("echo").Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Faults = []v1alpha1.Fault{

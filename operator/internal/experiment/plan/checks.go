@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// checkWithoutSystems makes all checks that need no System. written is the spec before its profile
+// checkWithoutSystems makes all checks that need no System. written is the spec before the profile
 // was applied.
 func (e *fieldChecker) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkProfile(written)
@@ -119,7 +119,7 @@ func (e *fieldChecker) checkTolerances() {
 	}{{"faultLateness", all.FaultLateness}, {"chaosMeshLateness", all.ChaosMeshLateness}, {"startSpread", all.StartSpread}, {"linkDelay", all.LinkDelay}, {"linkLateness", all.LinkLateness},
 		{"generatorLag", all.GeneratorLag}, {"clockError", all.ClockError}, {"clockOffset", all.ClockOffset}} {
 		if t.name == "clockOffset" && t.value == "" {
-			continue // not judged
+			continue // the profile skips it
 		}
 		_, errs := checkDuration(path.Child(t.name), t.value, bounds{time.Microsecond, time.Hour})
 		e.add(errs...)
@@ -134,7 +134,7 @@ func (e *fieldChecker) checkTolerances() {
 	}
 }
 
-// checkReported checks the paper's curves: they must run along axes of the sweep and hold numbers.
+// checkReported checks the paper's curves: they must follow axes of the sweep and have numbers.
 func (e *fieldChecker) checkReported() {
 	axes := []string{}
 	if len(e.spec.Systems) > 1 {
@@ -162,7 +162,7 @@ func (e *fieldChecker) checkReported() {
 	}
 }
 
-// checkClaims checks that a quantity has both its value and its tolerance.
+// checkClaims checks that a quantity has both a value and a tolerance.
 func (e *fieldChecker) checkClaims() {
 	for i, c := range e.spec.Claims {
 		path := field.NewPath("spec", "claims").Index(i)
@@ -187,7 +187,7 @@ func (e *fieldChecker) checkClaims() {
 	}
 }
 
-// checkParameters checks every parameter that is set outside the sweep against every system that it
+// checkParameters checks every parameter that is set outside of the sweep, for every system that it
 // is set for.
 func (e *systemChecker) checkParameters() {
 	root := field.NewPath("spec")
@@ -204,7 +204,7 @@ func (e *systemChecker) checkParameters() {
 	}
 }
 
-// checkSetting checks one value of one parameter against the systems that it is set for.
+// checkSetting checks one value of a parameter for the systems that it is set for.
 func (e *systemChecker) checkSetting(path *field.Path, name string, value v1alpha1.Value, systems []system) {
 	e.checkUsed(path, name, value, systems)
 	for _, s := range systems {

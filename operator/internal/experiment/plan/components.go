@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// components checks the components of a System. Their names are the schema's to check; that no two
-// are the same, is checked here for files that were never sent to an API server.
+// components checks the components of a System. The schema checks their names. This checks that
+// names differ, for files that never reached an API server.
 func (s *systemCheck) components(at *field.Path) {
 	seen := map[string]bool{}
 	for i, c := range s.spec.Components {
@@ -39,7 +39,7 @@ func countsOf(spec *v1alpha1.SystemSpec) (map[string]*countExpression, error) {
 	return counts, nil
 }
 
-// checkComponents refuses places and pools for components that none of the systems has.
+// checkComponents refuses places and pools for components that no system has.
 func (e *systemChecker) checkComponents() {
 	var known []string
 	for _, s := range e.systems {
@@ -67,8 +67,8 @@ func (e *systemChecker) checkComponents() {
 	}
 }
 
-// resolveComponents says of every component of the system where its pods are. It reports false
-// after an error.
+// resolveComponents places the pods of every component of the system. It returns false after an
+// error.
 func (e *expansion) resolveComponents(s system, path *field.Path, topology *v1alpha1.Topology, parameters map[string]v1alpha1.Value) bool {
 	written, ok := topology.Components, true
 	topology.Components = nil
@@ -102,7 +102,7 @@ func (e *expansion) resolveComponents(s system, path *field.Path, topology *v1al
 	return ok
 }
 
-// ownPools are the pools of those components that a system has.
+// ownPools returns the pools of the components that a system has.
 func ownPools(s system, pools []v1alpha1.ComponentPool) []v1alpha1.ComponentPool {
 	return slices.DeleteFunc(slices.Clone(pools), func(p v1alpha1.ComponentPool) bool { return s.spec.Group(p.Name) == nil })
 }

@@ -67,7 +67,7 @@ func TestComponentsArePlaced(t *testing.T) {
 	}
 }
 
-// Only one of two systems has the component: each trial has what its own system has.
+// Only one of two systems has the component. A trial has the components of its own system.
 func TestComponentsOfOneOfTwoSystems(t *testing.T) {
 	systems := map[string]v1alpha1.SystemSpec{"plain": builders.System("plain").Obj().Spec, "tiers": builders.System("tiers").Set(withProxies).Obj().Spec}
 	exp := builders.Experiment("exp").System("plain").Set(func(s *v1alpha1.ExperimentSpec) {
@@ -86,7 +86,7 @@ func TestComponentsOfOneOfTwoSystems(t *testing.T) {
 	}
 }
 
-// A count may follow a parameter, which a sweep may turn. That is a use of it.
+// A count may depend on a parameter that a sweep changes. The count is then a use of the parameter.
 func TestCountsFollowParameters(t *testing.T) {
 	one := builders.Value(1)
 	system := builders.System("echo").Set(withProxies).Set(func(s *v1alpha1.SystemSpec) {
@@ -125,7 +125,7 @@ func TestCountsFollowParameters(t *testing.T) {
 	}
 }
 
-// A role is that of replicas or of a component, and a target of the other group cannot have it.
+// A role belongs to the replicas or to a component. A target of another group cannot have it.
 func TestRolesOfComponents(t *testing.T) {
 	system := builders.System("echo").Set(withProxies).Set(func(s *v1alpha1.SystemSpec) {
 		s.Roles = []v1alpha1.Role{{Name: "leader", Command: []string{"leads"}}, {Name: "active", Component: "proxy", Command: []string{"active"}}}

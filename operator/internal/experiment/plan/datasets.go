@@ -21,7 +21,7 @@ var (
 	mostDatasetSize  = resource.MustParse("16Ti")
 )
 
-// datasets checks the recipes, the sizes, and where recipes and pods see the data.
+// datasets checks the recipes, the sizes, and the directories of the data in recipes and pods.
 func (s *systemCheck) datasets(at *field.Path) {
 	replicas := directoriesOf(s.spec.Prepare, "spec.replicas", s.spec.Replicas.Files, s.spec.Replicas.Volumes)
 	clients := directoriesOf(s.spec.Prepare, "spec.clients", s.spec.Clients.Files, nil)
@@ -57,12 +57,12 @@ func (s *systemCheck) datasets(at *field.Path) {
 			}
 			parts = append(parts, components[name])
 		}
-		if len(d.Components) == 0 && d.UsedBy == v1alpha1.DatasetForComponents { // of a file that was never sent to an API server
+		if len(d.Components) == 0 && d.UsedBy == v1alpha1.DatasetForComponents { // for a file that never reached an API server
 			s.add(field.Required(set.Child("components"), "usedBy is Components: name the components whose pods get a copy"))
 		}
 		before := len(s.errs)
 		for _, taken := range parts {
-			if len(s.errs) == before { // one that is wrong for both is told once
+			if len(s.errs) == before { // a directory that is wrong for both is reported once
 				s.directory(set.Child("mountPath"), d.MountPath, taken)
 			}
 			if other := around(d.MountPath, taken); other != "" && len(s.errs) == before {
@@ -72,7 +72,8 @@ func (s *systemCheck) datasets(at *field.Path) {
 	}
 }
 
-// directoriesOf returns the field of each directory of a group's pods. The group is at the path at.
+// directoriesOf returns the directories of a group's pods, each with its field. The group is at the
+// path at.
 func directoriesOf(prepare *v1alpha1.PrepareStep, at string, files []v1alpha1.FileSet, volumes []v1alpha1.Volume) map[string]string {
 	taken := map[string]string{}
 	if prepare != nil {
@@ -87,7 +88,7 @@ func directoriesOf(prepare *v1alpha1.PrepareStep, at string, files []v1alpha1.Fi
 	return taken
 }
 
-// around finds a directory that dir is in, or that is in it: one would hide the other.
+// around finds a directory that contains dir or lies in it: one would hide the other.
 func around(dir string, taken map[string]string) string {
 	clean := path.Clean(dir)
 	for _, other := range slices.Sorted(maps.Keys(taken)) {

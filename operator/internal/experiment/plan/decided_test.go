@@ -44,7 +44,7 @@ func TestRepetitionsUntilClaimsAreDecided(t *testing.T) {
 	}
 }
 
-// A point that is given up has no say; the others go on until claims are decided.
+// A point that is given up does not stop the others. They go on until claims are decided.
 func TestAPointThatIsGivenUpDoesNotEndTheLooks(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2).Retries(0).Set(untilDecided(3, 8)))
 	p.Open = func(n int) []string { return []string{"fast"}[min(1, n/6):] }

@@ -11,7 +11,7 @@ import (
 )
 
 // DecodeExperiment reads one Experiment from YAML or JSON as the API server would. Unknown fields
-// are errors, and defaults that a zero value could not be told from (topology.f) are filled in.
+// are errors. It fills in defaults of fields in which zero has a meaning of its own (topology.f).
 func DecodeExperiment(data []byte) (*v1alpha1.Experiment, error) {
 	var raw map[string]any
 	if err := yaml.UnmarshalStrict(data, &raw); err != nil {
@@ -39,7 +39,7 @@ func DecodeExperiment(data []byte) (*v1alpha1.Experiment, error) {
 	return exp, nil
 }
 
-// defaultFaultsTolerated sets topology.f to 1 where parent has a topology that says nothing of f.
+// defaultFaultsTolerated sets topology.f to 1 if parent has a topology without f.
 func defaultFaultsTolerated(parent map[string]any) {
 	topology, ok := parent["topology"].(map[string]any)
 	if !ok {

@@ -16,24 +16,24 @@ import (
 	"assay.dev/assay/operator/internal/experiment/recurrence"
 )
 
-// leastDisturbed is the least that a disturbed trial takes of disturbances.retryFor. It bounds the
-// number of repetitions, whatever the trial's instants are.
+// leastDisturbed is the least time that a disturbed trial takes from disturbances.retryFor. It
+// bounds the number of repetitions, even if a trial has no instants.
 const leastDisturbed = 10 * time.Second
 
-// Why a repetition is given up: one of its two budgets is used up, or its last trials failed alike,
-// so that another one would, too.
+// Why a repetition is given up: one of its two budgets is used up, or its last trials failed in the
+// same way, so that another one would, too.
 const (
 	retriesUsedUp  = "retries"
 	retryForUsedUp = "disturbances.retryFor"
 	failsAlike     = "alike"
 )
 
-// mostAlike is how many trials in a row may be disturbed in the same way. More than that is no
-// disturbance: it lasts.
+// mostAlike is how many trials in a row may be disturbed in the same way. After so many, the cause
+// is no passing disturbance.
 const mostAlike = 4
 
-// passing are the reasons for machines, links or clocks that were disturbed. Such a disturbance
-// passes, however often it happens. All other reasons of the environment say that something broke.
+// passing are the reasons for disturbed machines, links or clocks. Such a disturbance passes, even
+// if it happens often. All other reasons of the environment say that something broke.
 var passing = map[string]bool{
 	v1alpha1.ReasonNetworkLate:        true,
 	v1alpha1.ReasonPacketsLost:        true,
@@ -49,9 +49,9 @@ var passing = map[string]bool{
 	v1alpha1.ReasonClockStepped:       true,
 }
 
-// lasting are reasons of the environment's that time alone does not cure: a user must change the
-// cluster, or the System. Repeating them counts against spec.retries. A deadline is among them,
-// since mostly what it waits for would never have come, and since each such trial takes minutes.
+// lasting are reasons of the environment that time alone does not cure: a user must change the
+// cluster, or the System. Repetitions after them count against spec.retries. A passed deadline is
+// one of them. Mostly, the awaited event would never have come, and each such trial takes minutes.
 var lasting = map[string]bool{
 	v1alpha1.ReasonFailed:            true,
 	v1alpha1.ReasonDeadlineExceeded:  true,
@@ -64,8 +64,8 @@ var lasting = map[string]bool{
 	v1alpha1.ReasonClientsMiscounted: true,
 }
 
-// Disturbed reports whether the environment, and not the system under test, spoilt a trial, in a
-// way that may pass.
+// Disturbed reports whether the environment spoilt a trial, and not the system under test, in a way
+// that may pass.
 func Disturbed(t *v1alpha1.Trial) bool {
 	if o := Outcome(t); o != v1alpha1.ReasonInvalid && o != v1alpha1.ReasonFailed {
 		return false
@@ -74,7 +74,7 @@ func Disturbed(t *v1alpha1.Trial) bool {
 	return reason != "" && v1alpha1.CausedBy(reason) == v1alpha1.CausedByEnvironment && !lasting[reason] && reason != v1alpha1.ReasonInterrupted
 }
 
-// invalidBecause is why a trial that is over does not count; empty: nothing says so.
+// invalidBecause returns the reason why a finished trial does not count. Empty: there is no reason.
 func invalidBecause(t *v1alpha1.Trial) string {
 	if valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid); valid != nil {
 		return valid.Reason
@@ -82,8 +82,8 @@ func invalidBecause(t *v1alpha1.Trial) string {
 	return ""
 }
 
-// took is how long a trial held its machines, without the time in which its pods were kept for
-// inspection: people asked for that.
+// took returns how long a trial held its machines. It leaves out the time in which people kept the
+// pods for inspection.
 func took(t *v1alpha1.Trial) time.Duration {
 	from, to := t.Status.Times.Admitted, t.Status.Times.Done
 	if from == nil || to == nil {
@@ -96,8 +96,8 @@ func took(t *v1alpha1.Trial) time.Duration {
 	return all
 }
 
-// charge counts a trial against the budget that pays for its repetition. One that was interrupted
-// costs nothing: a person ended the command that carried it out, and starts it again.
+// charge counts a trial against the budget that pays for its repetition. An interrupted trial costs
+// nothing: a person ended the command that carried it out, and starts the command again.
 func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 	if last := o.latest[slot]; last == nil || last.Spec.Attempt < t.Spec.Attempt {
 		o.latest[slot] = t
@@ -111,8 +111,8 @@ func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 	}
 }
 
-// alikeOnSets are the answers of alike for each set of nodes that has one: a set may be broken by
-// itself.
+// alikeOnSets returns the result of alike for each set of nodes. One set may be broken while the
+// others work.
 func alikeOnSets(trials []v1alpha1.Trial) map[string]*v1alpha1.Trial {
 	of := map[string]*v1alpha1.Trial{}
 	seen := map[string]bool{}
@@ -129,11 +129,11 @@ func alikeOnSets(trials []v1alpha1.Trial) map[string]*v1alpha1.Trial {
 	return of
 }
 
-// alike returns the last trial of a set of nodes that is over, if the last mostAlike trials there
-// were disturbed in the same way; else nil. The same is the same reason and, but for numbers, the
-// same message.
+// alike returns the last finished trial of a set of nodes, if its last mostAlike trials were
+// disturbed in the same way. Otherwise it returns nil. Trials are disturbed in the same way if
+// their reasons are equal, and their messages are equal except for numbers.
 func alike(trials []v1alpha1.Trial, set string) *v1alpha1.Trial {
-	var last []*v1alpha1.Trial // the last ones that are over, the last of them first
+	var last []*v1alpha1.Trial // the last finished trials, the newest first
 	for i := range trials {
 		t := &trials[i]
 		if t.Spec.NodeSet != set {
@@ -156,7 +156,7 @@ func alike(trials []v1alpha1.Trial, set string) *v1alpha1.Trial {
 	return last[0]
 }
 
-// manner is how a trial failed: its reason and message, without numbers.
+// manner returns how a trial failed: its reason and message, without numbers.
 func manner(t *v1alpha1.Trial) string {
 	valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	return valid.Reason + " " + strings.Map(func(r rune) rune {
@@ -167,9 +167,9 @@ func manner(t *v1alpha1.Trial) string {
 	}, strings.ReplaceAll(valid.Message, t.Name, ""))
 }
 
-// givenUp names the budget that keeps a repetition without a valid trial from being tried again, or
-// nothing. The outcome of the latest attempt decides which budget pays. Both are sums over trials
-// that are over, never an instant: anyone who asks again, whenever, gets the same answer.
+// givenUp returns why a repetition without a valid trial is not tried again, or "". The outcome of
+// the latest attempt decides which budget pays. Both budgets are compared with sums over finished
+// trials, not with the time. So the answer is the same whenever it is asked.
 func (o observation) givenUp(p *Plan, s Slot) string {
 	switch last := o.latest[s]; {
 	case o.alike[p.SetOf(s.Repetition)] != nil:
@@ -182,7 +182,7 @@ func (o observation) givenUp(p *Plan, s Slot) string {
 	return ""
 }
 
-// disturbances says what the environment has cost so far, if anything.
+// disturbances says how much time the environment has cost so far, if any.
 func (o observation) disturbances(p *Plan) string {
 	if o.counts.Disturbed == 0 {
 		return ""
@@ -254,7 +254,7 @@ func (e *fieldChecker) checkPrePull() {
 	}
 }
 
-// checkRecurrence checks when runs are due.
+// checkRecurrence checks the schedule of runs.
 func (e *fieldChecker) checkRecurrence() {
 	if r := e.spec.Recurrence; r != nil {
 		_, errs := recurrence.New(field.NewPath("spec", "recurrence"), r)

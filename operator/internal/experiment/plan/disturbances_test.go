@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// end is how a trial ends: the reason of its condition Valid, empty for a valid one, and for how
+// end is how a trial ends: the reason of its condition Valid (empty for a valid trial), and how
 // long it held its machines.
 type end struct {
 	reason string
@@ -32,7 +32,7 @@ func (e end) trial(spec v1alpha1.TrialSpec) v1alpha1.Trial {
 	return *b.Complete(v1alpha1.ReasonInvalid).Because(e.reason).Obj()
 }
 
-// runEnds carries steps out; next says how each trial ends.
+// runEnds carries steps out. next returns the end of each trial.
 func runEnds(t *testing.T, p *plan.Plan, seed int64, next func(v1alpha1.TrialSpec) end) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
 	var trials []v1alpha1.Trial
@@ -54,7 +54,7 @@ func TestNextAfterDisturbances(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		experiment *builders.ExperimentBuilder
-		ends       []end // of the trials in order of creation; those after them are valid
+		ends       []end // of the trials in order of creation; later trials are valid
 		want       []string
 		disturbed  int32
 		lost       time.Duration
@@ -159,8 +159,8 @@ func TestDisturbancesAreReported(t *testing.T) {
 	}
 }
 
-// TestDisturbancesSimulation plays random ends against random budgets. The rules for the end follow
-// from the trials alone.
+// TestDisturbancesSimulation tries random ends with random budgets. The trials alone decide what
+// the end must be.
 func TestDisturbancesSimulation(t *testing.T) {
 	reasons := []string{"", "", "", v1alpha1.ReasonCPUStolen, v1alpha1.ReasonFaultLate, v1alpha1.ReasonCPUThrottled, v1alpha1.ReasonReplicaExited}
 	for seed := range uint64(100) {
@@ -172,7 +172,7 @@ func TestDisturbancesSimulation(t *testing.T) {
 			trials, last := runEnds(t, p, int64(seed+1), func(v1alpha1.TrialSpec) end {
 				return end{reasons[rng.IntN(len(reasons))], time.Duration(10+rng.IntN(120)) * time.Second}
 			})
-			for n := range trials { // a manager that takes over, and sees trials in another order, decides the same
+			for n := range trials { // a manager that takes over, and sees trials in another order, must decide the same
 				seen := make([]v1alpha1.Trial, n)
 				for to, from := range rng.Perm(n) {
 					seen[to] = trials[from]
@@ -186,10 +186,10 @@ func TestDisturbancesSimulation(t *testing.T) {
 	}
 }
 
-// checkBudgets computes anew what each repetition may cost, and compares.
+// checkBudgets computes again how much each repetition may cost, and compares.
 func checkBudgets(t *testing.T, p *plan.Plan, trials []v1alpha1.Trial, last plan.Step, retryFor time.Duration) {
 	t.Helper()
-	var lost time.Duration // before the trial at hand
+	var lost time.Duration // before this trial
 	latest, spent := map[plan.Slot]v1alpha1.Trial{}, map[plan.Slot]int32{}
 	for _, trial := range trials {
 		slot := plan.Slot{Point: trial.Spec.Point.Index, Repetition: trial.Spec.Repetition}
@@ -257,7 +257,7 @@ func TestDisturbancesOutOfBounds(t *testing.T) {
 	}
 }
 
-// A profile's disturbances replace all of them, and every trial carries what concerns it.
+// The disturbances of a profile replace all others. Every trial gets the ones that it needs.
 func TestDisturbancesOfAProfile(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").RetryFor("2h").Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Disturbances: &v1alpha1.Disturbances{IdleWait: "3s"}}}

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// bounds of a duration, both included.
+// bounds of a duration, both inclusive.
 type bounds struct{ least, most time.Duration }
 
 func (b bounds) String() string {

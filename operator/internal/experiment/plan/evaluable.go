@@ -11,7 +11,7 @@ import (
 )
 
 // neverEvaluated warns of claims that no trial can decide, since the clients of a system never
-// report what they read. Such a claim ends as NotEvaluated when all trials are done.
+// report the numbers that they read. Such a claim ends as NotEvaluated when all trials are done.
 func neverEvaluated(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (warnings []string) {
 	if checks.Functions == nil {
 		return nil
@@ -34,8 +34,8 @@ func neverEvaluated(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Chec
 	return append(warnings, neverCounted(p, systems)...)
 }
 
-// neverCounted warns of measurements by kind of operation or by node of systems whose clients tell
-// neither apart.
+// neverCounted warns of measurements by kind of operation or by node, if the clients of a system do
+// not report these separately.
 func neverCounted(p *Plan, systems map[string]v1alpha1.SystemSpec) (warnings []string) {
 	for i, m := range p.Spec.Measurements {
 		for _, ref := range p.Spec.Systems {
@@ -59,11 +59,11 @@ func neverCounted(p *Plan, systems map[string]v1alpha1.SystemSpec) (warnings []s
 	return warnings
 }
 
-// byPart are the names of numbers by kind of operation, node or region: operationP99Millis:READ,
+// byPart matches names of numbers by kind of operation, node or region: operationP99Millis:READ,
 // nodeP99MillisVariation.
 var byPart = regexp.MustCompile(`^(operation|node|region)(?:(?:Micros|MeanMillis|MaxMillis|P[0-9]+Millis)?:.*|(?:MeanMillis|P[0-9]+Millis)?Variation)$`)
 
-// reads reports whether a measurement is a number by a part.
+// reads reports whether a measurement is a number by the given part.
 func reads(m v1alpha1.Measurement, part string) bool {
 	return slices.ContainsFunc([]string{m.Counter, m.Per}, func(counter string) bool {
 		found := byPart.FindStringSubmatch(counter)
@@ -71,8 +71,8 @@ func reads(m v1alpha1.Measurement, part string) bool {
 	})
 }
 
-// unreported says why the clients of a system never report what a function of claims reads; empty:
-// they do, as far as the System says.
+// unreported says why the clients of a system never report the numbers that a function of claims
+// reads. Empty: by the System, they may report them.
 func unreported(system *v1alpha1.SystemSpec, function string, nodes int32) string {
 	r := system.Clients.Results
 	if system.Clients.Driver != nil || r == nil {
@@ -100,7 +100,7 @@ func unreported(system *v1alpha1.SystemSpec, function string, nodes int32) strin
 	return ""
 }
 
-// notInHistograms says what a log of histograms does not report failures.
+// notInHistograms says which failures a log of histograms does not report.
 func notInHistograms(h *v1alpha1.ClientHistograms, function string) string {
 	switch {
 	case function == "abort_rate":
@@ -111,7 +111,7 @@ func notInHistograms(h *v1alpha1.ClientHistograms, function string) string {
 	return ""
 }
 
-// notInSummary says which number a summary would have to have.
+// notInSummary says which number a summary lacks.
 func notInSummary(s *v1alpha1.ClientSummary, function string, nodes int32) string {
 	has := func(name string) bool {
 		return s != nil && slices.ContainsFunc(s.Numbers, func(n v1alpha1.SummaryNumber) bool { return string(n.Name) == name })
@@ -122,7 +122,7 @@ func notInSummary(s *v1alpha1.ClientSummary, function string, nodes int32) strin
 	case "abort_rate":
 		needs = []string{results.NumberAborted}
 	case "error_rate":
-		// Assay computes the errors from all attempts, too, where these do not follow from the
+		// Assay can also compute the errors from all attempts, if they do not follow from the
 		// failures.
 		needs = []string{results.NumberErrors, results.NumberTimeouts, results.NumberEnded, results.NumberAnswered}
 		if !has(results.NumberCommitted) {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A claim that reads what the clients never report was found out when all trials were done.
+// A claim on a number that clients never report was once found only when all trials were done.
 func TestClaimsThatCanNeverBeEvaluated(t *testing.T) {
 	summary := &v1alpha1.ClientResults{Format: v1alpha1.FormatSummary, Source: "Stdout", Summary: &v1alpha1.ClientSummary{Numbers: []v1alpha1.SummaryNumber{
 		{Name: "Committed", Pattern: "c (?P<value>[0-9]+)"}, {Name: "RunTime", Unit: "s", Pattern: "t (?P<value>[0-9]+)"},
@@ -81,7 +81,7 @@ func TestClaimsThatCanNeverBeEvaluated(t *testing.T) {
 	}
 }
 
-// A measurement of a kind of operations that the clients do not tell apart can never be had.
+// There can be no measurement of a kind of operations that the clients do not report.
 func TestKindsOfOperationsThatCanNeverBeMeasured(t *testing.T) {
 	for name, tc := range map[string]struct{ operation, counter, want string }{
 		"no kinds":      {"", "operationP99Millis:READ", `measurement readP99 can never be had of System "basil"`},

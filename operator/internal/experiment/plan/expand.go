@@ -18,50 +18,50 @@ import (
 const (
 	MaxPoints   = 1024
 	MaxTrials   = 10000
-	MaxReplicas = 1000 // of one trial
-	// MaxAggregates bounds the points times the numbers of each, so that the results of every
-	// experiment fit into a ConfigMap, packed: TestTheLargestResultsFit.
+	MaxReplicas = 1000 // in one trial
+	// MaxAggregates is the most points times the numbers of each, so that the packed results of
+	// every experiment fit into a ConfigMap: TestTheLargestResultsFit.
 	MaxAggregates = 12000
 )
 
-// Plan is an experiment with everything decided but the order's seed.
+// Plan is an experiment in which all is decided but the seed of the order.
 type Plan struct {
-	// Spec is the experiment's, with its profile applied.
+	// Spec of the experiment, with its profile applied.
 	Spec v1alpha1.ExperimentSpec
 	// Axes of the sweep with their values, in order.
 	Axes []results.Axis
-	// RowAxes are the names of those that tell the rows of a script apart. One trial gives the rows
-	// of all their values.
+	// RowAxes are the names of the axes that tell the rows of a script apart. One trial gives the
+	// rows of all their values.
 	RowAxes []string
-	// Points in the order of their index. With a Search, of those along its axis only some get
+	// Points in the order of their index. With a Search, only some points along its axis get
 	// trials.
 	Points []Point
 	// Search for capacities, if an axis has one.
 	Search *Search
-	// Warnings name what is allowed and probably not meant.
+	// Warnings name settings that are allowed but probably not meant.
 	Warnings []string
-	// Open names the claims that further rounds may decide after so many rounds, from 1. It is for
-	// repetitions that go on until claims are decided, and for anyone who has trials to set; nil:
-	// all claims are open.
+	// Open names the claims that are still open after so many rounds, from 1. The planner asks it
+	// for repetitions that go on until claims are decided. Nil: all claims are open.
 	Open func(rounds int) []string
-	// At is the time of the decision, for spec.budget.until. Zero: it is not looked at.
+	// At is the time of the decision, for spec.budget.until. Zero: the plan ignores until.
 	At time.Time
 
 	unused field.ErrorList // see Checks.UnusedParameters
 }
 
-// Point is one combination of the axes.
+// Point is one combination of values of the axes.
 type Point struct {
 	// Template is the point's TrialSpec without number, repetition, attempt, seed and revision.
 	Template v1alpha1.TrialSpec
 	// Replicas of one shard.
 	Replicas int32
-	// FlameGraphs are drawn by a trial of the point that does not count. Empty: no such trial runs.
+	// FlameGraphs are drawn in a trial of the point that does not count. Empty: there is no such
+	// trial.
 	FlameGraphs []v1alpha1.Fault
 }
 
-// ResultsOfATrial is how many results one trial gives: one for each row of a script that counts,
-// else one.
+// ResultsOfATrial returns how many results one trial gives: one for each row of a script that
+// counts, otherwise one.
 func (p *Plan) ResultsOfATrial() int {
 	if len(p.Points) == 0 || p.Points[0].Template.Script == nil {
 		return 1
@@ -69,13 +69,13 @@ func (p *Plan) ResultsOfATrial() int {
 	return len(p.Points[0].Template.Script.Rows)
 }
 
-// experimentName is what the names of pods and Services can begin with.
+// experimentName is the pattern of names with which the names of pods and Services can begin.
 var experimentName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,22}[a-z0-9])?$`)
 
-// Expand applies the profile, checks the experiment against the Systems it names (by name, as they
-// are now or as they were snapshot) and resolves every point. Each error names the field, its value
-// and what would be right. A System that is not in systems gives an error of type ErrorTypeNotFound
-// and keeps all checks that need it from being made.
+// Expand applies the profile, checks the experiment against the Systems that it names, and resolves
+// every point. systems has the Systems by name, in their present or their frozen form. Each error
+// names the field, its value and the correct form. A System that is missing from systems gives an
+// error of type ErrorTypeNotFound, and Expand skips the checks that need it.
 func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*Plan, field.ErrorList) {
 	written := &draft{name: exp.Name, spec: ApplyProfile(exp.Spec), origin: originOf(&exp.Spec), seen: map[string]bool{}}
 	e := &expansion{axisBuilder: &axisBuilder{systemChecker: &systemChecker{fieldChecker: &fieldChecker{written}}}}
@@ -114,7 +114,7 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 	return p, nil
 }
 
-// draft is an experiment as it is written, its profile applied, and what is found wrong with it.
+// draft is the spec of an experiment, with its profile applied, and the mistakes found so far.
 type draft struct {
 	name    string
 	spec    v1alpha1.ExperimentSpec
@@ -125,30 +125,30 @@ type draft struct {
 	seen    map[string]bool
 }
 
-// fieldChecker checks the fields that say something without any System.
+// fieldChecker checks the fields that need no System.
 type fieldChecker struct{ *draft }
 
-// systemChecker checks what is about the experiment's systems.
+// systemChecker checks the fields that need the experiment's systems.
 type systemChecker struct {
 	*fieldChecker
 	systems []system
 }
 
-// axisBuilder makes the axes that the points lie on.
+// axisBuilder makes the axes of the points.
 type axisBuilder struct {
 	*systemChecker
 	axes   []axis
 	search *Search
 }
 
-// expansion is the work in progress of one Expand. Its own methods resolve the points; those of the
-// parts below it come before, each part with what it knows.
+// expansion is the state of one call of Expand. The embedded parts run first, from the innermost
+// on, each with more knowledge. The methods of expansion itself resolve the points.
 type expansion struct {
 	*axisBuilder
 	points []Point
 }
 
-// system is one of the experiment's systems, ready to be asked.
+// system is one of the experiment's systems, with its compiled expressions.
 type system struct {
 	name     string
 	spec     v1alpha1.SystemSpec
@@ -156,11 +156,11 @@ type system struct {
 	uses     uses
 	count    *countExpression
 	counts   map[string]*countExpression // of components, by name
-	// misbehaving is clients.misbehaving; nil: the program makes no client misbehave.
+	// misbehaving is the compiled clients.misbehaving. Nil: the program makes no client misbehave.
 	misbehaving *arithmetic
 }
 
-// add records errors, each once: several points give the same one.
+// add records errors, each once, since several points give the same error.
 func (e *draft) add(errs ...*field.Error) {
 	for _, err := range errs {
 		if text := err.Error(); !e.seen[text] {
@@ -170,8 +170,8 @@ func (e *draft) add(errs ...*field.Error) {
 	}
 }
 
-// resolveSystems looks the systems and their workload up. It reports whether all checks that need
-// them can be made.
+// resolveSystems finds the systems and their workload. It reports whether all checks that need them
+// can be made.
 func (e *systemChecker) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool {
 	complete := true
 	for i, ref := range e.spec.Systems {
@@ -228,7 +228,8 @@ func (e *systemChecker) resolveSystems(systems map[string]v1alpha1.SystemSpec) b
 	return complete && len(e.systems) > 0
 }
 
-// useCounts adds the parameters that the numbers of replicas and components are computed from.
+// useCounts marks the parameters as used from which the numbers of replicas and components are
+// computed.
 func (s *system) useCounts() {
 	s.uses.add(s.count.parameters)
 	for _, count := range s.counts {
@@ -245,8 +246,7 @@ func findWorkload(spec v1alpha1.SystemSpec, name string) (v1alpha1.Workload, boo
 	return v1alpha1.Workload{}, false
 }
 
-// unknownWorkload refuses a workload that the System does not have. An empty name is for settle to
-// refuse.
+// unknownWorkload refuses a workload that the System does not have. settle refuses an empty name.
 func unknownWorkload(system, name string, spec v1alpha1.SystemSpec) field.ErrorList {
 	if name == "" {
 		return nil

@@ -17,7 +17,8 @@ import (
 
 var valueText = cmp.AllowUnexported(v1alpha1.Value{})
 
-// failover is the experiment that most tests change: two axes, one of named points, with a fault.
+// failover is the experiment that most tests change. It has two axes. One has named points, and one
+// of these a fault.
 func failover() *builders.ExperimentBuilder {
 	return builders.Experiment("failure-fp").System("basil").
 		Values("clients", 10, 20).
@@ -73,8 +74,7 @@ func TestExpandComparesSystems(t *testing.T) {
 	}
 }
 
-// Systems that need different numbers of replicas for the same f are compared over the same
-// regions.
+// Systems that need different numbers of replicas for the same f are compared in the same regions.
 func TestExpandRegionsOfEachSystem(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").System("tapir").Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Topology.Regions = []v1alpha1.Region{{Name: "east", Replicas: 3}, {Name: "west", Replicas: 3}}
@@ -90,7 +90,7 @@ func TestExpandRegionsOfEachSystem(t *testing.T) {
 	}
 }
 
-// The settings of a point reach the trial, and nothing else changes.
+// A trial gets the settings of its point, and nothing else changes.
 func TestExpandClientsRateAndShards(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("tapir").Values("rate", 100).Values("shards", 1, 2).
 		Points("size", v1alpha1.AxisPoint{Name: "small"}, v1alpha1.AxisPoint{Name: "large", Clients: ptr(int32(50))}).
@@ -171,8 +171,8 @@ func TestApplyProfile(t *testing.T) {
 	}
 }
 
-// TestExpandErrors changes the valid experiment in one way each and asks that the error names the
-// field, the value and what would be right.
+// TestExpandErrors makes one mistake at a time in the valid experiment. The error must name the
+// field, the value and the correct form.
 func TestExpandErrors(t *testing.T) {
 	profile := func(p v1alpha1.Profile) func(*v1alpha1.ExperimentSpec) {
 		return func(s *v1alpha1.ExperimentSpec) {
@@ -431,7 +431,7 @@ spec:
 	}
 }
 
-// FuzzExpand: whatever is in an experiment, Expand and Next answer and do not panic.
+// FuzzExpand checks that Expand and Next answer for any experiment, without a panic.
 func FuzzExpand(f *testing.F) {
 	f.Add("clients", "10", "-2s", int32(5), int32(1), "5*f+1")
 	f.Add("batch", "", "1h", int32(-1), int32(1<<30), "f/0")
@@ -448,7 +448,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// stack declares a figure of these parts; disk and log are measured, in two units.
+// stack declares a figure of these parts. disk and log are measurements, in two units.
 func stack(parts ...string) func(*v1alpha1.ExperimentSpec) {
 	return func(s *v1alpha1.ExperimentSpec) {
 		s.Measurements = []v1alpha1.Measurement{{Name: "disk", Counter: "diskMicros", Unit: "us"}, {Name: "log", Counter: "logMillis", Unit: "ms"}}
@@ -485,8 +485,8 @@ func duration(d string) *v1alpha1.Duration { v := v1alpha1.Duration(d); return &
 
 func ptr[T any](v T) *T { return &v }
 
-// Clients that Assay paces need what a script does not, and a System with one workload needs no
-// name of it.
+// Clients that Assay paces need settings that a script does not need. A System with one workload
+// needs no name of it.
 func TestWhatExperimentsWithoutScriptsMustSay(t *testing.T) {
 	exp, one := failover().Obj(), builders.System("basil").Obj().Spec
 	exp.Spec.Workload.Name, one.Workloads = "", one.Workloads[:1]

@@ -14,7 +14,7 @@ import (
 
 func faultPath(i int) *field.Path { return field.NewPath("spec", "faults").Index(i) }
 
-// faultPath is where the fault of that index was written: a profile may have replaced it.
+// faultPath returns where the fault of an index was written: a profile may have replaced it.
 func (e *draft) faultPath(i int) *field.Path {
 	if i < 0 {
 		return field.NewPath("spec", "faults")
@@ -29,7 +29,7 @@ func (e *draft) faultPath(i int) *field.Path {
 	return faultPath(i)
 }
 
-// checkFaultTimes checks that each fault does one thing, at times at which the trial runs.
+// checkFaultTimes checks that each fault has one kind, and happens while the trial runs.
 func (e *fieldChecker) checkFaultTimes() { e.add(fault.CheckTimes(e.spec.Faults, e.faultTimes())...) }
 
 func (e *draft) faultTimes() fault.Times {
@@ -52,8 +52,8 @@ func (e *expansion) checkFaults(s system, trial *v1alpha1.TrialSpec) {
 	})...)
 }
 
-// unusedFaults warns of faults that act nowhere. A profile leaves points out on purpose, so there
-// is no warning then.
+// unusedFaults warns of faults that act in no point. With a profile there is no warning, since
+// profiles leave points out on purpose.
 func (e *expansion) unusedFaults() []string {
 	if e.origin.profile != nil {
 		return nil
@@ -73,7 +73,8 @@ func (e *expansion) unusedFaults() []string {
 	return warnings
 }
 
-// checkChaosMeshInstalled asks whether the cluster has what the faults need, each kind once.
+// checkChaosMeshInstalled asks whether the cluster has the kinds of Chaos Mesh that the faults
+// need, each kind once.
 func checkChaosMeshInstalled(p *Plan, checks Checks) (errs field.ErrorList) {
 	if checks.ChaosMesh == nil {
 		return nil

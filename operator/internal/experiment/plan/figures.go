@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// checkFigures checks that figures are about measurements and points that there are. A value of an
-// axis may be one of another profile's, which then has nothing to draw.
+// checkFigures checks that figures name existing measurements and points. A figure may name a value
+// of another profile: with this profile it then has nothing to draw.
 func (e *fieldChecker) checkFigures(written *v1alpha1.ExperimentSpec) {
 	values := axisValues(written)
 	for i, f := range e.spec.Figures {
@@ -53,8 +53,8 @@ func (e *fieldChecker) checkStack(path *field.Path, parts []string) {
 	}
 }
 
-// axisValues are the values of each axis, with those that profiles replace them by. Nil: a search
-// finds them.
+// axisValues returns the values of each axis, also those that profiles replace. Nil: a search finds
+// the values.
 func axisValues(written *v1alpha1.ExperimentSpec) map[string][]string {
 	values := map[string][]string{}
 	if len(written.Systems) > 1 {
@@ -84,8 +84,8 @@ func axisValues(written *v1alpha1.ExperimentSpec) map[string][]string {
 	return values
 }
 
-// checkMeasured checks that a series of a measurement is about one, and in its unit: units of
-// measurements are free text, and cannot be converted.
+// checkMeasured checks that a series of a measurement names an existing one, and has its unit:
+// units of measurements are free text, and cannot be converted.
 func (e *fieldChecker) checkMeasured(path *field.Path, r v1alpha1.ReportedSeries) {
 	names := measurementNames(e.spec)
 	i := slices.Index(names, r.Measurement)

@@ -11,11 +11,11 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// resolveFlameGraphs gives points their flame graphs. They act in a trial of the point that comes
-// after all others and never counts.
+// resolveFlameGraphs assigns flame graphs to points. Each is drawn in a trial of the point that
+// comes after all others and never counts.
 func (e *expansion) resolveFlameGraphs() {
 	if len(e.errs) > 0 {
-		return // the points are not what they are to be
+		return // after errors, the points are incomplete
 	}
 	for i, f := range e.spec.Faults {
 		if !fault.DrawsFlameGraph(&f) {
@@ -53,12 +53,12 @@ func (e *expansion) resolveFlameGraphs() {
 	}
 }
 
-// checkProfiledPoints refuses what is no axis, or no value of it.
+// checkProfiledPoints refuses an unknown axis, and an unknown value of an axis.
 func (e *expansion) checkProfiledPoints(path *field.Path, at map[string]v1alpha1.Value) bool {
 	before := len(e.errs)
 	var names []string
 	for _, a := range e.axes {
-		if !a.rows { // a script measures these in one run
+		if !a.rows { // one run of a script measures all values of a row axis
 			names = append(names, a.name)
 		}
 	}
@@ -89,7 +89,7 @@ func isAt(coordinates map[string]string, at map[string]v1alpha1.Value) bool {
 	return true
 }
 
-// flameTrial is the template of a point's trial for some of its flame graphs.
+// flameTrial returns the template of a point's trial that draws the given flame graphs.
 func flameTrial(p *Point, graphs []v1alpha1.Fault) *v1alpha1.TrialSpec {
 	trial := p.Template.DeepCopy()
 	trial.Purpose = v1alpha1.PurposeFlameGraphs
@@ -99,7 +99,7 @@ func flameTrial(p *Point, graphs []v1alpha1.Fault) *v1alpha1.TrialSpec {
 	return trial
 }
 
-// Split tells the trials that may count from those for flame graphs.
+// Split separates the trials that may count from the trials for flame graphs.
 func Split(trials []v1alpha1.Trial) (measuring, others []v1alpha1.Trial) {
 	for i := range trials {
 		if trials[i].Spec.Measures() {
@@ -111,8 +111,8 @@ func Split(trials []v1alpha1.Trial) (measuring, others []v1alpha1.Trial) {
 	return measuring, others
 }
 
-// thenFlameGraphs goes on where no trial that counts is to come. Each flame graph is tried once at
-// each of its points: there is no budget for what never counts.
+// thenFlameGraphs starts trials for flame graphs when no trial that counts is left. Each flame
+// graph is tried once at each of its points, without retries.
 func (p *Plan) thenFlameGraphs(step Step, seed int64, o observation, others []v1alpha1.Trial) Step {
 	drawn := map[int32]map[string]bool{}
 	var active *v1alpha1.TrialSpec
@@ -162,7 +162,8 @@ func (p *Plan) thenFlameGraphs(step Step, seed int64, o observation, others []v1
 	return step
 }
 
-// samples is the same sentence before and after the trial has been created.
+// samples describes a trial for flame graphs. The sentence is the same before and after the trial
+// has been created.
 func samples(t *v1alpha1.TrialSpec) string {
 	return fmt.Sprintf("Trial %d draws flame graphs of point %d, and does not count. All others are over.", t.Number, t.Point.Index)
 }

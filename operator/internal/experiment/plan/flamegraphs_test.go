@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// graph is a flame graph of replica 0 at points with these values.
+// graph returns a flame graph of replica 0 at the points with these values.
 func graph(name string, points map[string]v1alpha1.Value) v1alpha1.Fault {
 	return v1alpha1.Fault{Name: name, At: "1s", For: duration("2s"), FlameGraph: &v1alpha1.FlameGraph{
 		Target: v1alpha1.Target{Replicas: []int32{0}}, Tool: v1alpha1.ProfilerPerf, Points: points}}
@@ -25,14 +25,13 @@ func profiled(graphs ...v1alpha1.Fault) *builders.ExperimentBuilder {
 	})
 }
 
-// Trials for flame graphs come last, one for each point, whatever becomes of them. None is among
-// those that count.
+// Trials for flame graphs come last, one for each point, and are not repeated. None of them counts.
 func TestFlameGraphsComeLast(t *testing.T) {
 	two := map[string]v1alpha1.Value{"clients": builders.Value(2)}
 	for name, tc := range map[string]struct {
 		graphs  []v1alpha1.Fault
 		outcome string
-		want    []string // number, point and faults of those that never count
+		want    []string // number, point and faults of the trials that never count
 	}{
 		"none":                         {},
 		"every point":                  {graphs: []v1alpha1.Fault{graph("cpu", nil)}, outcome: v1alpha1.ReasonInvalid, want: []string{"4 0 crash cpu", "5 1 crash cpu"}},
@@ -72,7 +71,7 @@ func TestFlameGraphsComeLast(t *testing.T) {
 	}
 }
 
-// While one runs, and where none may begin, the experiment is not complete, and says why.
+// While such a trial runs, or may not begin, the experiment is not complete, and says why.
 func TestFlameGraphsHoldTheEnd(t *testing.T) {
 	p := expand(t, profiled(graph("cpu", map[string]v1alpha1.Value{"clients": builders.Value(1)})))
 	var trials []v1alpha1.Trial
@@ -93,7 +92,7 @@ func TestFlameGraphsHoldTheEnd(t *testing.T) {
 	if running.Create != nil || running.Done || running.Counts.Active != 1 || running.Message != step.Message {
 		t.Errorf("while it runs: %+v", running)
 	}
-	// Another one is asked for when all is over. It follows, and the first is not drawn again.
+	// The user adds another flame graph when all trials are over. Only the new one is drawn.
 	trials[4] = *builders.Trial("t").Spec(*step.Create).Complete(v1alpha1.ReasonInvalid).Obj()
 	later := expand(t, profiled(graph("cpu", map[string]v1alpha1.Value{"clients": builders.Value(1)}), graph("later", nil)))
 	if step := plan.Next(later, 7, trials); step.Create == nil || step.Create.Number != 5 || step.Create.Faults[1].Name != "later" || len(step.Create.Faults) != 2 {
@@ -104,7 +103,8 @@ func TestFlameGraphsHoldTheEnd(t *testing.T) {
 	}
 }
 
-// Flame graphs may come and go when trials are planned, and nothing else with them.
+// Flame graphs may be added and removed after trials are planned. No other part of the spec may
+// change with them.
 func TestFlameGraphsMayChange(t *testing.T) {
 	planned := func(e *v1alpha1.Experiment) *v1alpha1.Experiment { e.Status.Seed = 7; return e }
 	before := planned(profiled(graph("cpu", nil)).Obj())

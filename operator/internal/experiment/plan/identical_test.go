@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// noises of a trial, by what they are called in the page: factors of its latency.
+// noises are random factors of a trial's latency, by their names in the page.
 var noises = []struct {
 	name string
 	draw func(*rand.Rand) float64
@@ -26,7 +26,8 @@ var noises = []struct {
 	{"three trials in ten 50% slower", func(r *rand.Rand) float64 { return slower(r, 0.3) }},
 }
 
-// slower is a trial that is in a slow mode with a probability, and has noise of 2%.
+// slower returns the factor of a trial that is in a slow mode with a probability, and has noise of
+// 2%.
 func slower(r *rand.Rand, probability float64) float64 {
 	x := 1 + 0.02*r.NormFloat64()
 	if r.Float64() < probability {
@@ -35,11 +36,11 @@ func slower(r *rand.Rand, probability float64) float64 {
 	return x
 }
 
-// A/A under the rule that ends repetitions: points that are two identical variants at several
-// loads, compared at each load. While each point stopped by itself, up to 46% of identical variants
-// differed; while no round followed that in which two points were precise, 6.7% of these did. At
-// most 6% may. The draw alone makes that 6.5% of 10,000 comparisons, by two standard errors, and
-// 7.4% of 1,200.
+// This is an A/A test under the rule that ends repetitions: the points are two identical variants
+// at several loads, compared at each load. When each point stopped by itself, up to 46% of
+// identical variants differed. Without a further round after two points became precise, 6.7%
+// differed. At most 6% may. By two standard errors of the draw, that is 6.5% of 10,000 comparisons,
+// and 7.4% of 1,200.
 func TestIdenticalVariantsAfterStopping(t *testing.T) {
 	const allowed = 0.06
 	table := "| repetitions | points | trials | trials of a point | comparisons | Welch | by rounds | one model |\n|---|---|---|---|---|---|---|---|\n"
@@ -115,7 +116,7 @@ func (c *aa) add(t *testing.T, points [][]float64) {
 	}
 }
 
-// shares of the comparisons that find a difference, by method.
+// shares returns the shares of comparisons that find a difference, by method.
 func (c *aa) shares() (cells []string) {
 	for _, by := range []struct{ found, of int }{{c.welch, c.comparisons}, {c.paired, c.comparisons}, {c.model, c.models}} {
 		if by.of == 0 {
@@ -127,7 +128,7 @@ func (c *aa) shares() (cells []string) {
 	return cells
 }
 
-// manyNumbers are values of an axis: 1, 2, ...
+// manyNumbers returns n values of an axis: 1, 2, ...
 func manyNumbers(n int) (values []any) {
 	for i := range n {
 		values = append(values, i+1)
@@ -135,7 +136,8 @@ func manyNumbers(n int) (values []any) {
 	return values
 }
 
-// difference of the means of two points, estimated by the model of all blocks.
+// difference returns the difference between the means of two points, estimated by the model of all
+// blocks.
 func difference(b stats.Blocks, points [][]float64, x, y int) stats.Estimate {
 	rounds := make([]int32, len(points[x]))
 	for k := range rounds {
@@ -145,8 +147,8 @@ func difference(b stats.Blocks, points [][]float64, x, y int) stats.Estimate {
 	return b.Estimate(a-c, []stats.BlockTerm{{Point: x, Change: a, Rounds: rounds}, {Point: y, Change: -c, Rounds: rounds}})
 }
 
-// identical runs an experiment whose points are all the same, and gives the latencies of each. The
-// rule is asked after each round, when all trials of it are over.
+// identical runs an experiment with identical points, and returns the latencies of each. It asks
+// the rule after each round, when all trials of the round are over.
 func identical(t *testing.T, p *plan.Plan, rng *rand.Rand, draw func(*rand.Rand) float64) [][]float64 {
 	t.Helper()
 	points := make([][]float64, len(p.Points))
@@ -171,9 +173,9 @@ func identical(t *testing.T, p *plan.Plan, rng *rand.Rand, draw func(*rand.Rand)
 	}
 }
 
-// To look at the verdicts and to continue only where they do not decide is optional stopping. This
-// measures what it costs, for docs/reference/repetitions.md: two identical variants, five rounds,
-// and five more as long as no difference is found.
+// A user who continues only while the verdicts do not decide stops optionally. This measures the
+// cost, for docs/reference/repetitions.md: two identical variants, five rounds, and five more if no
+// difference is found.
 func TestIdenticalVariantsWhenContinued(t *testing.T) {
 	const experiments, added = 10000, 5
 	continued := []int{0, 1, 2, 4, 9}
@@ -189,7 +191,7 @@ func TestIdenticalVariantsWhenContinued(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Low > 0 || d.High < 0 { // they stop here, and would have with more looks
+			if d.Low > 0 || d.High < 0 { // these variants stop here, and would have with more looks
 				for later := look; later < len(found); later++ {
 					found[later]++
 				}

@@ -13,15 +13,15 @@ import (
 	"assay.dev/assay/operator/internal/node/loadgen"
 )
 
-// Settings of clients that say nothing: an experiment that leaves them out has them.
+// Defaults of clients. A setting with its default asks for nothing.
 const (
 	defaultTimeout    v1alpha1.Duration = "10s"
 	defaultBackoff    v1alpha1.Duration = "2ms"
 	defaultMaxBackoff v1alpha1.Duration = "300ms"
 )
 
-// checkLoad checks that what an experiment says of its load is carried out: by Assay's load
-// generator, or by complete clients whose System says that they do.
+// checkLoad checks that some program carries out the load of an experiment: Assay's load generator,
+// or complete clients whose System says that they do.
 func (e *expansion) checkLoad(s system, c v1alpha1.Clients) {
 	if s.spec.Clients.Driver != nil {
 		return
@@ -31,8 +31,8 @@ func (e *expansion) checkLoad(s system, c v1alpha1.Clients) {
 	for _, one := range []struct {
 		setting v1alpha1.ClientSetting
 		at      *field.Path
-		value   string // empty: it says nothing
-		load    string // in templates
+		value   string // empty: not set
+		load    string // name in templates
 	}{
 		{v1alpha1.SettingRate, path.Child("rate"), said(c.Rate != nil, c.Rate), ".Load.Rate"},
 		{v1alpha1.SettingArrivals, path.Child("arrivals"), said(c.Arrivals != nil && *c.Arrivals != v1alpha1.ArrivalsPoisson, c.Arrivals), ".Load.Arrivals"},
@@ -52,7 +52,7 @@ func (e *expansion) checkLoad(s system, c v1alpha1.Clients) {
 	}
 }
 
-// said is a setting as text, if it was set.
+// said returns a setting as text, or "" if it is not set.
 func said[T any](set bool, value *T) string {
 	if !set {
 		return ""
@@ -67,7 +67,8 @@ func traced(t *v1alpha1.Trace) string {
 	return t.File
 }
 
-// checkChangingLoad checks phases, trace and sessions as far as they are the same in all points.
+// checkChangingLoad checks those parts of phases, trace and sessions that are the same in all
+// points.
 func (e *fieldChecker) checkChangingLoad() {
 	path, c := field.NewPath("spec", "clients"), e.spec.Clients
 	open := c.Loop == v1alpha1.LoopOpen
@@ -92,7 +93,7 @@ func (e *fieldChecker) checkChangingLoad() {
 	e.checkPhases()
 }
 
-// checkPhases checks that phases fit into the schedule, and that there is any load.
+// checkPhases checks that phases fit into the schedule, and that one of them has a load.
 func (e *fieldChecker) checkPhases() {
 	path, c := e.origin.phases(), e.spec.Clients
 	most, loop := 1.0, "a Closed loop has no more than all clients"
@@ -127,7 +128,7 @@ func (e *fieldChecker) checkPhases() {
 	}
 }
 
-// peak is the highest share of a point's load.
+// peak returns the highest share of a point's load.
 func peak(phases []v1alpha1.LoadPhase) float64 {
 	if len(phases) == 0 {
 		return 1
@@ -139,8 +140,8 @@ func peak(phases []v1alpha1.LoadPhase) float64 {
 	return most
 }
 
-// checkPeak checks what phases make of a point's load. No pod may be without a client in the whole
-// run, and the generator must be able to offer the highest rate.
+// checkPeak checks the highest load of a point's phases. Each pod must have a client at some time
+// of the run, and the generator must be able to offer the highest rate.
 func (e *expansion) checkPeak(c v1alpha1.Clients) {
 	if len(c.Phases) == 0 {
 		return
@@ -154,8 +155,8 @@ func (e *expansion) checkPeak(c v1alpha1.Clients) {
 	}
 }
 
-// DescribeLoad says in lines how the load of a spec with its profile applied changes. There are
-// none where it does not.
+// DescribeLoad returns lines that say how the load of a spec with its profile applied changes. It
+// returns none if the load does not change.
 func DescribeLoad(c v1alpha1.Clients) (lines []string) {
 	of, at := "of the rate", time.Duration(0)
 	if c.Loop != v1alpha1.LoopOpen {

@@ -9,15 +9,15 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Settings that only the load generator carries out were accepted for clients that never heard of
-// them. An experiment at 1,000 requests a second measured what its client did by itself.
+// An experiment once accepted settings of the load generator for clients that ignored them. At a
+// rate of 1,000 requests per second, it measured the client's own load.
 func TestSettingsReachCompleteClients(t *testing.T) {
 	constant := v1alpha1.ArrivalsConstant
 	rate := int64(1000)
 	all := []v1alpha1.ClientSetting{v1alpha1.SettingRate, v1alpha1.SettingArrivals, v1alpha1.SettingPhases, v1alpha1.SettingTrace, v1alpha1.SettingSession, v1alpha1.SettingThinkTime, v1alpha1.SettingTimeout, v1alpha1.SettingRetry}
 	for name, tc := range map[string]struct {
 		set  func(*v1alpha1.ExperimentSpec)
-		want []string // refused, unless the System uses them
+		want []string // refused, unless the System uses the setting
 	}{
 		"nothing": {func(*v1alpha1.ExperimentSpec) {}, nil},
 		"what is so": {func(s *v1alpha1.ExperimentSpec) {
@@ -75,7 +75,7 @@ func TestSettingsReachCompleteClients(t *testing.T) {
 	}
 }
 
-// Phases, traces and sessions that cannot be are refused, each with the reason.
+// Impossible phases, traces and sessions are refused, each with the reason.
 func TestChangingLoad(t *testing.T) {
 	rate := int64(1000)
 	open := func(c *v1alpha1.Clients) { c.Loop, c.Rate = v1alpha1.LoopOpen, &rate }
@@ -137,12 +137,12 @@ func TestChangingLoad(t *testing.T) {
 	}
 }
 
-// driven is a System whose clients Assay's load generator drives.
+// driven returns a System whose clients are driven by Assay's load generator.
 func driven() v1alpha1.SystemSpec {
 	return builders.System("kv").Set(func(s *v1alpha1.SystemSpec) { s.Clients.Driver = &v1alpha1.DriverSpec{Protocol: "Process"} }).Obj().Spec
 }
 
-// A profile's shorter run has phases of its own.
+// The shorter run of a profile has phases of its own.
 func TestAProfileReplacesPhases(t *testing.T) {
 	exp := builders.Experiment("e").System("kv").Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Clients.Phases = []v1alpha1.LoadPhase{{For: "2m", Load: "100%"}}

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// maxRows is how many points one run of a script can give results for.
+// maxRows is for how many points one run of a script may give results.
 const maxRows = 128
 
 // machines checks a System whose machines answer SSH.
@@ -160,7 +160,7 @@ func checkResultFiles(s *systemCheck, at *field.Path) {
 	}
 }
 
-// marks checks the marks of a script, and the windows of rows that lie between them.
+// marks checks the marks of a script, and the windows of rows between them.
 func (s *systemCheck) marks(at *field.Path) {
 	script, patterns := s.spec.Script, map[string]string{}
 	var names []string
@@ -203,25 +203,26 @@ func (s *systemCheck) marks(at *field.Path) {
 	}
 }
 
-// scripts is the part of an expansion that is about Systems with a script.
+// scripts is the part of an expansion for Systems with a script.
 type scripts struct{ *axisBuilder }
 
 // any reports whether the experiment's systems have scripts.
 func (e scripts) any() bool { return e.systems[0].spec.Script != nil }
 
-// longestScript is how long a script may take where the experiment does not say.
+// longestScript is how long a script may take if the experiment does not say.
 const longestScript v1alpha1.Duration = "1h"
 
-// settle fills in what an experiment may leave out because of its systems. It fills in the workload
-// where there is one alone, and the loop and the length of the run where a script is the run. It
-// refuses other fields that are missing, and fills them in too, so that no other check repeats it.
+// settle fills in fields that an experiment may leave out because of its systems. It fills in the
+// workload if there is only one. It fills in the loop and the length of the run if a script is the
+// run. Otherwise it refuses missing fields, and still fills them in, so that no other check reports
+// them again.
 func (e scripts) settle(systems map[string]v1alpha1.SystemSpec) {
 	found, script := 0, false
 	workloads := map[string]bool{}
 	for _, ref := range e.spec.Systems {
 		spec, known := systems[ref.Name]
 		if !known {
-			continue // resolveSystems says so
+			continue // resolveSystems reports it
 		}
 		found++
 		script = script || spec.Script != nil
@@ -230,13 +231,13 @@ func (e scripts) settle(systems map[string]v1alpha1.SystemSpec) {
 		}
 	}
 	if found < len(e.spec.Systems) {
-		script = true // it is not known: nothing is refused for it
+		script = true // unknown: do not refuse anything because of it
 	}
 	root := field.NewPath("spec")
 	if e.spec.Workload.Name == "" && found == len(e.spec.Systems) {
 		names := sortedKeys(workloads)
 		switch len(names) {
-		case 0: // a System without a workload is refused by itself
+		case 0: // another check refuses a System without a workload
 		case 1:
 			e.spec.Workload.Name = names[0]
 		default:
@@ -253,8 +254,8 @@ func (e scripts) settle(systems map[string]v1alpha1.SystemSpec) {
 	orDefault(&e.spec.Schedule.Measure, longestScript)
 }
 
-// rowAxis reports whether an axis tells the rows of a script apart, and refuses one that does so in
-// some Systems alone.
+// rowAxis reports whether an axis tells the rows of a script apart. It refuses an axis that does so
+// in only some of the Systems.
 func (e scripts) rowAxis(at *field.Path, name string) bool {
 	var with, without []string
 	for _, s := range e.systems {
@@ -287,7 +288,7 @@ func (e scripts) rowsAxis(at *field.Path, written v1alpha1.Axis) axis {
 	return a
 }
 
-// check checks what an experiment says that its scripts make of no use.
+// check refuses settings of an experiment that have no effect with its scripts.
 func (e scripts) check() {
 	scripts, rows := 0, 1
 	for _, s := range e.systems {
@@ -327,21 +328,20 @@ func (e scripts) check() {
 	}
 }
 
-// The templates of host names by which faults may call machines: those with a machine's number as
-// it is, or with another first number.
+// numberOfMachine matches the number in templates of host names: the machine's number itself, or
+// the sum of that number and another first number. Faults may name machines with such host names.
 var numberOfMachine = regexp.MustCompile(`\{\{\s*(?:\.Index|add \.Index ([0-9]{1,6}))\s*\}\}`)
 
-// machineNames are the host names of a machine, and whether they are known without a template.
+// machineNames returns the host names of a machine, and whether they are known without rendering.
 func machineNames(hostnames string, number int) ([]string, bool) {
 	text := numberOfMachine.ReplaceAllStringFunc(hostnames, func(found string) string {
-		first, _ := strconv.Atoi(numberOfMachine.FindStringSubmatch(found)[1]) // 0 where nothing is added
+		first, _ := strconv.Atoi(numberOfMachine.FindStringSubmatch(found)[1]) // 0 if the template adds nothing
 		return strconv.Itoa(first + number)
 	})
 	return strings.Fields(text), !strings.Contains(text, "{{")
 }
 
-// resolveMachines puts replicas and pods of components in place of the machines that faults call by
-// name.
+// resolveMachines replaces machines that faults name by replicas and pods of components.
 func (e scripts) resolveMachines(s system, trial *v1alpha1.TrialSpec) {
 	faults, sizes := trial.Faults, e.machineSizes(s, trial)
 	for i := range faults {
@@ -360,8 +360,8 @@ func (e scripts) resolveMachines(s system, trial *v1alpha1.TrialSpec) {
 	}
 }
 
-// machineSizes are how many machines each group of a point has. Nil: that is not known, as errors
-// that are told elsewhere say.
+// machineSizes returns how many machines each group of a point has. Nil: the numbers are unknown,
+// and other checks report the mistake.
 func (e scripts) machineSizes(s system, trial *v1alpha1.TrialSpec) []int {
 	var sizes []int
 	for _, g := range s.spec.Machines {
@@ -378,7 +378,7 @@ func (e scripts) machineSizes(s system, trial *v1alpha1.TrialSpec) []int {
 	return sizes
 }
 
-// machineTarget is a target that is called by a machine's name, as replicas or pods of a component.
+// machineTarget turns a target that names a machine into one of replicas or pods of a component.
 func machineTarget(s *v1alpha1.SystemSpec, t *v1alpha1.Target, sizes []int) (v1alpha1.Target, string) {
 	rest := *t.DeepCopy()
 	rest.Machine = ""
@@ -404,11 +404,12 @@ func machineTarget(s *v1alpha1.SystemSpec, t *v1alpha1.Target, sizes []int) (v1a
 	return rest, ""
 }
 
-// mostMachines of a group, as spec.machines.count says.
+// mostMachines is the most machines of a group, as in spec.machines.count.
 const mostMachines = 200
 
 // findMachine finds the group of a machine and its number in it by a host name, or says why there
-// is none. sizes are how many machines each group has. Without them, a group has mostMachines.
+// is none. The argument sizes has the number of machines of each group. If it is nil, each group
+// may have mostMachines.
 func findMachine(s *v1alpha1.SystemSpec, name string, sizes []int) (group, number int, why string) {
 	for group, g := range s.Machines {
 		most := mostMachines
@@ -439,15 +440,15 @@ func findMachine(s *v1alpha1.SystemSpec, name string, sizes []int) (group, numbe
 	return 0, 0, "has no machine of this name; its machines are " + strings.Join(has, ", ")
 }
 
-// scriptOf says which points the rows of a trial's script belong to. A script has no warm-up, and
-// one client: itself.
+// scriptOf sets the points of the rows of a trial's script. A script has no warm-up, and one
+// client: itself.
 func scriptOf(trial *v1alpha1.TrialSpec, rows []v1alpha1.Point) {
 	trial.Script = &v1alpha1.TrialScript{Rows: rows}
 	trial.Schedule.WarmUp, trial.Schedule.CoolDown = "0s", "0s"
 	trial.Clients.Nodes, trial.Clients.Count = 1, 1
 }
 
-// inHome is a path of a script, absolute or below the home directory.
+// inHome returns the absolute form of a path, which is absolute or below the home directory.
 func inHome(home, p string) string {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		p = rest
@@ -458,12 +459,13 @@ func inHome(home, p string) string {
 	return path.Join(home, p)
 }
 
-// ScriptPaths are the directory that a script starts in and the file of its results, both absolute.
+// ScriptPaths returns the directory in which a script starts, and the file of its results. Both are
+// absolute.
 func ScriptPaths(system *v1alpha1.SystemSpec) (dir, results string) {
 	return InHome(system, system.Script.WorkingDir), InHome(system, system.Script.Results.Path)
 }
 
-// MarkFile is the file of a mark, absolute, on a machine of a group.
+// MarkFile returns the absolute path of the file of a mark, on a machine of a group.
 func MarkFile(group *v1alpha1.MachineGroup, m v1alpha1.Mark) string {
 	if m.File == "" {
 		return ""
@@ -471,7 +473,8 @@ func MarkFile(group *v1alpha1.MachineGroup, m v1alpha1.Mark) string {
 	return inHome(group.HomeOrDefault(), m.File)
 }
 
-// InHome is a path on the script's machine, absolute or below its user's home directory.
+// InHome returns the absolute form of a path on the script's machine, which is absolute or below
+// the user's home directory.
 func InHome(system *v1alpha1.SystemSpec, p string) string {
 	return inHome(system.Machines[system.ScriptGroup()].HomeOrDefault(), p)
 }

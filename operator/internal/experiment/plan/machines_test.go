@@ -130,13 +130,13 @@ func values(texts ...string) (out []v1alpha1.Value) {
 	return out
 }
 
-// Faults call machines by their host names, and mean the replicas or pods that these are.
+// Faults name machines by their host names. They mean the replicas or pods that are these machines.
 func TestFaultsCallMachinesByName(t *testing.T) {
 	system := machinesSystem()
 	system.Machines = append(system.Machines, v1alpha1.MachineGroup{Name: "stores", Count: "2", Hostnames: "s{{add .Index 1}} s{{add .Index 1}}.lab", Image: "i"})
 	for name, tc := range map[string]struct {
 		target v1alpha1.Target
-		want   string // the target, or a part of the refusal
+		want   string // the target, or a part of the error
 	}{
 		"a replica":                   {v1alpha1.Target{Machine: "node-2"}, "[1]  []"},
 		"a pod of another group":      {v1alpha1.Target{Machine: "s2.lab"}, "[] stores [1]"},

@@ -47,7 +47,8 @@ func TestMeasurementsAreChecked(t *testing.T) {
 func TestCountersAreMeasuredWithoutPrometheus(t *testing.T) {
 	exp := failover().Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Measurements = []v1alpha1.Measurement{{Name: "fast", Counter: "fastPathCommits"}}
-		// A value that only a profile has is a baseline of that profile.
+		// A baseline may be a value that only a profile has. It is then the baseline of that
+		// profile.
 		s.Profiles = []v1alpha1.Profile{{Name: "small", Sweep: []v1alpha1.Axis{{Axis: "clients", Values: builders.Values(1)}}}}
 		s.Figures = []v1alpha1.Figure{{Name: "f", SpeedUp: &v1alpha1.SpeedUp{Over: map[string]v1alpha1.Value{"clients": builders.Value(1)}}}, {Name: "g", Percentiles: &v1alpha1.Percentiles{}}}
 	}).Obj()

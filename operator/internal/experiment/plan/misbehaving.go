@@ -10,13 +10,13 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// maxMisbehavingLength bounds clients.misbehaving.
+// maxMisbehavingLength is the longest clients.misbehaving, in characters.
 const maxMisbehavingLength = 256
 
-// clientVariables are what clients.misbehaving may name, besides parameters.
+// clientVariables are the names that clients.misbehaving may use, besides parameters.
 var clientVariables = []string{"client", "clients", "pod", "pods", "index"}
 
-// compileMisbehaving compiles a System's clients.misbehaving: an expression that says of one client
+// compileMisbehaving compiles a System's clients.misbehaving. The expression says of one client
 // whether the program itself makes it misbehave.
 func compileMisbehaving(text string, parameters []string) (*arithmetic, error) {
 	return compileArithmetic(text, maxMisbehavingLength, cel.BoolType, "index * pods + pod < clients * 3 / 10", clientVariables, parameters)
@@ -36,8 +36,8 @@ func (s *systemCheck) checkMisbehaving(at *field.Path, c v1alpha1.ClientsTemplat
 	}
 }
 
-// resolveMisbehaving counts the clients of each client pod that the program itself makes
-// misbehave. Nil: none of them.
+// resolveMisbehaving counts, for each client pod, the clients that the program itself makes
+// misbehave. Nil: no client.
 func (e *expansion) resolveMisbehaving(s system, trial *v1alpha1.TrialSpec) []int32 {
 	if s.misbehaving == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// faulty is a System whose client program makes the first clients of all pods faulty, as that of
-// the Pequin artifact does.
+// faulty returns a System whose client program makes the first clients of all pods faulty, as in
+// the Pequin artifact.
 func faulty(expr string) *builders.SystemBuilder {
 	none := builders.Value(0)
 	return builders.System("s").Set(func(s *v1alpha1.SystemSpec) {
@@ -21,8 +21,8 @@ func faulty(expr string) *builders.SystemBuilder {
 	})
 }
 
-// Two clients that an artifact itself made faulty counted as correct: figures by correct client
-// were half of what they should be.
+// Two clients that an artifact's program made faulty once counted as correct, so numbers by correct
+// client were half of the right ones.
 func TestClientsThatTheirProgramMakesMisbehave(t *testing.T) {
 	const firstOfAllPods = "index * pods + pod < clients * parameters.faulty / 100"
 	for name, tc := range map[string]struct {

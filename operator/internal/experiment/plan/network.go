@@ -14,11 +14,11 @@ import (
 	"assay.dev/assay/operator/internal/model/network"
 )
 
-// validRegion is what a region may be called, as in the schema.
+// validRegion is the pattern of the names of regions, as in the schema.
 var validRegion = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// resolveNetwork places the clients and writes every directed link into the trial. The path is
-// where the network's profile was chosen.
+// resolveNetwork places the clients and writes every directed link into the trial. The path leads
+// to the network's profile.
 func (e *expansion) resolveNetwork(path *field.Path, trial *v1alpha1.TrialSpec) {
 	if len(trial.Clients.Regions) == 0 {
 		trial.Clients.Regions = placement.Regions(trial.Topology)
@@ -49,8 +49,8 @@ func (e *expansion) resolveNetwork(path *field.Path, trial *v1alpha1.TrialSpec) 
 	e.checkUnshaped(path, trial)
 }
 
-// checkUnshaped refuses what cannot be had where Assay may not touch the pods' network. The path is
-// where the network's profile was chosen. Faults are checked where they are.
+// checkUnshaped refuses a network that needs shaping if Assay may not change the pods' network. The
+// path leads to the network's profile. Faults have their own checks.
 func (e *expansion) checkUnshaped(path *field.Path, trial *v1alpha1.TrialSpec) {
 	n := trial.Network
 	if n.Shaping != v1alpha1.ShapingNone {
@@ -70,7 +70,7 @@ func (e *expansion) checkUnshaped(path *field.Path, trial *v1alpha1.TrialSpec) {
 	e.add(field.Forbidden(e.origin.network().Child("shaping"), why))
 }
 
-// loudKills warns of kills that are not silent.
+// loudKills warns of kills that do not first drop the pod's packets.
 func (e *fieldChecker) loudKills() []string {
 	if e.spec.Network.Shaping != v1alpha1.ShapingNone {
 		return nil
@@ -85,13 +85,13 @@ func (e *fieldChecker) loudKills() []string {
 	return warnings
 }
 
-// networkError puts what is wrong where it was written. An error in a profile is reported where the
-// profile was chosen.
+// networkError puts an error at the path where the wrong value was written. It reports an error in
+// a profile where the profile was chosen.
 func (e *draft) networkError(path *field.Path, n v1alpha1.Network, err error) *field.Error {
 	located := (*network.Error)(nil)
 	if errors.As(err, &located) && located.Link >= 0 {
 		at := e.origin.network()
-		// Behind the network's own links are those of the point that the path is of.
+		// The links of the point follow the network's own links.
 		if own := len(e.spec.Network.Links); located.Link >= own {
 			at, located.Link = path, located.Link-own
 		}

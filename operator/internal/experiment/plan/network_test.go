@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// wan is failover over two regions of a system that declares a role and drives its clients.
+// wan returns failover over two regions. Its system declares a role and drives its clients.
 func wan(change func(*v1alpha1.ExperimentSpec)) (*plan.Plan, []string) {
 	exp := failover().Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Topology.Regions = []v1alpha1.Region{{Name: "us-east-1", Replicas: 3}, {Name: "eu-west-1", Replicas: 3}}
@@ -74,7 +74,7 @@ func TestNetworkIsAnAxis(t *testing.T) {
 	}
 }
 
-// A point may have a distance between two regions beside a point that has none.
+// One point may have a distance between two regions, and another point none.
 func TestNetworkOfAPoint(t *testing.T) {
 	p, errs := wan(func(s *v1alpha1.ExperimentSpec) {
 		s.Network.Profile = v1alpha1.NetworkLAN

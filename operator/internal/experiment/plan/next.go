@@ -13,32 +13,31 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Step is what happens next in an experiment, and why.
+// Step is the next step of an experiment, and its reason.
 type Step struct {
 	// Create is the trial to create, or nil.
 	Create *v1alpha1.TrialSpec
 	// Done is true when no further trial will run.
 	Done bool
-	// Reason is that of the experiment's condition Complete: TrialsRunning, Suspended,
-	// AllTrialsValid, RetriesExhausted or BudgetExhausted.
+	// Reason of the experiment's condition Complete: TrialsRunning, Suspended, AllTrialsValid,
+	// RetriesExhausted or BudgetExhausted.
 	Reason string
-	// Message is a sentence for users, stable while nothing happens.
+	// Message is a sentence for users. It stays the same while nothing happens.
 	Message string
 	// Counts of the trials by outcome.
 	Counts v1alpha1.TrialCounts
-	// Disturbed is the time that trials took which the environment disturbed, of
-	// disturbances.retryFor.
+	// Disturbed is how much of disturbances.retryFor the disturbed trials took.
 	Disturbed time.Duration
-	// NodeTime is how long trials that are over held nodes, each node counted by itself.
+	// NodeTime is how long finished trials held nodes, summed over the nodes.
 	NodeTime time.Duration
-	// Budget is how the experiment stands to spec.budget.
+	// Budget says whether the experiment is within spec.budget.
 	Budget Affordable
-	// Withdraw names trials that wait in the queue, and for which it is too late.
+	// Withdraw names trials in the queue for which it is too late.
 	Withdraw []string
 }
 
-// Outcome of a trial: ReasonSucceeded, ReasonInvalid or ReasonFailed when it is complete, else
-// ReasonInProgress.
+// Outcome returns the outcome of a trial: ReasonSucceeded, ReasonInvalid or ReasonFailed when it is
+// complete, otherwise ReasonInProgress.
 func Outcome(t *v1alpha1.Trial) string {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -51,19 +50,19 @@ func Outcome(t *v1alpha1.Trial) string {
 	return v1alpha1.ReasonFailed
 }
 
-// Next decides from the trials that exist. It creates at most one, and none while another is active
-// on its set of nodes. trials must be those of this experiment; their order does not matter.
+// Next decides from the existing trials. It creates at most one trial, and none on a set of nodes
+// with an active trial. trials must be those of this experiment, in any order.
 func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step { return NextFrom(p, seed, trials, 0) }
 
-// NextFrom is Next where numbers below first are taken: by trials that are deleted, whose results
-// are still there.
+// NextFrom is Next for an experiment whose numbers below first are taken, by deleted trials whose
+// results still exist.
 func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	for i := range trials {
 		first = max(first, trials[i].Spec.Number+1)
 	}
 	measuring, others := Split(trials)
 	o := observe(measuring)
-	o.trials, o.next = trials, max(o.next, first) // a budget pays for all of them
+	o.trials, o.next = trials, max(o.next, first) // the budget pays for all trials
 	return p.thenFlameGraphs(nextMeasuring(p, seed, o), seed, o, others)
 }
 
@@ -103,8 +102,8 @@ func nextMeasuring(p *Plan, seed int64, o observation) Step {
 	return step
 }
 
-// runs is the same sentence before and after the trial has been created, so that it is written
-// once.
+// runs describes the running trials. The sentence is the same before and after a trial has been
+// created, so that it is written once.
 func runs(p *Plan, active []*v1alpha1.TrialSpec, resolved, planned int32) string {
 	valid := fmt.Sprintf(" %d of %d trials are valid.", resolved, planned)
 	if t := active[0]; p.AtOnce() == 1 {
@@ -117,16 +116,16 @@ func runs(p *Plan, active []*v1alpha1.TrialSpec, resolved, planned int32) string
 	return "These run: " + strings.Join(each, ", ") + "." + valid
 }
 
-// observation is what the trials say.
+// observation has the facts that follow from the trials.
 type observation struct {
 	counts   v1alpha1.TrialCounts
 	active   []*v1alpha1.TrialSpec    // in the order of their numbers
 	attempts map[Slot]int32           // used so far, successful or not
-	spent    map[Slot]int32           // of them, those that the system made fail
+	spent    map[Slot]int32           // those of them that failed because of the system
 	latest   map[Slot]*v1alpha1.Trial // the latest attempt
-	lost     time.Duration            // that disturbed trials took
-	valid    map[Slot]*v1alpha1.Trial // of several, the first
-	// alike has for a set of nodes the last of several trials that failed in the same way.
+	lost     time.Duration            // time that disturbed trials took
+	valid    map[Slot]*v1alpha1.Trial // if there are several, the first
+	// alike has, by set of nodes, the last of several trials that failed in the same way.
 	alike  map[string]*v1alpha1.Trial
 	next   int32            // number of the next trial
 	trials []v1alpha1.Trial // all of them
@@ -160,7 +159,7 @@ func observe(trials []v1alpha1.Trial) observation {
 	return o
 }
 
-// resolved counts the slots of the plan that have a valid trial, when point i gets each[i]
+// resolved counts the slots of the plan that have a valid trial, if point i gets each[i]
 // repetitions.
 func (o observation) resolved(each []int32) int32 {
 	n := int32(0)
@@ -172,8 +171,8 @@ func (o observation) resolved(each []int32) int32 {
 	return n
 }
 
-// nextSlot finds, in the first round with an open slot, the first of those with the fewest
-// attempts. A slot whose set of nodes has a trial is not open.
+// nextSlot looks in the first round with an open slot. It returns the first slot with the fewest
+// attempts. A slot is not open if its set of nodes has a trial.
 func nextSlot(p *Plan, rounds [][]Slot, o observation) (slot Slot, open bool) {
 	busy := o.busy(p)
 	for _, round := range rounds {
@@ -192,7 +191,7 @@ func nextSlot(p *Plan, rounds [][]Slot, o observation) (slot Slot, open bool) {
 	return Slot{}, false
 }
 
-// newTrial fills a point's template in.
+// newTrial completes a point's template.
 func newTrial(p *Plan, seed int64, slot Slot, o observation) *v1alpha1.TrialSpec {
 	t := new(p.On(int(slot.Point), p.setOf(slot.Repetition)))
 	t.Number = o.next

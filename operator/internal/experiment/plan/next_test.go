@@ -35,7 +35,7 @@ func expand(t *testing.T, b *builders.ExperimentBuilder) *plan.Plan {
 	return p
 }
 
-// run carries steps out: outcome decides how each trial ends. It returns the trials in order of
+// run carries steps out. outcome decides how each trial ends. run returns the trials in order of
 // creation.
 func run(t *testing.T, p *plan.Plan, seed int64, outcome func(v1alpha1.TrialSpec) string) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
@@ -144,8 +144,8 @@ func TestNextWaits(t *testing.T) {
 	}
 }
 
-// A trial that a user deleted is run again, under a new number, so that its name and results are
-// its own.
+// A trial that a user deleted is run again under a new number, so that its name and results are
+// new.
 func TestNextAfterDeletion(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2).Repetitions(1).Order(v1alpha1.OrderSequential))
 	trials, _ := run(t, p, 7, func(v1alpha1.TrialSpec) string { return v1alpha1.ReasonSucceeded })
@@ -153,14 +153,14 @@ func TestNextAfterDeletion(t *testing.T) {
 	if step.Create == nil || step.Create.Point.Index != 0 || step.Create.Number != 2 {
 		t.Errorf("after the first trial was deleted: %+v", step.Create)
 	}
-	// The number of the last one does not show in the trials that are left.
+	// The remaining trials do not show the number of the last one.
 	step = plan.NextFrom(p, 7, trials[:1], 2)
 	if step.Create == nil || step.Create.Point.Index != 1 || step.Create.Number != 2 || !strings.HasPrefix(step.Message, "Trial 2 runs") {
 		t.Errorf("after the last trial was deleted: %+v, %s", step.Create, step.Message)
 	}
 }
 
-// TestSeeds pins what is documented: another release must give the same order and the same seeds
+// TestSeeds pins the documented values: another release must give the same order and the same seeds
 // for a recorded seed.
 func TestSeeds(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2, 3, 4, 5, 6).Repetitions(2))
@@ -176,8 +176,8 @@ func TestSeeds(t *testing.T) {
 	golden(t, "seeds.golden", strings.Join(got, "\n")+"\n")
 }
 
-// Every order of a round is drawn equally often: a biased shuffle would bring back the drift that
-// the order is there to remove.
+// Every order of a round is drawn equally often. A biased shuffle would bring back the drift that
+// the random order removes.
 func TestOrdersAreUniform(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2, 3, 4).Repetitions(100))
 	seen := map[string]int{}
@@ -198,8 +198,8 @@ func TestOrdersAreUniform(t *testing.T) {
 	}
 }
 
-// TestNextSimulation plays the controller against random outcomes, with steps skipped and repeated
-// and trials seen in random order, and checks after every step what must always hold.
+// TestNextSimulation runs the controller with random outcomes. Steps are skipped and repeated, and
+// trials come in random order. It checks the invariants after every step.
 func TestNextSimulation(t *testing.T) {
 	var log strings.Builder
 	for seed := range uint64(100) {
@@ -244,10 +244,10 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	return &simulation{t: t, rng: rng, plan: expand(t, b), seed: int64(rng.Uint64N(1 << 53))}
 }
 
-// step lets the world or the controller move. It reports whether the experiment is over.
+// step advances the world or the controller. It reports whether the experiment is over.
 func (s *simulation) step() bool {
 	if s.rng.IntN(10) < 3 {
-		return false // the reconcile is skipped
+		return false // this time the controller does nothing
 	}
 	active := -1
 	for i := range s.trials {

@@ -10,15 +10,15 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// resolveNodes gives every region that holds pods its value of the nodes' label, where regions
-// choose nodes, and leaves out the values of others.
+// resolveNodes sets the value of the nodes' label for every region that holds pods, if regions
+// choose nodes. It removes the values of other regions.
 func (e *expansion) resolveNodes(trial *v1alpha1.TrialSpec) {
 	by := trial.Placement.ByRegion
 	if by == nil {
 		return
 	}
 	path := e.origin.placement().Child("byRegion")
-	if by.Label == v1alpha1.LabelPool { // of a file that was never sent to an API server
+	if by.Label == v1alpha1.LabelPool { // for a file that never reached an API server
 		e.add(field.Invalid(path.Child("label"), by.Label, "says the pool of a node; name the label that says its region"))
 		return
 	}

@@ -9,14 +9,14 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Slot is one repetition of one point: what needs a valid trial.
+// Slot is one repetition of one point. It needs a valid trial.
 type Slot struct {
 	Point      int32
 	Repetition int32
 }
 
-// Rounds lists the slots that every point gets in the order in which they are first attempted,
-// round by round. With repetitions.until more rounds may follow, of the points that need them.
+// Rounds lists the slots that every point gets, round by round, in the order of their first
+// attempts. With repetitions.until, further rounds may follow for the points that need them.
 func Rounds(p *Plan, seed int64) [][]Slot {
 	each := make([]int32, len(p.Points))
 	for i := range each {
@@ -25,9 +25,9 @@ func Rounds(p *Plan, seed int64) [][]Slot {
 	return rounds(p, seed, each)
 }
 
-// rounds lists the slots when point i gets each[i] repetitions. A round's order is drawn for all
-// points, and those that need no trial in it are left out: which those are does not change the
-// order of the others.
+// rounds lists the slots if point i gets each[i] repetitions. It draws the order of a round for all
+// points, and then removes the points that need no trial in the round. So removed points do not
+// change the order of the others.
 func rounds(p *Plan, seed int64, each []int32) [][]Slot {
 	points := int32(len(p.Points))
 	var rounds [][]Slot
@@ -53,8 +53,8 @@ func rounds(p *Plan, seed int64, each []int32) [][]Slot {
 	return rounds
 }
 
-// TrialSeed is the seed of one attempt: 53 bits, so that it survives JSON readers that keep numbers
-// as doubles, and never 0.
+// TrialSeed is the seed of one attempt. It has 53 bits, so that JSON readers that keep numbers as
+// doubles keep it. It is never 0.
 //
 //	first 8 bytes, big-endian, of SHA-256("trial\n<seed>\n<point>\n<repetition>\n<attempt>\n"), less its top 11 bits, or 1 for 0
 func TrialSeed(seed int64, point, repetition, attempt int32) int64 {
@@ -72,8 +72,8 @@ func derive(purpose string, numbers ...int64) uint64 {
 }
 
 // permutation shuffles 0..n-1 by Fisher-Yates. The numbers come from splitmix64 (Steele, Lea,
-// Flood, OOPSLA 2014) and not from math/rand, whose sequence a later version of Go might change. A
-// seed must give the same order for ever.
+// Flood, OOPSLA 2014). They do not come from math/rand, whose sequence a later version of Go might
+// change. A seed must always give the same order.
 func permutation(n int32, state uint64) []int32 {
 	order := make([]int32, n)
 	for i := range order {
@@ -87,8 +87,8 @@ func permutation(n int32, state uint64) []int32 {
 	return order
 }
 
-// below draws a number less than n, each equally likely: numbers from the incomplete last multiple
-// of n are drawn again.
+// below draws a number less than n, each equally likely. It rejects numbers of the incomplete last
+// multiple of n, and draws again.
 func below(n, state uint64) (drawn, next uint64) {
 	limit := -n % n // 2^64 mod n
 	for {

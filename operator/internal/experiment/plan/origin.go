@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// origin remembers which fields of an applied spec come from the profile. So an error names the
-// field that its author wrote.
+// origin records which fields of an applied spec come from the profile. So an error names the field
+// that its author wrote.
 type origin struct {
 	profile *v1alpha1.Profile
 	path    *field.Path // of the profile
@@ -72,7 +72,7 @@ func (o origin) disturbances() *field.Path {
 	return o.part(o.profile != nil && o.profile.Disturbances != nil, "disturbances")
 }
 
-// thinkTime is where the time between transactions was set.
+// thinkTime returns where the time between transactions was set.
 func (o origin) thinkTime() *field.Path {
 	if o.profile != nil && o.profile.ThinkTime != nil {
 		return o.path.Child("thinkTime")
@@ -94,7 +94,7 @@ func (o origin) nodes() *field.Path {
 	return field.NewPath("spec", "clients", "nodes")
 }
 
-// parameters of the experiment, where name may come from the profile.
+// parameter returns where the parameter of that name was set: in the experiment, or in its profile.
 func (o origin) parameter(name string) *field.Path {
 	replaced := false
 	if o.profile != nil {

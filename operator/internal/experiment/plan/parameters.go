@@ -10,21 +10,21 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// maxValueLength bounds the text of a value; the CRD's schema cannot, since a value may be a
-// number.
+// maxValueLength is the longest text of a value. The CRD's schema cannot bound it, since a value
+// may be a number.
 const maxValueLength = 1024
 
-// builtinAxes are what an axis with values may set besides parameters. They are taken as names of
-// parameters.
+// builtinAxes are the settings besides parameters that an axis with values may have. No parameter
+// may have such a name.
 var builtinAxes = []string{"clients", "f", "network", "rate", "shards"}
 
-// BuiltinAxes are the axes with values that set something else than a parameter.
+// BuiltinAxes are the names of axes with values that set no parameter.
 func BuiltinAxes() []string { return slices.Clone(builtinAxes) }
 
-// systemAxis is the axis that several systems make.
+// systemAxis is the axis of an experiment with several systems.
 const systemAxis = "system"
 
-// declared are the parameters that one System and its workload declare, by name.
+// declared has the parameters of one System and its workload, by name.
 type declared map[string]v1alpha1.Parameter
 
 func declare(system v1alpha1.SystemSpec, workload v1alpha1.Workload) declared {
@@ -47,7 +47,7 @@ func (d declared) names() []string {
 	return names
 }
 
-// checkValue returns the value in its canonical form, or what would be right.
+// checkValue returns the value in its canonical form. Its error states the correct form.
 func checkValue(p v1alpha1.Parameter, v v1alpha1.Value) (v1alpha1.Value, error) {
 	if len(v.String()) > maxValueLength {
 		return v, fmt.Errorf("is longer than %d characters", maxValueLength)
@@ -73,8 +73,8 @@ func checkValue(p v1alpha1.Parameter, v v1alpha1.Value) (v1alpha1.Value, error) 
 	return canonical, nil
 }
 
-// parseValue reads text as a value of the type. The result number is what bounds are compared with;
-// an integer beyond 2^53 loses its last bits there, which no bound in practice notices.
+// parseValue reads a text as a value of the type. Bounds are compared with number. An integer
+// beyond 2^53 loses its last bits in it, which no bound in practice notices.
 func parseValue(t v1alpha1.ParameterType, text string) (canonical v1alpha1.Value, number float64, err error) {
 	canonical = v1alpha1.NewValue(text)
 	switch t {
@@ -105,7 +105,7 @@ func parseValue(t v1alpha1.ParameterType, text string) (canonical v1alpha1.Value
 	return canonical, 0, nil
 }
 
-// sameValue reports whether both are the same value of the type, however written.
+// sameValue reports whether two texts are the same value of the type.
 func sameValue(t v1alpha1.ParameterType, a, b v1alpha1.Value) bool {
 	ca, na, errA := parseValue(t, a.String())
 	cb, nb, errB := parseValue(t, b.String())
@@ -118,7 +118,7 @@ func sameValue(t v1alpha1.ParameterType, a, b v1alpha1.Value) bool {
 	return ca.Equal(cb)
 }
 
-// describeParameter says what a parameter takes.
+// describeParameter describes the values that a parameter accepts.
 func describeParameter(p v1alpha1.Parameter) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "parameter %q takes ", p.Name)

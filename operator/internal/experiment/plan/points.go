@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// resolvePoints makes every point of the cross product. The last axis moves fastest. Points that
-// one run of a script gives results for are the rows of one.
+// resolvePoints makes every point of the cross product. The last axis changes fastest. If one run
+// of a script gives results for several points, these are the rows of one point.
 func (e *expansion) resolvePoints() {
 	total := 1
 	for _, a := range e.axes {
@@ -116,7 +116,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	return Point{Template: trial, Replicas: replicas}
 }
 
-// size sets what a choice says of the numbers of clients and replicas, and of the rate.
+// size sets the numbers of clients and replicas, and the rate, of a choice.
 func (c choice) size(trial *v1alpha1.TrialSpec) {
 	override(&trial.Clients.Count, c.clients)
 	override(&trial.Topology.F, c.f)
@@ -132,7 +132,7 @@ func override[T any](field, value *T) {
 	}
 }
 
-// resolveTopology fills the regions in and returns the number of replicas of a shard, 0 after an
+// resolveTopology fills in the regions. It returns the number of replicas of a shard, 0 after an
 // error.
 func (e *expansion) resolveTopology(which int, trial *v1alpha1.TrialSpec) int32 {
 	s, path, topology := e.systems[which], e.origin.topology(), &trial.Topology
@@ -187,7 +187,7 @@ func (e *expansion) resolveParameters(which int, chosen []choice) map[string]v1a
 		}
 		canonical, err := checkValue(p, value)
 		if err != nil {
-			// Only a default can still be wrong here: all else was checked where it is set.
+			// Only defaults can still be wrong here: other values were checked where they are set.
 			e.add(field.Invalid(field.NewPath("spec", "parameters").Key(name), value.String(), fmt.Sprintf("the default of System %q %v", s.name, err)))
 			continue
 		}

@@ -10,10 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
-// ApplyProfile returns the spec with the settings of its profile in place, and the defaults that
-// the API server would have filled in. Without a profile only the defaults are added. The result
-// keeps profile and profiles, so that a reader can see where settings came from and which claims
-// are skipped. Applying it twice is the same as applying it once.
+// ApplyProfile returns the spec with the settings of its profile and the defaults of the API
+// server. Without a profile it only adds the defaults. The result keeps profile and profiles, so
+// that a reader can see the origin of settings and the skipped claims. Applying it twice has no
+// further effect.
 func ApplyProfile(spec v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
 	out := *spec.DeepCopy()
 	if p := findProfile(&out); p != nil {
@@ -87,8 +87,8 @@ func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	}
 }
 
-// applyParameters puts the profile's parameters above all others but those of the axes: each is set
-// for the experiment and removed where it would hide that.
+// applyParameters makes the profile's parameters win over all others except those of the axes. It
+// sets each for the experiment, and removes the settings that would override it.
 func applyParameters(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	if len(p.Parameters) == 0 {
 		return
@@ -115,7 +115,7 @@ func applyClaims(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	}
 }
 
-// replaceClaim puts what a profile sets of a claim in place.
+// replaceClaim applies a profile's change of a claim.
 func replaceClaim(c *v1alpha1.Claim, change v1alpha1.ProfileClaim) {
 	if change.Statement != "" {
 		c.Statement = change.Statement
@@ -134,8 +134,7 @@ func replaceClaim(c *v1alpha1.Claim, change v1alpha1.ProfileClaim) {
 	}
 }
 
-// SkippedClaims returns the claims that the profile in use does not judge, with the reason it
-// gives.
+// SkippedClaims returns the claims that the profile in use skips, with its reasons.
 func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
 	skipped := map[string]string{}
 	if p := findProfile(&spec); p != nil {
@@ -148,9 +147,9 @@ func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
 	return skipped
 }
 
-// setDefaults fills in the defaults of the CRD, as the API server does. So a file gives the same
-// plan without the API server. Fields whose zero value means something (topology.f,
-// retries.attempts) are left to DecodeExperiment.
+// setDefaults fills in the defaults of the CRD, as the API server does, so that a file gives the
+// same plan without an API server. DecodeExperiment fills in defaults of fields in which zero has a
+// meaning (topology.f, retries.attempts).
 func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Topology.Shards, 1)
 	orDefault(&spec.Network.Profile, v1alpha1.NetworkLAN)
@@ -203,7 +202,7 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	fault.SetDefaults(spec.Faults)
 }
 
-// setLoadDefaults fills in how requests arrive.
+// setLoadDefaults fills in the defaults of arrivals.
 func setLoadDefaults(c *v1alpha1.Clients) {
 	if s := c.Session; s != nil {
 		orDefault(&s.Length, v1alpha1.SessionGeometric)
@@ -218,8 +217,8 @@ func setLoadDefaults(c *v1alpha1.Clients) {
 	}
 }
 
-// DefaultTolerances fills in what is not set. A trial from before a tolerance existed is judged by
-// its default, too.
+// DefaultTolerances fills in missing tolerances. So a trial from before a tolerance existed is
+// judged by its default.
 func DefaultTolerances(t v1alpha1.Tolerances) v1alpha1.Tolerances {
 	orDefault(&t.FaultLateness, "20ms")
 	orDefault(&t.ChaosMeshLateness, "10s")

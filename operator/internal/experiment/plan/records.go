@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// CheckResults refuses results of a client that cannot be read, as admission of a System does. An
-// error that the schema of a System refuses is not looked for.
+// CheckResults refuses results of a client that cannot be read, as admission of a System does. It
+// does not repeat the checks of the schema.
 func CheckResults(r *v1alpha1.ClientResults) field.ErrorList {
 	return checkResults(field.NewPath("results"), r)
 }
@@ -21,10 +21,10 @@ func checkResults(at *field.Path, r *v1alpha1.ClientResults) field.ErrorList {
 	return slices.Concat(checkRecords(at.Child("records"), r), checkSummary(at.Child("summary"), r), checkHistograms(at.Child("histograms"), r))
 }
 
-// checkSummary checks what a client's summary is said to hold.
+// checkSummary checks the declared content of a client's summary.
 func checkSummary(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorList) {
 	if r.Summary == nil {
-		return nil // needed or not, the schema says
+		return nil // the schema says whether it is needed
 	}
 	numbers := Summary(r.Summary)
 	if err := results.CheckSummary(numbers); err != nil {
@@ -43,7 +43,7 @@ func checkSummary(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorLi
 	return errs
 }
 
-// Summary is what the agent reads a summary by. Nil without one.
+// Summary returns the numbers that the agent reads from a summary. It is nil without a summary.
 func Summary(c *v1alpha1.ClientSummary) []results.SummaryNumber {
 	if c == nil {
 		return nil
@@ -55,7 +55,7 @@ func Summary(c *v1alpha1.ClientSummary) []results.SummaryNumber {
 	return out
 }
 
-// Histograms are what the agent reads a log of histograms by. Nil without.
+// Histograms says how the agent reads a log of histograms. It is nil without such a log.
 func Histograms(h *v1alpha1.ClientHistograms) *results.Histograms {
 	if h == nil {
 		return nil
@@ -63,10 +63,10 @@ func Histograms(h *v1alpha1.ClientHistograms) *results.Histograms {
 	return &results.Histograms{Unit: string(h.Unit), Tags: h.Tags, Errors: h.Errors}
 }
 
-// checkHistograms checks how a log of histograms is said to be read.
+// checkHistograms checks the declared content of a log of histograms.
 func checkHistograms(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorList) {
 	if r.Histograms == nil {
-		return nil // needed or not, the schema says
+		return nil // the schema says whether it is needed
 	}
 	if err := Histograms(r.Histograms).Check(); err != nil {
 		errs = append(errs, field.Invalid(at, "", err.Error()))
@@ -74,10 +74,10 @@ func checkHistograms(at *field.Path, r *v1alpha1.ClientResults) (errs field.Erro
 	return errs
 }
 
-// checkRecords checks what the lines of a client's report are said to hold.
+// checkRecords checks the declared content of the lines of a client's report.
 func checkRecords(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorList) {
 	if r.Records == nil {
-		return nil // needed or not, the schema says
+		return nil // the schema says whether it is needed
 	}
 	records := Records(r.Records)
 	if err := records.Check(); err != nil {
@@ -124,7 +124,7 @@ func checkJSONLines(at *field.Path, r *results.Records) (errs field.ErrorList) {
 	return errs
 }
 
-// Records are what the agent reads a report by, with the defaults in place. Nil without records.
+// Records says how the agent reads a report, with the defaults. It is nil without records.
 func Records(r *v1alpha1.ClientRecords) *results.Records {
 	if r == nil {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Reopen lists the trials without which repetitions that are given up would be tried again: of each
-// such repetition that wanted takes, the fewest latest attempts, at least one. The other
-// repetitions keep their trials. The list is in the order of points, repetitions and attempts; it
-// is empty when none is given up.
+// Reopen lists the trials to delete so that repetitions which are given up are tried again. wanted
+// chooses the repetitions. It lists the fewest latest attempts of each chosen one, at least one.
+// Other repetitions keep their trials. The list is in the order of points, repetitions and
+// attempts. It is empty if no repetition is given up.
 func Reopen(spec v1alpha1.ExperimentSpec, trials []v1alpha1.Trial, wanted func(Slot) bool) []v1alpha1.Trial {
 	p := &Plan{Spec: ApplyProfile(spec)}
 	left, _ := Split(trials)
@@ -35,8 +35,8 @@ func Reopen(spec v1alpha1.ExperimentSpec, trials []v1alpha1.Trial, wanted func(S
 	return dropped
 }
 
-// givenUpSlots are the repetitions that have neither a valid trial, nor one running, nor a budget
-// for another, in order.
+// givenUpSlots returns, in order, the repetitions without a valid trial, a running trial, and a
+// budget for another.
 func givenUpSlots(p *Plan, trials []v1alpha1.Trial) []Slot {
 	o := observe(trials)
 	var slots []Slot

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Reopen takes the trials that keep the manager from further repetitions of a given-up experiment.
-// It takes no other trials.
+// Reopen lists the trials because of which the manager gives up repetitions of an experiment, and
+// no other trials.
 func TestReopen(t *testing.T) {
 	outcomes := []struct{ outcome, reason string }{
 		{v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded}, {v1alpha1.ReasonFailed, v1alpha1.ReasonClientFailed},
@@ -48,8 +48,8 @@ func TestReopen(t *testing.T) {
 			if len(one) == 0 || slices.ContainsFunc(one, func(d v1alpha1.Trial) bool { return d.Spec.Point.Index != slot.Point }) {
 				t.Errorf("seed %d: of %v alone it takes %d trials", seed, slot, len(one))
 			}
-			// The first that was dropped is the last that had to be: with it the repetition is
-			// given up.
+			// Reopen lists no trial too many: with the first one put back, the repetition is given
+			// up.
 			back := slices.DeleteFunc(slices.Clone(trials), func(t v1alpha1.Trial) bool {
 				return slices.ContainsFunc(one[1:], func(d v1alpha1.Trial) bool { return d.Name == t.Name })
 			})

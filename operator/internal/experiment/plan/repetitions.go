@@ -14,12 +14,12 @@ import (
 )
 
 // leastToStop is how many trials a point needs before its interval may end its repetitions.
-// Student's interval of two trials is 9 deviations wide on each side, and is short by chance far
-// too often to stop by.
+// Student's interval of two trials is 9 deviations wide on each side. By chance it is short far too
+// often.
 const leastToStop = 3
 
-// Trials is the number of valid trials that the plan wants. It is the least, if repetitions go on
-// until the means are known well enough, and about as many as a search takes.
+// Trials is the planned number of valid trials. If repetitions go on until the means are precise,
+// it is the least number. For a search, it is about as many as the search takes.
 func (p *Plan) Trials() int {
 	if p.Search != nil {
 		return p.searches() * p.Search.About()
@@ -27,8 +27,9 @@ func (p *Plan) Trials() int {
 	return len(p.Points) * int(p.leastRepetitions()+p.Spec.AdditionalRepetitions)
 }
 
-// LeastRepetitions is the fewest valid trials of each of so many points. It is min, but with until
-// as many as may end the repetitions and those that follow, if max allows it.
+// LeastRepetitions is the fewest valid trials of each of so many points. Without until, it is min.
+// With until, it is the fewest trials that may end the repetitions, and the further rounds, if max
+// allows them.
 func LeastRepetitions(r v1alpha1.Repetitions, points int) int32 {
 	if r.Until == nil || UntilDecided(r) {
 		return r.Min
@@ -41,18 +42,18 @@ func UntilDecided(r v1alpha1.Repetitions) bool {
 	return r.Until != nil && r.Until.Claims == v1alpha1.ClaimsDecided
 }
 
-// LooksOf are the looks at the claims of repetitions that go on until claims are decided.
+// LooksOf returns the looks at the claims, for repetitions that go on until claims are decided.
 func LooksOf(r v1alpha1.Repetitions) stats.Looks {
 	return stats.Looks{First: int(r.Min), Last: int(MostRepetitions(r))}
 }
 
 func (p *Plan) leastRepetitions() int32 { return LeastRepetitions(p.Spec.Repetitions, len(p.Points)) }
 
-// further is how many rounds follow that in which all of so many points are known well enough. One
-// or two points are so where their deviations are small by chance, and a comparison would use just
-// these: 6.7% of two identical points would differ. Two more rounds, which are not chosen by their
-// values, take that back (Simons, Ann. Math. Stat. 39, 1968). With three points and more, one
-// deviation at least is not small by chance.
+// further is how many rounds follow the round in which all of so many points are precise. One or
+// two points may be precise because their deviations are small by chance, and a comparison would
+// use these: 6.7% of two identical points would differ. Two more rounds, which are not chosen by
+// their values, correct that (Simons, Ann. Math. Stat. 39, 1968). With three or more points, at
+// least one deviation is not small by chance.
 func further(points int) int32 {
 	if points < 3 {
 		return 2
@@ -60,7 +61,7 @@ func further(points int) int32 {
 	return 0
 }
 
-// MostTrials is the most valid trials that the plan may want.
+// MostTrials is the greatest number of valid trials that the plan may want.
 func (p *Plan) MostTrials() int {
 	if p.Search != nil {
 		return p.searches() * p.Search.MaxTrials
@@ -68,7 +69,7 @@ func (p *Plan) MostTrials() int {
 	return len(p.Points) * int(MostRepetitions(p.Spec.Repetitions)+p.Spec.AdditionalRepetitions)
 }
 
-// MostRepetitions is the most valid trials of one point.
+// MostRepetitions is the greatest number of valid trials of one point.
 func MostRepetitions(r v1alpha1.Repetitions) int32 {
 	if r.Max == nil {
 		return r.Min
@@ -76,7 +77,8 @@ func MostRepetitions(r v1alpha1.Repetitions) int32 {
 	return max(r.Min, *r.Max)
 }
 
-// checkRepetitions bounds the number of trials, and refuses what cannot end repetitions.
+// checkRepetitions bounds the number of trials, and refuses conditions that can never end
+// repetitions.
 func (e *fieldChecker) checkRepetitions(points int) {
 	r, path := e.spec.Repetitions, e.origin.repetitions()
 	most, where := int(r.Min), path.Child("min")
@@ -111,8 +113,8 @@ func (e *fieldChecker) checkRepetitions(points int) {
 	}
 }
 
-// CheckAdditional bounds the additional repetitions of a spec with its profile applied, which has
-// so many points; nil: it may have them.
+// CheckAdditional bounds the additional repetitions of a spec, which has its profile applied and so
+// many points. Nil: the spec may have them.
 func CheckAdditional(spec v1alpha1.ExperimentSpec, points int) *field.Error {
 	if search := searchOf(spec); search != nil && spec.AdditionalRepetitions > 0 {
 		return field.Invalid(field.NewPath("spec", "additionalRepetitions"), spec.AdditionalRepetitions, "a search has no repetitions; run the experiment again under another name, with more trials or a greater precision")
@@ -150,7 +152,7 @@ func (e *fieldChecker) checkPrecision(path *field.Path, r v1alpha1.Repetitions) 
 	}
 }
 
-// checkUntilDecided refuses what cannot be looked at after each round.
+// checkUntilDecided refuses claims and orders that cannot be looked at after each round.
 func (e *fieldChecker) checkUntilDecided(path *field.Path, r v1alpha1.Repetitions) {
 	if r.Until.RelativeCI != "" {
 		e.add(field.Forbidden(path.Child("relativeCI"), "repetitions end by claims or by precision; remove one of them"))
@@ -174,7 +176,7 @@ func (e *fieldChecker) checkUntilDecided(path *field.Path, r v1alpha1.Repetition
 	}
 }
 
-// relativeCI is until.relativeCI as a share; NaN when it is no percentage.
+// relativeCI returns until.relativeCI as a share; NaN if it is no percentage.
 func relativeCI(r v1alpha1.Repetitions) float64 {
 	text, ok := strings.CutSuffix(r.Until.RelativeCI, "%")
 	percent, err := strconv.ParseFloat(text, 64)
@@ -184,7 +186,8 @@ func relativeCI(r v1alpha1.Repetitions) float64 {
 	return percent / 100
 }
 
-// precisionMetrics read what repetitions go by. Only ratios matter, so any unit will do.
+// precisionMetrics read the metrics whose precision may end repetitions. Only ratios matter, so any
+// unit will do.
 var precisionMetrics = map[v1alpha1.PrecisionMetric]func(*v1alpha1.Headline) int64{
 	v1alpha1.PrecisionMeanLatency: func(h *v1alpha1.Headline) int64 { return h.MeanLatencyMicroseconds },
 	v1alpha1.PrecisionThroughput:  func(h *v1alpha1.Headline) int64 { return h.ThroughputMilli },
@@ -192,45 +195,45 @@ var precisionMetrics = map[v1alpha1.PrecisionMetric]func(*v1alpha1.Headline) int
 	v1alpha1.PrecisionP99Latency:  func(h *v1alpha1.Headline) int64 { return h.P99LatencyMicroseconds },
 }
 
-// ending is why a point gets no further repetition.
+// ending is the reason why a point gets no further repetition.
 type ending int
 
 const (
-	notYet  ending = iota // a repetition of those that it gets for certain has no valid trial yet
-	fixed                 // it has min, and nothing asks for more
+	notYet  ending = iota // a planned repetition has no valid trial yet
+	fixed                 // it has min, and there is no condition for more
 	precise               // its intervals are short enough
 	most                  // its intervals are too long, and it has max
-	givenUp               // a repetition may not be tried again: a point that does not run well gets only what it would have got anyway
+	givenUp               // a repetition may not be tried again, so the point gets only its fixed ones
 )
 
-// progress is how far a point is: how many repetitions it gets, as far as its trials can tell.
+// progress says how many repetitions a point gets, by its trials so far, and why.
 type progress struct {
 	wanted int32
 	ending ending
-	// width is half of the widest interval by its mean, and metric the one that it is of; known for
-	// precise and most.
+	// width is half of the widest interval divided by its mean, and metric the metric of that
+	// interval. Both are known for precise and most.
 	width  float64
 	metric v1alpha1.PrecisionMetric
 }
 
-// progresses of all points: how many repetitions each gets. All stop together, after the first
-// round in which every point is precise, or two rounds later where there are but one or two points
-// (further). They stop after min at least and max at most. The trials of the rounds before it alone
-// decide whether there is an n-th round, never its own or later ones. So the decision is the same
-// whenever it is made again, by whichever manager. A point that is given up has no say, and gets no
-// more.
+// progresses returns how many repetitions each point gets. All points stop together: after the
+// first round in which every point is precise, or two rounds later if there are only one or two
+// points (further). They stop after min at least and max at most.
 //
-// This is a sequential procedure: the intervals that end it are looked at after each round (Chow
-// and Robbins, Ann. Math. Stat. 36, 1965; Law, Simulation Modeling and Analysis, section on
-// obtaining a specified precision). If each point stopped by itself, it would stop where its own
-// deviation is small by chance, and a comparison would use just these deviations. Then 23 to 46% of
-// identical variants with a mode in three trials of ten would differ. The rest is in
-// docs/reference/repetitions.md.
+// Whether there is round n depends only on the trials of the rounds before it. So every manager
+// decides the same at any time. A point that is given up does not count, and gets no more.
+//
+// This is a sequential procedure: it looks after each round at the intervals that end it (Chow and
+// Robbins, Ann. Math. Stat. 36, 1965; Law, Simulation Modeling and Analysis, section on obtaining a
+// specified precision). If each point stopped by itself, it would stop when its own deviation is
+// small by chance, and a comparison would use these deviations. Then 23 to 46% of identical
+// variants would differ, if three trials in ten have another mode. docs/reference/repetitions.md
+// has the details.
 //
 // With several sets of nodes (sets.go), as many rounds are added at a time, and looked at together.
-// A set that waited for the look after each round would be idle.
+// Otherwise a set would be idle while it waits for the look after each round.
 //
-// Additional repetitions come on top of that, when it is settled.
+// Additional repetitions are added to the settled number.
 func (o observation) progresses(p *Plan) []progress {
 	out := o.asked(p)
 	if p.Spec.Repetitions.Until != nil && slices.ContainsFunc(out, func(q progress) bool { return q.ending == notYet }) {
@@ -244,7 +247,7 @@ func (o observation) progresses(p *Plan) []progress {
 	return out
 }
 
-// asked is what repetitions asks for.
+// asked returns the progress by spec.repetitions alone.
 func (o observation) asked(p *Plan) []progress {
 	out := make([]progress, len(p.Points))
 	for n := p.leastRepetitions(); ; n = min(n+int32(p.AtOnce()), MostRepetitions(p.Spec.Repetitions)) {
@@ -257,7 +260,7 @@ func (o observation) asked(p *Plan) []progress {
 			running = running || out[point].ending == notYet
 			wide = wide || out[point].ending == most
 		}
-		if running { // whether there is another round is open for all
+		if running { // all wait for the decision about another round
 			for point := range out {
 				if out[point].ending != givenUp {
 					out[point].ending = notYet
@@ -276,8 +279,8 @@ func (o observation) asked(p *Plan) []progress {
 	}
 }
 
-// progressAt is how far a point is if it gets n repetitions. most: its means are not known well
-// enough.
+// progressAt returns the progress of a point that gets n repetitions. The ending most says that its
+// means are not precise enough.
 func (o observation) progressAt(p *Plan, point, n int32) progress {
 	r := p.Spec.Repetitions
 	if state := o.settled(p, point, n); state != fixed {
@@ -286,7 +289,7 @@ func (o observation) progressAt(p *Plan, point, n int32) progress {
 	if r.Until == nil || UntilDecided(r) {
 		return progress{wanted: n, ending: fixed}
 	}
-	looked := n // at max all trials tell whether a point is precise
+	looked := n // at max, all trials decide whether a point is precise
 	if n < MostRepetitions(r) {
 		looked = n - further(len(p.Points))
 	}
@@ -298,8 +301,8 @@ func (o observation) progressAt(p *Plan, point, n int32) progress {
 	return progress{wanted: n, ending: state, width: width, metric: metric}
 }
 
-// settled says whether the first n repetitions of a point all have a valid trial (fixed), do not
-// yet (notYet), or cannot (givenUp).
+// settled reports whether each of the first n repetitions of a point has a valid trial (fixed), not
+// yet (notYet), or never will (givenUp).
 func (o observation) settled(p *Plan, point, n int32) ending {
 	state := fixed
 	for repetition := range n {
@@ -315,8 +318,8 @@ func (o observation) settled(p *Plan, point, n int32) ending {
 	return state
 }
 
-// widest is the greatest relative half-width of the 95% intervals of a point's first n repetitions,
-// and the metric that it is of.
+// widest returns the greatest relative half-width of the 95% intervals of a point's first n
+// repetitions, and its metric.
 func (o observation) widest(of []v1alpha1.PrecisionMetric, point, n int32) (width float64, metric v1alpha1.PrecisionMetric) {
 	width = -1
 	for _, m := range of {
@@ -328,7 +331,7 @@ func (o observation) widest(of []v1alpha1.PrecisionMetric, point, n int32) (widt
 				samples[repetition] = float64(precisionMetrics[m](h))
 			}
 		}
-		mine := math.Inf(1) // a valid trial without numbers says nothing
+		mine := math.Inf(1) // for a valid trial without numbers
 		if known {
 			mine = relativeWidth(samples)
 		}
@@ -339,7 +342,7 @@ func (o observation) widest(of []v1alpha1.PrecisionMetric, point, n int32) (widt
 	return width, metric
 }
 
-// relativeWidth is half of the 95% interval of the mean by the mean.
+// relativeWidth returns half of the 95% interval of the mean, divided by the mean.
 func relativeWidth(samples []float64) float64 {
 	a := stats.Aggregate(samples)
 	half := (a.High - a.Low) / 2
@@ -352,7 +355,7 @@ func relativeWidth(samples []float64) float64 {
 	return half / math.Abs(a.Mean)
 }
 
-// wanted are the repetitions of each point, and their sum.
+// wanted returns the repetitions of each point, and their sum.
 func wanted(points []progress) (each []int32, sum int32) {
 	for _, p := range points {
 		each = append(each, p.wanted)
@@ -361,10 +364,10 @@ func wanted(points []progress) (each []int32, sum int32) {
 	return each, sum
 }
 
-// maxNamedPoints keeps the sentence about points that are not known well enough short.
+// maxNamedPoints bounds the sentence about points that are not precise enough.
 const maxNamedPoints = 5
 
-// whyEnough says why the points of a plan with until have as many repetitions as they have.
+// whyEnough explains the number of repetitions of the points of a plan with until.
 func whyEnough(p *Plan, points []progress) string {
 	r := p.Spec.Repetitions
 	if r.Until == nil {
@@ -394,7 +397,7 @@ func whyEnough(p *Plan, points []progress) string {
 	return text + "."
 }
 
-// whyDecided says at which look the repetitions ended, and which claims were left open.
+// whyDecided says after which look the repetitions ended, and which claims stayed open.
 func (p *Plan) whyDecided(points []progress) string {
 	rounds := int32(0)
 	for _, q := range points {
@@ -417,7 +420,7 @@ func (p *Plan) whyDecided(points []progress) string {
 	return text + "."
 }
 
-// mayFollow says how many more trials there may be than are planned so far.
+// mayFollow says how many trials beyond the planned ones there may be.
 func mayFollow(p *Plan, points []progress) string {
 	if p.Spec.Repetitions.Until == nil {
 		return ""
@@ -437,12 +440,12 @@ func mayFollow(p *Plan, points []progress) string {
 	return fmt.Sprintf(" Up to %d more follow where means are not known to within %s.", more, p.Spec.Repetitions.Until.RelativeCI)
 }
 
-// DescribeRepetitions says how many valid trials a point gets: "3", or "3 to 10".
+// DescribeRepetitions describes how many valid trials a point gets: "3", or "3 to 10".
 func (p *Plan) DescribeRepetitions() string {
 	return fromTo(int(p.leastRepetitions()), int(MostRepetitions(p.Spec.Repetitions)))
 }
 
-// Describe says what is planned, in a sentence.
+// Describe describes the plan in a sentence.
 func (p *Plan) Describe() string {
 	if p.Search != nil {
 		return fmt.Sprintf("%s for the highest %s from %g to %g with %s: %s valid trials each.", severalSearches(p.searches()),
@@ -451,7 +454,7 @@ func (p *Plan) Describe() string {
 	return fmt.Sprintf("%d points with %s valid trials each are planned.", len(p.Points), p.DescribeRepetitions())
 }
 
-// DescribeTrials says how many valid trials the plan wants: "72", or "72 to 240".
+// DescribeTrials describes how many valid trials the plan wants: "72", or "72 to 240".
 func (p *Plan) DescribeTrials() string { return fromTo(p.Trials(), p.MostTrials()) }
 
 func fromTo(low, high int) string {

@@ -18,14 +18,14 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// until makes repetitions adaptive.
+// until makes repetitions go on until the precision is reached.
 func until(least, most int32, relativeCI string, of ...v1alpha1.PrecisionMetric) func(*v1alpha1.ExperimentSpec) {
 	return func(s *v1alpha1.ExperimentSpec) {
 		s.Repetitions = v1alpha1.Repetitions{Min: least, Max: &most, Until: &v1alpha1.StoppingRule{RelativeCI: relativeCI, Of: of}}
 	}
 }
 
-// measured is a trial that succeeded with a mean latency, as a closed loop of 10 clients has it.
+// measured returns a successful trial with a mean latency, of a closed loop with 10 clients.
 func measured(spec v1alpha1.TrialSpec, micros float64) v1alpha1.Trial {
 	t := ended(spec, v1alpha1.ReasonSucceeded)
 	t.Status.Headline = &v1alpha1.Headline{Committed: 1000, MeanLatencyMicroseconds: int64(micros), ThroughputMilli: int64(10 / micros * 1e9),
@@ -33,15 +33,15 @@ func measured(spec v1alpha1.TrialSpec, micros float64) v1alpha1.Trial {
 	return t
 }
 
-// ended is a trial that is over. It does without the builder and its copies, since simulations make
-// very many.
+// ended returns a finished trial. It does not use the builder, which makes copies, since
+// simulations make very many trials.
 func ended(spec v1alpha1.TrialSpec, outcome string) v1alpha1.Trial {
 	return v1alpha1.Trial{Spec: spec, Status: v1alpha1.TrialStatus{
 		Conditions: []metav1.Condition{{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: outcome, Message: "As the test says."}}}}
 }
 
-// runMeasured carries steps out; latency gives each trial its mean latency, or 0 for a trial that
-// is invalid.
+// runMeasured carries steps out. latency returns the mean latency of each trial, or 0 for an
+// invalid one.
 func runMeasured(t testing.TB, p *plan.Plan, seed int64, latency func(v1alpha1.TrialSpec) float64) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
 	var trials []v1alpha1.Trial
@@ -88,7 +88,7 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 		t.Errorf("%d to %d trials, %q", p.Trials(), p.MostTrials(), p.DescribeTrials())
 	}
 	trials, last := runMeasured(t, p, 7, latency)
-	want := []string{"210", "021", "102", "012", "012", "012"} // all go on while one is not precise
+	want := []string{"210", "021", "102", "012", "012", "012"} // all go on while one point is not precise
 	if diff := cmp.Diff(want, sorted(rounds(trials), want)); diff != "" {
 		t.Errorf("points of each round (-want +got):\n%s", diff)
 	}
@@ -99,7 +99,8 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	if last.Message != wantMessage {
 		t.Errorf("message %q\nwant %q", last.Message, wantMessage)
 	}
-	// Sequential: a point has min before the next begins; what follows is for all of them again.
+	// Sequential: each point gets min before the next one begins. Further rounds are for all points
+	// again.
 	trials, _ = runMeasured(t, expand(t, three.Clone().Set(until(3, 6, "4%")).Order(v1alpha1.OrderSequential)), 7, latency)
 	order := ""
 	for _, trial := range trials {
@@ -110,8 +111,8 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	}
 }
 
-// sorted is got where each string has the letters of want's, in any order: which points take part,
-// not how they are shuffled.
+// sorted puts the letters of each string into the order of want, so that a test compares which
+// points take part, and not their random order.
 func sorted(got, want []string) []string {
 	same := func(a, b string) bool {
 		for _, c := range a + b {
@@ -130,8 +131,8 @@ func sorted(got, want []string) []string {
 	return out
 }
 
-// The order of a round is the order of all points, without the points that are given up. The same
-// seed gives the same order, whichever trials are left.
+// A round has the order of a round of all points, without the points that are given up. The same
+// seed gives the same order, also if trials are missing.
 func TestLaterRoundsKeepTheirOrder(t *testing.T) {
 	b := builders.Experiment("e").System("basil").Values("clients", 1, 2, 3, 4, 5, 6).Retries(0)
 	wide := func(s v1alpha1.TrialSpec) float64 { return 1000 + 500*float64(s.Repetition%2) }
@@ -154,9 +155,9 @@ func TestLaterRoundsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// At every moment the decision is the same whatever the order in which trials are seen. One trial
-// after the other is the one that was decided before: a manager that takes over goes on as the last
-// one would have.
+// The decision does not depend on the order in which trials are seen. After each trial the plan
+// creates the trial that it decided on before, so a manager that takes over goes on in the same
+// way.
 func TestAManagerThatTakesOverDecidesTheSame(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -184,7 +185,8 @@ func TestAManagerThatTakesOverDecidesTheSame(t *testing.T) {
 	}
 }
 
-// A repetition whose retries are used up ends those of its point; the others go on.
+// If the retries of a repetition are used up, its point gets no more repetitions. The other points
+// go on.
 func TestAPointThatDoesNotRunWellGetsNoMore(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2).Retries(1).Set(until(3, 7, "1%")))
 	trials, last := runMeasured(t, p, 7, func(s v1alpha1.TrialSpec) float64 {
@@ -214,8 +216,8 @@ func TestMessagesWhileRepetitionsGoOn(t *testing.T) {
 	}
 }
 
-// The metric that repetitions go by can be chosen, a mean of 0 is never known well enough, and a
-// valid trial without numbers says nothing.
+// The metric that ends repetitions can be chosen. A mean of 0 is never precise, and a valid trial
+// without numbers does not count.
 func TestPrecisionOf(t *testing.T) {
 	noisy := func(s v1alpha1.TrialSpec) float64 { return 1000 + 30*float64(s.Repetition%2) }
 	for name, tc := range map[string]struct {
@@ -223,7 +225,7 @@ func TestPrecisionOf(t *testing.T) {
 		latency func(v1alpha1.TrialSpec) float64
 		want    int
 	}{
-		"both by default":         {latency: noisy, want: 8}, // six are precise, and two follow
+		"both by default":         {latency: noisy, want: 8}, // six are precise, and two more follow
 		"one that is known":       {of: []v1alpha1.PrecisionMetric{v1alpha1.PrecisionP50Latency}, latency: noisy, want: 5},
 		"one that varies more":    {of: []v1alpha1.PrecisionMetric{v1alpha1.PrecisionP50Latency, v1alpha1.PrecisionP99Latency}, latency: noisy, want: 9},
 		"all trials are the same": {latency: func(v1alpha1.TrialSpec) float64 { return 1000 }, want: 5},
@@ -236,7 +238,7 @@ func TestPrecisionOf(t *testing.T) {
 		})
 	}
 	p := expand(t, builders.Experiment("e").System("basil").Set(until(3, 5, "2%")))
-	trials, last := run(t, p, 7, func(v1alpha1.TrialSpec) string { return v1alpha1.ReasonSucceeded }) // without a headline
+	trials, last := run(t, p, 7, func(v1alpha1.TrialSpec) string { return v1alpha1.ReasonSucceeded }) // no trial has a headline
 	if len(trials) != 5 || !strings.Contains(last.Message, "+Inf%") {
 		t.Errorf("%d trials without numbers: %s", len(trials), last.Message)
 	}
@@ -279,9 +281,9 @@ func manyPoints(s *v1alpha1.ExperimentSpec) {
 	s.Sweep = []v1alpha1.Axis{{Axis: "clients", Values: manyValues(64)}, {Axis: "f", Values: manyValues(4)}}
 }
 
-// Optional stopping: an interval that is looked at after each trial, and ends the repetitions when
-// it is short, covers less than it says. This measures how much less with the rule itself, for
-// docs/reference/repetitions.md; -update writes the table there.
+// An interval that is looked at after each trial, and ends the repetitions when it is short, covers
+// less than it promises. This measures how much less under the rule, for
+// docs/reference/repetitions.md. With -update it writes the table there.
 func TestCoverageAfterStopping(t *testing.T) {
 	const experiments, truth = 2000, 100000.0
 	table := "| repetitions | deviation | trials on average | precision reached | interval holds the mean | bias of the mean |\n|---|---|---|---|---|---|\n"
@@ -349,8 +351,8 @@ func inPage(t *testing.T, name, table string) {
 	}
 }
 
-// An experiment that is complete goes on when additional repetitions are asked for. Trials that ran
-// before stay as they are: with the same trials, the decisions of its rounds are the same.
+// Additional repetitions continue a complete experiment. Its earlier trials stay, and with them the
+// decisions of its rounds.
 func TestAdditionalRepetitions(t *testing.T) {
 	steady := func(s v1alpha1.TrialSpec) float64 { return 1000 + 5*float64(s.Repetition%3) }
 	for name, tc := range map[string]struct {

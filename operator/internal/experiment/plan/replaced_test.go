@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The work and the knowledge of a pod's agent and launchers are lost with them: no other fault and
-// no shaped network can be in the same point.
+// A replaced pod loses the state of its agent and launchers. So no other fault, and no shaped
+// network, may be in the same point.
 func TestFaultsBesideReplacedPods(t *testing.T) {
 	chaos := func(name, kind, spec string) v1alpha1.Fault {
 		return v1alpha1.Fault{Name: name, At: "1s", EveryPoint: true, ChaosMesh: &v1alpha1.ChaosMesh{

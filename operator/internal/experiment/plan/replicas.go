@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Bounds of the expressions in Systems. Each is a line of arithmetic; whatever needs more than this
-// is a mistake or an attack.
+// Bounds of the expressions in Systems. Each is a line of arithmetic. A longer one is a mistake or
+// an attack.
 const (
 	maxCountLength   = 128
 	maxCountDepth    = 16
@@ -21,18 +21,18 @@ const (
 	maxReplicasShard = 200
 )
 
-// countExpression is a compiled replicas.count, or count of a component.
+// countExpression is a compiled replicas.count, or the count of a component.
 type countExpression struct {
 	*arithmetic
 
-	field string // that it is of, for messages
+	field string // field of the expression, for messages
 	text  string
 }
 
-// ofParameters is before the name of a parameter.
+// ofParameters precedes the name of a parameter.
 const ofParameters = "parameters."
 
-// integers are the parameters that counts may name.
+// integers returns the parameters that counts may use.
 func integers(spec *v1alpha1.SystemSpec) []string {
 	var names []string
 	for _, p := range spec.Parameters {
@@ -43,15 +43,15 @@ func integers(spec *v1alpha1.SystemSpec) []string {
 	return names
 }
 
-// arithmetic is a compiled expression of a System over integers.
+// arithmetic is a compiled expression over integers in a System.
 type arithmetic struct {
 	program cel.Program
-	// parameters that it names.
+	// parameters that the expression uses.
 	parameters []string
 }
 
-// compileArithmetic compiles an expression of at most longest characters over variables and
-// parameters, all of them integers.
+// compileArithmetic compiles an expression of at most longest characters. Its variables and
+// parameters are integers.
 func compileArithmetic(text string, longest int, gives *cel.Type, example string, variables, parameters []string) (*arithmetic, error) {
 	if len(text) > longest {
 		return nil, fmt.Errorf("is longer than %d characters", longest)
@@ -88,7 +88,7 @@ func compileArithmetic(text string, longest int, gives *cel.Type, example string
 	return a, nil
 }
 
-// values of the parameters that the expression names, as its variables.
+// values returns the values of the parameters that the expression uses, as its variables.
 func (a *arithmetic) values(of map[string]v1alpha1.Value) (map[string]any, error) {
 	variables := map[string]any{}
 	for _, name := range a.parameters {
@@ -101,8 +101,8 @@ func (a *arithmetic) values(of map[string]v1alpha1.Value) (map[string]any, error
 	return variables, nil
 }
 
-// compileCount compiles a System's replicas.count, or that of a component: an expression over the
-// integer f, and the System's parameters of type Integer, that gives an integer.
+// compileCount compiles a System's replicas.count, or the count of a component. The expression uses
+// the integer f and the System's parameters of type Integer, and gives an integer.
 func compileCount(text string, parameters []string) (*countExpression, error) {
 	a, err := compileArithmetic(text, maxCountLength, cel.IntType, "3*f+1", []string{"f"}, parameters)
 	if err != nil {
@@ -111,7 +111,7 @@ func compileCount(text string, parameters []string) (*countExpression, error) {
 	return &countExpression{field: "replicas.count", text: text, arithmetic: a}, nil
 }
 
-// orParameters says which other variables there are.
+// orParameters names the parameters that are further variables.
 func orParameters(parameters []string) string {
 	if len(parameters) == 0 {
 		return ""
@@ -119,8 +119,8 @@ func orParameters(parameters []string) string {
 	return ", or over parameters of type Integer (" + ofParameters + strings.Join(parameters, ", "+ofParameters) + ")"
 }
 
-// replicas evaluates the expression for f and the values of parameters. Pods of a component are
-// called replicas, too.
+// replicas evaluates the expression for f and the values of parameters. It may also count the pods
+// of a component.
 func (c *countExpression) replicas(f int32, values map[string]v1alpha1.Value) (int32, error) {
 	variables, err := c.values(values)
 	if err != nil {

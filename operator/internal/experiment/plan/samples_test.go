@@ -35,7 +35,7 @@ func sampleOf(t *testing.T, file string) map[string]any {
 	return object
 }
 
-// typed is an object as a kind's type.
+// typed converts an object into the type of its kind.
 func typed[T any](t *testing.T, object map[string]any) (out T, err error) {
 	t.Helper()
 	text, err := json.Marshal(object)
@@ -45,7 +45,7 @@ func typed[T any](t *testing.T, object map[string]any) (out T, err error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// systemsOf are the samples' Systems, and those that the tables of refusals name.
+// systemsOf returns the Systems of the samples and of the tables of refusals.
 func systemsOf(t *testing.T) map[string]v1alpha1.SystemSpec {
 	t.Helper()
 	objects := refusals.AllSystems(sampleOf(t, "systems/driver.yaml"), sampleOf(t, "systems/components.yaml"), sampleOf(t, "systems/machines.yaml"))
@@ -83,7 +83,7 @@ func parseTemplate(name, text string) error {
 	return err
 }
 
-// The file has the words of each refusal that a plan makes. A schema refuses the others before.
+// The file has the text of each refusal of a plan. The schema refuses the other objects before.
 func TestRefusalsOfPlans(t *testing.T) {
 	all := systemsOf(t)
 	var out bytes.Buffer

@@ -19,27 +19,27 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// MaxSearches bounds the searches of an experiment: what each came to is in its status.
+// MaxSearches is the most searches of an experiment: its status has the result of each.
 const MaxSearches = 32
 
-// The axes that are loads.
+// Names of the axes that are loads.
 const (
 	rateAxis    = "rate"
 	clientsAxis = "clients"
 )
 
-// Search is the axis that is searched. Each combination of the other axes has a search of its own,
-// which is called its variant.
+// Search is a search along an axis. Each combination of the other axes, called a variant, has a
+// search of its own.
 type Search struct {
 	capacity.Search
 	Objective capacity.Objective
-	// Axis is its name, and axis its place among the plan's.
+	// Axis is the name of the axis, axis its index in the plan's axes.
 	Axis string
 	axis int
 }
 
-// searchOf is the search of a spec with its profile applied, or nil. Values that do not parse are
-// 0.
+// searchOf returns the search of a spec with its profile applied, or nil. It reads invalid values
+// as 0.
 func searchOf(spec v1alpha1.ExperimentSpec) *Search {
 	i := slices.IndexFunc(spec.Sweep, func(a v1alpha1.Axis) bool { return a.Search != nil })
 	if i < 0 {
@@ -58,7 +58,7 @@ func searchOf(spec v1alpha1.ExperimentSpec) *Search {
 	}
 }
 
-// searchAxis makes the axis of the loads that a search may try. It has none after an error.
+// searchAxis makes the axis with the loads that a search may try. The axis is empty after an error.
 func (e *axisBuilder) searchAxis(path *field.Path, written v1alpha1.Axis) axis {
 	a, s := axis{name: written.Axis, path: path}, written.Search
 	before := len(e.errs)
@@ -117,7 +117,7 @@ func (e *fieldChecker) checkSearchedAxis(path *field.Path, written v1alpha1.Axis
 	}
 }
 
-// checkObjective checks that there is an objective, and that trials measure enough to judge it.
+// checkObjective requires an objective, and the measurements for it.
 func (e *fieldChecker) checkObjective(path *field.Path, o v1alpha1.LoadObjective) {
 	if o == (v1alpha1.LoadObjective{}) {
 		e.add(field.Required(path, "say what a trial must meet to carry its load, such as p99Latency: 20ms"))
@@ -143,7 +143,7 @@ func (e *fieldChecker) checkObjective(path *field.Path, o v1alpha1.LoadObjective
 	}
 }
 
-// checkSearch checks what cannot be had together with a search, and bounds its trials.
+// checkSearch refuses settings that exclude a search, and bounds its trials.
 func (e *axisBuilder) checkSearch(points int) {
 	if e.spec.Repetitions.Until != nil {
 		e.add(field.Invalid(e.origin.repetitions().Child("until"), cmp.Or(e.spec.Repetitions.Until.RelativeCI, string(e.spec.Repetitions.Until.Claims)),
@@ -162,10 +162,10 @@ func (e *axisBuilder) checkSearch(points int) {
 }
 
 // leastBeyond is how many transactions of a trial should be slower than a percentile. With fewer,
-// it is rather that of the few slowest.
+// the percentile is about the few slowest only.
 const leastBeyond = 10
 
-// rarePercentiles warns of a percentile that trials of the lowest rate can hardly know.
+// rarePercentiles warns of a percentile that is hardly known from trials at the lowest rate.
 func (e *axisBuilder) rarePercentiles() []string {
 	if e.search == nil || e.search.Axis != rateAxis {
 		return nil
@@ -183,10 +183,10 @@ func (e *axisBuilder) rarePercentiles() []string {
 	return nil
 }
 
-// searches is how many there are.
+// searches returns the number of searches.
 func (p *Plan) searches() int { return len(p.Points) / len(p.Axes[p.Search.axis].Values) }
 
-// variant of a point: its number among the searches, and its place on the ladder of loads.
+// variant returns a point's number among the searches, and its place on the ladder of loads.
 func (p *Plan) variant(point int32) (variant, rung int) {
 	stride := p.stride()
 	loads := len(p.Axes[p.Search.axis].Values)
@@ -199,7 +199,7 @@ func (p *Plan) point(variant, rung int) int32 {
 	return int32(variant/stride*stride*len(p.Axes[p.Search.axis].Values) + rung*stride + variant%stride)
 }
 
-// stride is by how much the index of a point grows from one load to the next.
+// stride is the distance between the indexes of points at neighbouring loads.
 func (p *Plan) stride() int {
 	stride := 1
 	for _, a := range p.Axes[p.Search.axis+1:] {
@@ -208,14 +208,14 @@ func (p *Plan) stride() int {
 	return stride
 }
 
-// tried is a valid trial of a search: its number, its load, and its measurements.
+// tried is a valid trial of a search, with its number, its load and its measurements.
 type tried struct {
 	number int32
 	load   float64
 	capacity.Measured
 }
 
-// weigh says how a search stands after these trials. unknown says why it cannot go on.
+// weigh returns the state of a search after these trials. unknown says why it cannot go on.
 func (s *Search) weigh(trials []tried) (state capacity.State, unknown string) {
 	judged, unknown := s.judge(trials)
 	if unknown != "" {
@@ -231,11 +231,11 @@ func (s *Search) weigh(trials []tried) (state capacity.State, unknown string) {
 	return state, ""
 }
 
-// referenceTrials are how many trials at the lowest load say what a knee is relative to.
+// referenceTrials is how many trials at the lowest load determine the reference of a knee.
 const referenceTrials = 3
 
-// reference is the mean latency of the first trials at the lowest load, in the order in which
-// trials ran. ok is false while there are too few. One in which nothing committed says nothing.
+// reference returns the mean latency of the first trials at the lowest load, in the order in which
+// trials ran. ok is false if there are too few. A trial that committed nothing does not count.
 func (s *Search) reference(trials []tried) (mean time.Duration, ok bool) {
 	n := 0
 	for _, t := range trials {
@@ -247,8 +247,8 @@ func (s *Search) reference(trials []tried) (mean time.Duration, ok bool) {
 	return mean / referenceTrials, n == referenceTrials
 }
 
-// judge says for each trial, in order of time, whether it met the objective. If one cannot be
-// judged, unknown names it. A search for a knee judges none before it has its reference.
+// judge returns for each trial, in order of time, whether it met the objective. unknown names a
+// trial that cannot be judged. A search for a knee judges no trial before it has its reference.
 func (s *Search) judge(trials []tried) (judged []capacity.Trial, unknown string) {
 	slices.SortFunc(trials, func(a, b tried) int { return cmp.Compare(a.number, b.number) })
 	objective := s.Objective
@@ -272,7 +272,7 @@ func (s *Search) judge(trials []tried) (judged []capacity.Trial, unknown string)
 	return judged, ""
 }
 
-// measuredOf reads a trial's headline.
+// measuredOf reads the measurements from a trial's headline.
 func measuredOf(h *v1alpha1.Headline) capacity.Measured {
 	if h == nil {
 		return capacity.Measured{}
@@ -285,7 +285,7 @@ func measuredOf(h *v1alpha1.Headline) capacity.Measured {
 	}
 }
 
-// measuredBy reads a trial's line, which has what its headline has.
+// measuredBy reads the same measurements from a trial's line.
 func measuredBy(l results.TrialLine) capacity.Measured {
 	return capacity.Measured{
 		OfAll:     ofAllBy(l.OfAll),
@@ -294,12 +294,12 @@ func measuredBy(l results.TrialLine) capacity.Measured {
 	}
 }
 
-// millis is a time in a line, which is a whole number of microseconds.
+// millis reads a time of a line, which is a whole number of microseconds.
 func millis(x float64) time.Duration {
 	return time.Duration(x * float64(time.Millisecond)).Round(time.Microsecond)
 }
 
-// ofAllOf and ofAllBy read percentiles of all requests, if they are there.
+// ofAllOf and ofAllBy read the percentiles of all requests, if there are any.
 func ofAllOf(p *v1alpha1.PercentilesOfAll) *capacity.Percentiles {
 	if p == nil {
 		return nil
@@ -315,17 +315,17 @@ func ofAllBy(p *results.Percentiles) *capacity.Percentiles {
 	return &capacity.Percentiles{P50: millis(p.P50Millis), P90: millis(p.P90Millis), P99: millis(p.P99Millis), P999: millis(p.P999Millis)}
 }
 
-// progressOfSearch is how far one is.
+// progressOfSearch is the progress of a search.
 type progressOfSearch struct {
 	outcome capacity.Outcome
 	trials  int
-	slot    Slot   // the next one, if it is searching
-	stuck   string // why it does not go on: a budget, or what is not known
+	slot    Slot   // the next slot, while searching
+	stuck   string // why it does not go on: a budget, or an unknown measurement
 }
 
 func (q progressOfSearch) open() bool { return q.outcome == capacity.Searching && q.stuck == "" }
 
-// progressesOfSearches say of each variant how far it is.
+// progressesOfSearches returns the progress of each variant.
 func progressesOfSearches(p *Plan, o observation) []progressOfSearch {
 	byVariant := make([][]tried, p.searches())
 	for slot, t := range o.valid {
@@ -333,7 +333,7 @@ func progressesOfSearches(p *Plan, o observation) []progressOfSearch {
 			continue
 		}
 		v, rung := p.variant(slot.Point)
-		load, _ := strconv.ParseFloat(p.Axes[p.Search.axis].Values[rung], 64) // made from a number
+		load, _ := strconv.ParseFloat(p.Axes[p.Search.axis].Values[rung], 64) // the text was made from a number
 		byVariant[v] = append(byVariant[v], tried{t.Spec.Number, load, measuredOf(t.Status.Headline)})
 	}
 	out := make([]progressOfSearch, len(byVariant))
@@ -354,9 +354,9 @@ func progressesOfSearches(p *Plan, o observation) []progressOfSearch {
 	return out
 }
 
-// nextOfSearch is Next for a plan with a search. Variants take turns: the next trial is of the one
-// with the fewest, in a random order of each round. With Sequential it is of the first that is not
-// done. A trial that does not count is repeated at its load: it has told nothing.
+// nextOfSearch is Next for a plan with a search. Variants take turns: the next trial is for the
+// variant with the fewest trials, in a random order in each round. With Sequential, it is for the
+// first variant that is not done. A trial that does not count is repeated at its load.
 func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	searches := progressesOfSearches(p, o)
 	next, resolved, stuck, open := -1, int32(0), 0, 0
@@ -405,7 +405,7 @@ func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	return step
 }
 
-// before reports whether variant a gets its next trial before b.
+// before reports whether variant a gets its next trial before variant b.
 func before(seed int64, searches []progressOfSearch, a, b int) bool {
 	if searches[a].trials != searches[b].trials {
 		return searches[a].trials < searches[b].trials
@@ -426,15 +426,15 @@ func firstStuck(searches []progressOfSearch) string {
 	return searches[i].stuck
 }
 
-// outcomes of a search as results have them.
+// outcomes of a search in the form of results.
 var outcomes = map[capacity.Outcome]v1alpha1.CapacityOutcome{
 	capacity.Searching: v1alpha1.CapacitySearching, capacity.Found: v1alpha1.CapacityFound, capacity.OutOfTrials: v1alpha1.CapacityOutOfTrials,
 	capacity.AboveHigh: v1alpha1.CapacityAboveHighest, capacity.BelowLow: v1alpha1.CapacityBelowLowest,
 }
 
-// Capacities says what the searches of a spec with its profile applied came to by the lines of its
-// trials, one for each combination of the other axes. A search that gave up a load is Searching
-// here: lines do not know budgets.
+// Capacities returns the results of the searches of a spec with its profile applied, one for each
+// combination of the other axes. It reads the lines of the trials. Lines do not show budgets, so a
+// search that gave up a load is Searching here.
 func Capacities(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []results.TrialLine) []results.Capacity {
 	s := searchOf(spec)
 	if s == nil {
@@ -458,8 +458,7 @@ func Capacities(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []resul
 	return out
 }
 
-// searches gives the trials of each search by the lines of all, in the order of the other axes'
-// values.
+// searches yields the trials of each search from all lines, in the order of the other axes' values.
 func (s *Search) searches(axes []results.Axis, lines []results.TrialLine) iter.Seq2[map[string]string, []tried] {
 	others := slices.DeleteFunc(slices.Clone(axes), func(a results.Axis) bool { return a.Name == s.Axis })
 	byVariant := map[string][]tried{}
@@ -478,16 +477,16 @@ func (s *Search) searches(axes []results.Axis, lines []results.TrialLine) iter.S
 	}
 }
 
-// Judged is a search with its trials, each with whether it met the objective.
+// Judged is a search with its trials. Each trial says whether it met the objective.
 type Judged struct {
 	capacity.Search
-	// At is where the other axes were.
+	// At has the values of the other axes.
 	At     map[string]string
 	Trials []capacity.Trial
 }
 
-// JudgedTrials are those of the searches of a spec with its profile applied, in the order of
-// Capacities. A search with a trial that cannot be judged has no trials.
+// JudgedTrials returns the judged trials of the searches of a spec with its profile applied, in the
+// order of Capacities. A search has no trials here if one of them cannot be judged.
 func JudgedTrials(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []results.TrialLine) (all []Judged) {
 	s := searchOf(spec)
 	if s == nil {
@@ -503,7 +502,7 @@ func JudgedTrials(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []res
 	return all
 }
 
-// messageOf says what must be known of a search's answer.
+// messageOf returns a warning about the answer of a search, if there is one.
 func messageOf(state capacity.State) string {
 	switch {
 	case state.Trend != 0:
@@ -520,7 +519,7 @@ func messageOf(state capacity.State) string {
 	return ""
 }
 
-// finite is a load, or nil for one beyond those that are tried.
+// finite returns a load, or nil if it is beyond the loads that are tried.
 func finite(load float64) *float64 {
 	if load <= 0 || load > 1e12 {
 		return nil
@@ -537,7 +536,7 @@ func Variant(axes []results.Axis, at map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// combinations of axes, the last of which moves fastest.
+// combinations returns all combinations of values. The last axis changes fastest.
 func combinations(axes []results.Axis) []map[string]string {
 	all := []map[string]string{{}}
 	for _, a := range axes {

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// searched is an experiment of two variants whose rate is searched.
+// searched returns an experiment of two variants with a search for the rate.
 func searched() *builders.ExperimentBuilder {
 	return builders.Experiment("e").System("basil").
 		Search("rate", v1alpha1.CapacitySearch{From: 100, To: 10_000, Objective: v1alpha1.LoadObjective{P99Latency: "20ms"}}).
@@ -24,15 +24,15 @@ func searched() *builders.ExperimentBuilder {
 		Set(func(s *v1alpha1.ExperimentSpec) { s.Clients.Loop = v1alpha1.LoopOpen })
 }
 
-// lineOf is what the results say of a trial.
+// lineOf returns the line of a trial in the results.
 func lineOf(t v1alpha1.Trial) results.TrialLine {
 	h := t.Status.Headline
 	return results.TrialLine{Number: t.Spec.Number, PointIndex: t.Spec.Point.Index, Coordinates: t.Spec.Point.Coordinates, Outcome: plan.Outcome(&t),
 		Committed: h.Committed, Errors: h.Errors, Offered: h.Offered, P99Millis: float64(h.P99LatencyMicroseconds) / 1000}
 }
 
-// simulated runs a search in no time. A trial of a rate has a latency of more than 20 ms exactly if
-// the rate is above the variant's capacity, which deviates from trial to trial.
+// simulated runs a search in no time. A trial has a latency of more than 20 ms exactly if its rate
+// is above the variant's capacity, which varies between trials.
 func simulated(t *testing.T, p *plan.Plan, seed int64, deviation float64, outcome func(v1alpha1.TrialSpec) string) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -84,13 +84,13 @@ func TestSearchFindsBothCapacities(t *testing.T) {
 				t.Errorf("seed %d: %v: %s %g [%g, %g] after %d trials, want %g", seed, c.At, c.Outcome, *c.Capacity, *c.Low, *c.High, c.Trials, want)
 			}
 		}
-		if len(trials) > 90 { // some 30 a search at a deviation of 3%
+		if len(trials) > 90 { // each search takes some 30 at a deviation of 3%
 			t.Errorf("seed %d: %d trials for two searches", seed, len(trials))
 		}
 	}
 }
 
-// A trial that does not count has told nothing: the same load is tried again.
+// After a trial that does not count, the search tries the same load again.
 func TestSearchRepeatsWhatDoesNotCount(t *testing.T) {
 	p := expand(t, searched().Order(v1alpha1.OrderSequential))
 	trials, last := simulated(t, p, 1, 0.03, func(s v1alpha1.TrialSpec) string {
@@ -113,7 +113,7 @@ func TestSearchRepeatsWhatDoesNotCount(t *testing.T) {
 	}
 }
 
-// Ends of a search that find no capacity.
+// A search may end without a capacity.
 func TestSearchEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change     func(*v1alpha1.CapacitySearch)
@@ -168,7 +168,7 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// The planner makes of headlines what results make of lines, bounds and all.
+// The planner reads from headlines the same as results read from lines, bounds included.
 func TestHeadlinesAndLinesAgree(t *testing.T) {
 	p := expand(t, searched())
 	for _, micros := range []int64{19_999, 20_000, 20_001} {
@@ -241,9 +241,9 @@ func TestTooManySearches(t *testing.T) {
 	}
 }
 
-// A search for the knee finds where latency is twice that at the lowest load. The system is a queue
-// with one server, whose mean latency at the rate x is 1 / (capacity - x). That is twice the
-// latency at x0 where x is the middle of x0 and the capacity.
+// A search for the knee finds the rate at which latency is twice that at the lowest load. The
+// system is a queue with one server, whose mean latency at the rate x is 1 / (capacity - x). It is
+// twice the latency at x0 if x is halfway between x0 and the capacity.
 func TestSearchFindsTheKnee(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").
 		Search("rate", v1alpha1.CapacitySearch{From: 200, To: 10_000, Objective: v1alpha1.LoadObjective{KneeLatency: "200%"}}).

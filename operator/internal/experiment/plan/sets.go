@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Sets of nodes are blocks. All trials of repetition r run on set r mod k of k sets, whatever their
-// point, in the order of round r. So as many rounds run at once as there are sets, and points are
-// compared within a round by trials on the same nodes. A difference between sets is in no
+// Sets of nodes are blocks. All trials of repetition r, at any point, run on set r mod k of k sets,
+// in the order of round r. So as many rounds run at once as there are sets, and within a round
+// points are compared by trials on the same nodes. A difference between sets does not show up as a
 // difference between points.
 //
 //	set a:  round 0 | round 2 | round 4
@@ -19,19 +19,19 @@ import (
 //
 // If trials of one round ran on several sets, that round would compare machines, too.
 
-// AtOnce is how many trials run at the same time.
+// AtOnce returns how many trials run at the same time.
 func (p *Plan) AtOnce() int { return p.Spec.Placement.AtOnce() }
 
-// setOf a repetition, by its number.
+// setOf returns the number of the set for a repetition.
 func (p *Plan) setOf(repetition int32) int { return int(repetition) % p.AtOnce() }
 
-// SetOf is the name of the set of nodes that a repetition runs on; empty: there are no sets.
+// SetOf returns the name of the set of nodes for a repetition. Empty: there are no sets.
 func (p *Plan) SetOf(repetition int32) string {
 	_, name := p.Spec.Placement.On(p.setOf(repetition))
 	return name
 }
 
-// On is a point's trial on one of the sets of nodes.
+// On returns a point's trial on one of the sets of nodes.
 func (p *Plan) On(point, set int) v1alpha1.TrialSpec {
 	t := *p.Points[point].Template.DeepCopy()
 	if len(p.Spec.Placement.Sets) == 0 {
@@ -45,7 +45,7 @@ func (p *Plan) On(point, set int) v1alpha1.TrialSpec {
 	return t
 }
 
-// busy are the sets of nodes that have a trial.
+// busy returns the sets of nodes that have a trial.
 func (o observation) busy(p *Plan) map[int]bool {
 	busy := map[int]bool{}
 	for _, t := range o.active {
@@ -54,7 +54,7 @@ func (o observation) busy(p *Plan) map[int]bool {
 	return busy
 }
 
-// checkSets checks that no node is in two sets, and that nothing needs trials one by one.
+// checkSets checks that no node is in two sets, and refuses settings that need trials one by one.
 func (e *fieldChecker) checkSets() {
 	p := e.spec.Placement
 	if len(p.Sets) == 0 {
@@ -91,7 +91,7 @@ func (e *fieldChecker) checkSets() {
 	}
 }
 
-// checkSet checks one set. pools are those of the sets before it, with their sets.
+// checkSet checks one set. pools are the pools of the earlier sets.
 func (e *fieldChecker) checkSet(at *field.Path, s *v1alpha1.NodeSet, pools map[string]string) {
 	take := func(at *field.Path, pool string) {
 		switch other, taken := pools[pool]; {
@@ -110,7 +110,7 @@ func (e *fieldChecker) checkSet(at *field.Path, s *v1alpha1.NodeSet, pools map[s
 	}
 }
 
-// unevenSets warns of a last round that runs alone.
+// unevenSets warns of a last round that leaves sets idle.
 func (e *expansion) unevenSets() []string {
 	k, n := e.spec.Placement.AtOnce(), int(LeastRepetitions(e.spec.Repetitions, len(e.points))+e.spec.AdditionalRepetitions)
 	if n%k == 0 {
@@ -120,7 +120,7 @@ func (e *expansion) unevenSets() []string {
 		n, k, few(k-n%k), n+k-n%k)}
 }
 
-// few sets of nodes and their verb.
+// few writes a number of sets, with the verb.
 func few(n int) string {
 	if n == 1 {
 		return "1 set is"

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// onSets gives an experiment so many sets of nodes: a, b and so on.
+// onSets gives an experiment n sets of nodes: a, b and so on.
 func onSets(n int) func(*v1alpha1.ExperimentSpec) {
 	return func(s *v1alpha1.ExperimentSpec) {
 		for i := range n {
@@ -27,11 +27,11 @@ func onSets(n int) func(*v1alpha1.ExperimentSpec) {
 	}
 }
 
-// atOnce carries a plan out in time: each trial takes as long as took says. It checks that no set
-// has two trials, and returns the trials, the last step and when it was over.
+// atOnce carries a plan out in time. took returns how long each trial takes. atOnce checks that no
+// set has two trials. It returns the trials, the last step and when it was over.
 func atOnce(t *testing.T, p *plan.Plan, took func(v1alpha1.TrialSpec) int, outcome func(v1alpha1.TrialSpec) string) (trials []v1alpha1.Trial, last plan.Step, now int) {
 	t.Helper()
-	ends := map[int]int{} // of active trials, by their place in the list
+	ends := map[int]int{} // of active trials, by their index in the list
 	for range 10000 {
 		last = plan.Next(p, 7, trials)
 		if spec := last.Create; spec != nil {
@@ -64,8 +64,8 @@ func atOnce(t *testing.T, p *plan.Plan, took func(v1alpha1.TrialSpec) int, outco
 	return nil, plan.Step{}, 0
 }
 
-// A repetition of all points runs on one set, in the order of its round. The set that is done with
-// it goes on with its next one.
+// A repetition of all points runs on one set, in the order of its round. When a set has finished
+// it, the set goes on with its next one.
 func TestRepetitionsStayOnTheirSet(t *testing.T) {
 	succeed := func(v1alpha1.TrialSpec) string { return v1alpha1.ReasonSucceeded }
 	same := func(v1alpha1.TrialSpec) int { return 10 }
@@ -120,8 +120,8 @@ func TestRepetitionsStayOnTheirSet(t *testing.T) {
 	}
 }
 
-// Whatever trials take and however they end, each set goes through its own rounds in the order of a
-// single set, and nothing is left out.
+// For any lengths and outcomes of trials, each set runs its own rounds in the order of a single
+// set, and leaves nothing out.
 func TestSetsSimulation(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestSetsSimulation(t *testing.T) {
 func TestLooksOnSets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sets   int
-		open   int // until so many rounds
+		open   int // open until so many rounds
 		rounds int
 		over   int
 	}{
@@ -171,7 +171,7 @@ func TestLooksOnSets(t *testing.T) {
 		"two, at the first look":   {2, 0, 3, 40},
 		"two, a look at 3 and 5":   {2, 5, 5, 60},
 		"two, that look at 7 next": {2, 6, 7, 80},
-		"two, up to max":           {2, 99, 8, 100}, // the look at 7 adds one round alone
+		"two, up to max":           {2, 99, 8, 100}, // the look at 7 adds only one round
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2).Set(untilDecided(3, 8)).Set(onSets(tc.sets)))
@@ -189,8 +189,8 @@ func TestLooksOnSets(t *testing.T) {
 	}
 }
 
-// While trials run, no other starts that the budget has no room for beside them, nor in a suspended
-// experiment.
+// While trials run, another one starts only if the budget has room for it beside them, and never in
+// a suspended experiment.
 func TestWhatHoldsASetBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.ExperimentSpec)
@@ -259,7 +259,7 @@ func TestSetsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Repetitions that do not fill the sets leave one idle in the end, and the plan says so.
+// If repetitions do not fill the sets, one set is idle in the end, and the plan says so.
 func TestUnevenSetsAreSaid(t *testing.T) {
 	for repetitions, want := range map[int32]bool{3: true, 4: false, 5: true} {
 		p := expand(t, builders.Experiment("e").System("basil").Repetitions(repetitions).Set(onSets(2)))
@@ -290,7 +290,7 @@ func TestOneOfTwoTrialsIsWithdrawn(t *testing.T) {
 	}
 }
 
-// A set that is broken gives its repetitions up, and the others do all of theirs.
+// A broken set gives up its repetitions. The other sets run all of theirs.
 func TestABrokenSetStopsNoOther(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Repetitions(8).RetryFor("10h").Set(onSets(2)))
 	var trials []v1alpha1.Trial

@@ -9,12 +9,12 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// leastShapePoints is how many points of a reported series must be measured for its shape to be
-// compared, as package claims has it.
+// leastShapePoints is how many points of a reported series must be measured to compare its shape,
+// as in package claims.
 const leastShapePoints = 3
 
-// checkShapes says why reported series that a claim compares with measured curves have no curve
-// beside them. It may be an unknown series, an axis without a value, or too few points that are
+// checkShapes finds claims that compare a reported series with a measured curve that cannot exist,
+// and says why. The series may be unknown, an axis may lack a value, or too few points may be
 // measured.
 func checkShapes(p *Plan, c v1alpha1.Claim, checks Checks) (why []string) {
 	if checks.Shapes == nil {
@@ -41,7 +41,7 @@ func checkShapes(p *Plan, c v1alpha1.Claim, checks Checks) (why []string) {
 	return why
 }
 
-// missesCurve says why the points of a series are not one curve; empty: they are.
+// missesCurve says why the points of a series are not one curve. Empty: they are.
 func missesCurve(p *Plan, s v1alpha1.ReportedSeries, at map[string]string) string {
 	for _, axis := range p.Axes {
 		_, bySeries := s.At[axis.Name]
@@ -58,7 +58,7 @@ func missesCurve(p *Plan, s v1alpha1.ReportedSeries, at map[string]string) strin
 	return ""
 }
 
-// valuesOn is how many values of a series lie at a value of its axis.
+// valuesOn counts the values of a series that lie at a value of its axis.
 func valuesOn(s v1alpha1.ReportedSeries, axis results.Axis) (n int) {
 	for _, v := range s.Values {
 		if slices.ContainsFunc(axis.Values, func(x string) bool { return results.SameValue(x, v.X.String()) }) {

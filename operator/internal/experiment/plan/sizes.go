@@ -8,9 +8,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// checkSizes checks the numbers that the rest of the expansion makes lists of. The API server has
-// refused them already; a file, or a bundle that is run again, may never have met one. It reports
-// whether the expansion may go on.
+// checkSizes bounds the numbers from which the expansion makes lists. The API server has done so
+// for its objects. A file, or a bundle that is run again, may never have reached an API server.
+// checkSizes reports whether the expansion may go on.
 func (e *fieldChecker) checkSizes() bool {
 	spec, s := field.NewPath("spec"), e.spec
 	before := len(e.errs)
@@ -41,7 +41,8 @@ func (e *fieldChecker) checkSizes() bool {
 	return len(e.errs) == before
 }
 
-// hasContainers refuses a System without containers, which no API server has seen either.
+// hasContainers refuses a System without containers. Only a file that never reached an API server
+// may have none.
 func (e *fieldChecker) hasContainers(path *field.Path, name string, system *v1alpha1.SystemSpec) bool {
 	if len(system.Replicas.Containers) > 0 && len(system.Clients.Containers) > 0 {
 		return true

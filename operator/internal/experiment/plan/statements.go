@@ -14,10 +14,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// checkStatements refuses what would let a verdict stand under a sentence that was not judged. One
-// case is a profile that changes what a claim judges and keeps its sentence. Another is a bound
-// that a profile widens without a word. It is also a reported value without the place where it was
-// printed. All profiles are checked, also those that are not in use.
+// checkStatements refuses settings with which a verdict would stand under a sentence that was not
+// judged. A profile may change what a claim judges, but keep its sentence. A profile may widen a
+// bound without a reason. A reported value may lack the place where the source prints it. It checks
+// all profiles, also those that are not in use.
 func checkStatements(exp *v1alpha1.Experiment, checks Checks) (errs field.ErrorList) {
 	spec := &exp.Spec
 	for i, c := range spec.Claims {
@@ -31,7 +31,7 @@ func checkStatements(exp *v1alpha1.Experiment, checks Checks) (errs field.ErrorL
 	return errs
 }
 
-// checkReportedIn asks where the source prints a reported value.
+// checkReportedIn requires the place where the source prints a reported value.
 func checkReportedIn(path *field.Path, spec *v1alpha1.ExperimentSpec, c v1alpha1.Claim) field.ErrorList {
 	switch {
 	case c.Reported == nil:
@@ -46,8 +46,8 @@ func checkReportedIn(path *field.Path, spec *v1alpha1.ExperimentSpec, c v1alpha1
 	return nil
 }
 
-// checkProfileClaims asks for a sentence of what a profile judges in place of the claim, and for
-// the reason of a wider bound.
+// checkProfileClaims requires a sentence if a profile judges something else than the claim, and a
+// reason for a wider bound.
 func checkProfileClaims(path *field.Path, spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) (errs field.ErrorList) {
 	for k, change := range p.Claims {
 		full := findClaim(spec, change.Name)
@@ -86,7 +86,7 @@ func findClaim(spec *v1alpha1.ExperimentSpec, name string) *v1alpha1.Claim {
 	return &spec.Claims[i]
 }
 
-// changedFields are the fields of the judged statement to which a profile gives another value.
+// changedFields returns the judged fields of a claim that a profile changes.
 func changedFields(full v1alpha1.Claim, change v1alpha1.ProfileClaim) (names []string) {
 	another := func(was, is *v1alpha1.Value) bool {
 		return is != nil && (was == nil || was.String() != is.String())
@@ -105,8 +105,8 @@ func changedFields(full v1alpha1.Claim, change v1alpha1.ProfileClaim) (names []s
 	return names
 }
 
-// relativeBound is a tolerance as a share of the value. False: there is none, the value is 0, or
-// one of the two cannot be read.
+// relativeBound returns a tolerance as a share of the value. It returns false if there is none, if
+// the value is 0, or if one of them cannot be read.
 func relativeBound(reported, expected *v1alpha1.Value, within string) (float64, bool) {
 	value := reported
 	if value == nil {
@@ -140,7 +140,7 @@ func percentage(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 4, 64) + "%"
 }
 
-// checkPointsRead asks for a sentence for each claim that reads other points in a profile. Such a
+// checkPointsRead requires a sentence for each claim that reads other points in a profile. Such a
 // claim names a value that the profile's axis lacks or sets otherwise, or it reads the whole axis.
 func checkPointsRead(path *field.Path, spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile, reads func(expr, axis string) ([]string, bool)) (errs field.ErrorList) {
 	if reads == nil {
@@ -153,7 +153,7 @@ func checkPointsRead(path *field.Path, spec *v1alpha1.ExperimentSpec, p *v1alpha
 			change := p.Claims[k]
 			at = at.Index(k).Child("statement")
 			if change.Skip != "" || change.Statement != "" && change.Statement != c.Statement || len(changedFields(c, change)) > 0 {
-				continue // it has its own sentence, or checkProfileClaims asks for one
+				continue // it has its own sentence, or checkProfileClaims requires one
 			}
 		}
 		for _, axis := range p.Sweep {
@@ -173,8 +173,8 @@ func checkPointsRead(path *field.Path, spec *v1alpha1.ExperimentSpec, p *v1alpha
 	return errs
 }
 
-// readsOthers reports whether a claim that reads the named values of an axis, or every one, reads
-// other points where applied replaces full.
+// readsOthers reports whether a claim reads other points if applied replaces full. The claim reads
+// the named values of the axis, or every value.
 func readsOthers(full, applied v1alpha1.Axis, named []string, every bool) bool {
 	was, is := axisSettings(full), axisSettings(applied)
 	if every {
@@ -183,7 +183,7 @@ func readsOthers(full, applied v1alpha1.Axis, named []string, every bool) bool {
 	return slices.ContainsFunc(named, func(name string) bool { return was[name] != is[name] })
 }
 
-// axisSettings are the values of an axis with what each sets, as JSON. A search is one value.
+// axisSettings returns the values of an axis with their settings, as JSON. A search is one value.
 func axisSettings(a v1alpha1.Axis) map[string]string {
 	settings := map[string]string{}
 	set := func(name string, v any) {

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A verdict is of the sentence that it stands under. A profile that judges something else says so,
-// a bound is not widened without a reason, and a reported value is somewhere in the source.
+// A verdict is about the sentence above it. A profile that judges something else has its own
+// sentence. A wider bound has a reason, and a reported value has a place in the source.
 func TestStatements(t *testing.T) {
 	const own = "Four clients get more done than two."
 	claim := func(change func(*v1alpha1.Claim)) func(*v1alpha1.ExperimentSpec) {

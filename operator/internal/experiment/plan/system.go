@@ -15,8 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// ValidateSystem checks what the types of a System cannot: parameters, the count expression, gates,
-// durations, directories. parse parses one template; nil leaves templates unchecked.
+// ValidateSystem makes the checks that the types of a System cannot express: of parameters, the
+// count expression, gates, durations and directories. parse parses one template. If it is nil,
+// templates are not checked.
 func ValidateSystem(spec *v1alpha1.SystemSpec, parse func(name, text string) error) field.ErrorList {
 	s := &systemCheck{spec: spec, parse: parse}
 	root := field.NewPath("spec")
@@ -105,7 +106,7 @@ func (s *systemCheck) parameter(at *field.Path, p v1alpha1.Parameter, taken map[
 	}
 }
 
-// group checks what is said of the replicas, or of a component.
+// group checks the spec of the replicas, or of a component.
 func (s *systemCheck) group(at *field.Path, r v1alpha1.ReplicasSpec) {
 	if _, err := compileCount(r.Count, integers(s.spec)); err != nil {
 		s.add(field.Invalid(at.Child("count"), r.Count, err.Error()))
@@ -136,9 +137,8 @@ func (s *systemCheck) group(at *field.Path, r v1alpha1.ReplicasSpec) {
 	s.add(checkMetrics(at.Child("metrics"), r.Metrics)...)
 }
 
-// metrics checks how often they are sampled: Prometheus knows no fractions, and a shorter interval
-// than a second is a load of its own.
-// checkMetrics checks an endpoint, if there is one.
+// checkMetrics checks the interval of a metrics endpoint, if there is one. Prometheus knows no
+// fractions of seconds, and a shorter interval is itself a load.
 func checkMetrics(at *field.Path, m *v1alpha1.MetricsEndpoint) field.ErrorList {
 	if m == nil || m.Interval == "" {
 		return nil
@@ -173,12 +173,12 @@ func (s *systemCheck) checks(at *field.Path) {
 	}
 }
 
-// component checks the one whose pods run a step or a check.
+// component checks the component whose pods run a step or a check.
 func (s *systemCheck) component(at *field.Path, name string, on v1alpha1.StepTarget) {
 	if name == "" {
 		return
 	}
-	if on != v1alpha1.StepEveryReplica && on != v1alpha1.StepFirstReplica { // of a file that was never sent to an API server
+	if on != v1alpha1.StepEveryReplica && on != v1alpha1.StepFirstReplica { // for a file that never reached an API server
 		s.add(field.Invalid(at.Child("runsOn"), string(on), "with component, it is EveryReplica (every pod of it) or FirstReplica (its pod 0)"))
 	}
 	if s.spec.Group(name) == nil {
@@ -235,7 +235,7 @@ func (s *systemCheck) roles(at *field.Path) {
 }
 
 func (s *systemCheck) containers(at *field.Path, containers []v1alpha1.Container) {
-	if len(containers) == 0 { // of a file that was never sent to an API server
+	if len(containers) == 0 { // for a file that never reached an API server
 		s.add(field.Required(at, "a pod has one container at least"))
 	}
 	for i, c := range containers {
@@ -250,7 +250,7 @@ func (s *systemCheck) container(at *field.Path, c v1alpha1.Container) {
 	if len(c.Resources.Claims) > 0 {
 		s.add(field.Forbidden(at.Child("resources", "claims"), "pods of a trial have no resource claims; ask for CPU, memory or a device plugin's resource under requests and limits"))
 	}
-	if len(c.Capabilities) > 0 && (c.RunAsUser == nil || *c.RunAsUser != 0) { // of a file that was never sent to an API server
+	if len(c.Capabilities) > 0 && (c.RunAsUser == nil || *c.RunAsUser != 0) { // for a file that never reached an API server
 		s.add(field.Invalid(at.Child("capabilities"), strings.Join(c.Capabilities, ", "), "reach processes of root only; set runAsUser: 0, or remove them"))
 	}
 	for i, e := range c.Env {
@@ -258,7 +258,7 @@ func (s *systemCheck) container(at *field.Path, c v1alpha1.Container) {
 	}
 }
 
-// directories checks the files' templates and that no two directories of a pod are one.
+// directories checks the templates of files, and that the directories of a pod all differ.
 func (s *systemCheck) directories(at *field.Path, files []v1alpha1.FileSet, volumes []v1alpha1.Volume) {
 	taken := map[string]string{}
 	if s.spec.Prepare != nil {
@@ -276,7 +276,7 @@ func (s *systemCheck) directories(at *field.Path, files []v1alpha1.FileSet, volu
 	}
 }
 
-// volumes checks that volumes of huge pages have pages, of one size.
+// volumes checks that volumes of huge pages have a request for pages, of one size.
 func (s *systemCheck) volumes(at *field.Path, r v1alpha1.ReplicasSpec) {
 	sizes := map[corev1.ResourceName]bool{}
 	for _, c := range r.Containers {
@@ -291,13 +291,13 @@ func (s *systemCheck) volumes(at *field.Path, r v1alpha1.ReplicasSpec) {
 		case v.Medium == v1alpha1.VolumeHugePages && len(sizes) != 1:
 			s.add(field.Invalid(at.Index(i).Child("medium"), string(v.Medium), fmt.Sprintf(
 				"the containers' limits name %d sizes of huge pages; want one, such as resources.limits.hugepages-2Mi", len(sizes))))
-		case v.StorageClass != "" && v.Medium != v1alpha1.VolumePersistentVolumeClaim: // of a file that was never sent to an API server
+		case v.StorageClass != "" && v.Medium != v1alpha1.VolumePersistentVolumeClaim: // for a file that never reached an API server
 			s.add(field.Invalid(at.Index(i).Child("storageClass"), v.StorageClass, "is for medium PersistentVolumeClaim only; remove it, or change the medium"))
 		}
 	}
 }
 
-// directory refuses a directory that another one of the pod is, or that Assay's own files are in.
+// directory refuses a directory that the pod already has, and directories of Assay's own files.
 func (s *systemCheck) directory(at *field.Path, dir string, taken map[string]string) {
 	clean := path.Clean(dir)
 	switch other, ok := taken[clean]; {
@@ -311,7 +311,7 @@ func (s *systemCheck) directory(at *field.Path, dir string, taken map[string]str
 	taken[clean] = at.String()
 }
 
-// log checks a pattern and the container that it is looked for in.
+// log checks a pattern, and the container whose log it is for.
 func (s *systemCheck) log(at *field.Path, g *v1alpha1.LogGate, containers []v1alpha1.Container) {
 	if g == nil {
 		return
@@ -340,7 +340,7 @@ func (s *systemCheck) roleLog(at *field.Path, l *v1alpha1.RoleLog, containers []
 	}
 }
 
-// port checks the name of one of the ports that a group of pods declares.
+// port checks that a group of pods declares a port of that name.
 func (s *systemCheck) port(at *field.Path, name string, group *field.Path, ports []v1alpha1.Port) {
 	names := make([]string, len(ports))
 	for i, p := range ports {
@@ -357,7 +357,7 @@ func (s *systemCheck) stop(at *field.Path, stop *v1alpha1.StopSpec) {
 	}
 }
 
-// duration checks one that the API server gives a default: empty is right.
+// duration checks a duration that has a default: it may be empty.
 func (s *systemCheck) duration(at *field.Path, d v1alpha1.Duration, b bounds) {
 	if d == "" {
 		return
@@ -381,7 +381,7 @@ func (s *systemCheck) template(at *field.Path, text string) {
 	}
 }
 
-// shorten keeps a long value from filling an error message.
+// shorten cuts a long value for an error message.
 func shorten(text string) string {
 	const most = 120
 	if len(text) <= most {

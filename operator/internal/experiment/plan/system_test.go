@@ -44,7 +44,7 @@ func TestValidateSystemAccepts(t *testing.T) {
 	}
 }
 
-// withRecords is a report with a line for each operation.
+// withRecords returns a report with a line for each operation.
 func withRecords(format v1alpha1.ResultsFormat, change func(*v1alpha1.ClientRecords)) *v1alpha1.ClientResults {
 	records := &v1alpha1.ClientRecords{
 		Pattern: "^(?P<end>[0-9]+) (?P<took>[0-9]+)$", Latency: v1alpha1.RecordLatency{From: "took", Unit: "us"}, Instant: v1alpha1.RecordInstant{From: "end", Unit: "ms"},
@@ -211,7 +211,7 @@ func TestValidateSystemErrors(t *testing.T) {
 	}
 }
 
-// dataset gives a System a data set with something changed.
+// dataset adds a changed data set to a System.
 func dataset(change func(*v1alpha1.DatasetSource)) func(*v1alpha1.SystemSpec) {
 	return func(s *v1alpha1.SystemSpec) {
 		d := v1alpha1.DatasetSource{

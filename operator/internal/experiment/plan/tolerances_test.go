@@ -22,8 +22,7 @@ func expandWith(t *testing.T, tolerances v1alpha1.Tolerances) (*plan.Plan, strin
 	return nil, errs.ToAggregate().Error()
 }
 
-// A file that says nothing of tolerances has the defaults that the API server fills in, and every
-// trial carries them.
+// An Experiment without tolerances gets the defaults of the API server, and every trial has them.
 func TestDefaultTolerances(t *testing.T) {
 	p, err := expandWith(t, v1alpha1.Tolerances{})
 	if err != "" {

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// People may keep the pods of a failed trial to look at them. Those hours are not held against the
-// time that repetitions may take.
+// People may keep the pods of a failed trial to look at them. These hours do not count against the
+// time for repetitions.
 func TestTookLeavesOutWhatPeopleKept(t *testing.T) {
 	start := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) *metav1.MicroTime { return &metav1.MicroTime{Time: start.Add(d)} }
@@ -31,7 +31,7 @@ func TestTookLeavesOutWhatPeopleKept(t *testing.T) {
 	}
 }
 
-// The first of two valid trials of one repetition counts, in whatever order they are listed.
+// If a repetition has two valid trials, the first one counts, in any order of the list.
 func TestTheFirstValidTrialCounts(t *testing.T) {
 	valid := func(number int32) v1alpha1.Trial {
 		return v1alpha1.Trial{

@@ -12,15 +12,15 @@ import (
 	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
-// uses are the parameters that the templates of a System name.
+// uses are the parameters that the templates of a System use.
 type uses struct {
 	names map[string]bool
-	// all: some template takes the parameters as a whole.
+	// all: a template uses the parameters as a whole.
 	all bool
 }
 
-// usesOf reads every template of a System, wherever it stands. One that does not parse is none:
-// others refuse it.
+// usesOf reads all templates of a System. It ignores templates that do not parse, which another
+// check refuses.
 func usesOf(spec *v1alpha1.SystemSpec) (u uses, err error) {
 	encoded, err := json.Marshal(spec)
 	if err != nil {
@@ -35,14 +35,15 @@ func usesOf(spec *v1alpha1.SystemSpec) (u uses, err error) {
 	return u, nil
 }
 
-// add names that something other than a template uses.
+// add marks names as used.
 func (u *uses) add(names []string) {
 	for _, name := range names {
 		u.names[name] = true
 	}
 }
 
-// usedByFaults adds what commands of faults use. They see what the System's own steps see.
+// usedByFaults adds the parameters that commands of faults use. Such commands see the same values
+// as the System's own steps.
 func (e *draft) usedByFaults(s *system) {
 	_ = fault.Commands(e.spec.Faults, func(_ string, c *v1alpha1.Command) error {
 		for _, argument := range c.Run {
@@ -79,8 +80,8 @@ func (u *uses) in(value any) {
 	}
 }
 
-// node looks for parameters in a part of a template. It need not know what . is: whatever has the
-// name Parameters is meant.
+// node looks for parameters in a part of a template. It takes every field named Parameters for
+// them, whatever . is.
 func (u *uses) node(n parse.Node) {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -123,7 +124,7 @@ func (u *uses) branch(n *parse.BranchNode) {
 	u.node(n.ElseList)
 }
 
-// command looks into a function and its arguments: index takes a name after the parameters.
+// command looks into the arguments of a function: index has a name after the parameters.
 func (u *uses) command(c *parse.CommandNode) {
 	args := c.Args
 	if f, ok := args[0].(*parse.IdentifierNode); ok && f.Ident == "index" && len(args) == 3 && endsInParameters(args[1]) {
@@ -161,8 +162,8 @@ func (u *uses) path(idents []string) {
 	}
 }
 
-// checkUsed notes a parameter that is set, and that no template of the systems or the faults names.
-// An experiment that turns it would measure the same at each of its values.
+// checkUsed reports a set parameter that no template of the systems or the faults uses. An
+// experiment that sweeps it would measure the same at each value.
 func (e *systemChecker) checkUsed(path *field.Path, name string, value v1alpha1.Value, systems []system) {
 	for _, s := range systems {
 		if s.uses.all || s.uses.names[name] {
@@ -171,14 +172,14 @@ func (e *systemChecker) checkUsed(path *field.Path, name string, value v1alpha1.
 	}
 	text := fmt.Sprintf("no template of %s uses the parameter, and no command of a fault: whatever its value is, nothing changes. Use {{.Parameters.%s}} in a command or file of the System, or remove the setting", namesOf(systems), name)
 	for _, known := range e.unused {
-		if known.Detail == text { // each value of an axis would say so
+		if known.Detail == text { // otherwise each value of an axis would repeat it
 			return
 		}
 	}
 	e.unused = append(e.unused, field.Invalid(path, value.String(), text))
 }
 
-// namesOf systems, as a message has them.
+// namesOf lists systems for a message.
 func namesOf(systems []system) string {
 	var names []string
 	for _, s := range systems {

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A configuration of an artifact was imported with 28 settings that went to no program: one with
-// 60% faulty clients would have measured an honest run.
+// An imported configuration of an artifact had 28 settings that no program used. A run with 60%
+// faulty clients would have measured an honest run.
 func TestAParameterThatNothingUsesIsRefused(t *testing.T) {
 	system := builders.System("s").Set(func(s *v1alpha1.SystemSpec) {
 		one := v1alpha1.NewValue("1")
@@ -55,7 +55,8 @@ func TestAParameterThatNothingUsesIsRefused(t *testing.T) {
 	}
 }
 
-// A fault's command may be all that a parameter is for: how many keys a flush writes, say.
+// A fault's command may be the only use of a parameter, such as the number of keys that a flush
+// writes.
 func TestAFaultsCommandIsAUseOfItsParameters(t *testing.T) {
 	system := builders.System("s").Set(func(s *v1alpha1.SystemSpec) {
 		one := v1alpha1.NewValue("1")

@@ -12,45 +12,47 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// maxRenderedPods bounds how many pods' templates one validation renders. Points beyond it are
-// sampled evenly; a trial whose templates fail all the same ends with the reason RenderFailed.
+// maxRenderedPods is how many pods one validation renders at most. It samples further points
+// evenly. If templates of a trial fail later, the trial ends with the reason RenderFailed.
 const maxRenderedPods = 4000
 
-// maxWork bounds what the templates that one validation renders may do together, as
-// Checks.Templates counts it. Those beyond it are rendered when their trial begins.
+// maxWork bounds the work of all templates that one validation renders, as Checks.Templates counts
+// it. Further templates are rendered when their trial begins.
 const maxWork = 20_000_000
 
-// Checks are what packages above this one can tell about a plan. A nil check is not made.
+// Checks are checks of a plan by packages above this one. A check that is nil is not made.
 type Checks struct {
 	// Templates renders every template of the System for a trial.
 	Templates func(v1alpha1.SystemSpec, v1alpha1.TrialSpec) (work int, err error)
-	// Claim parses a claim and looks up the axes, values and faults that it names.
+	// Claim parses a claim, and looks up the axes, values and faults that it uses.
 	Claim func(c v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error
-	// Reads says which values of an axis an expression names, and whether it reads every one.
+	// Reads returns the values of an axis that an expression names, and whether it reads all
+	// values.
 	Reads func(expr, axis string) (named []string, every bool)
-	// Shapes visits the reported series that an expression compares with measured curves, and the
-	// coordinates given beside those of the series.
+	// Shapes visits the reported series that an expression compares with measured curves. The
+	// argument at has the coordinates that the expression adds to those of the series.
 	Shapes func(expr string, visit func(series string, at map[string]string))
-	// Functions are the functions in a claim's expression that read numbers of trials. Their key is
-	// the system of their points; an empty system stands for all.
+	// Functions returns the functions of a claim's expression that read numbers of trials. The key
+	// is the system of their points. An empty key stands for all systems.
 	Functions func(expr string) map[string][]string
 	// Measurement checks a measurement's query for a trial in a namespace.
 	Measurement func(m v1alpha1.Measurement, namespace string, trial *v1alpha1.TrialSpec) error
-	// Prometheus says why the installation cannot make measurements of these systems.
+	// Prometheus says why the installation cannot make the measurements of these systems.
 	Prometheus func(systems []v1alpha1.SystemSpec) error
-	// ChaosMesh says why faults that are objects of this kind of Chaos Mesh cannot be had.
+	// ChaosMesh says why the installation cannot carry out faults of this kind of Chaos Mesh.
 	ChaosMesh func(kind string) error
-	// Capabilities refuses a system that wants capabilities which the installation does not allow.
+	// Capabilities refuses a system that asks for capabilities which the installation does not
+	// allow.
 	Capabilities func(system *v1alpha1.SystemSpec) error
-	// Store knows the installation's result stores by name.
+	// Store refuses an unknown result store.
 	Store func(name string) error
-	// UnusedParameters refuses settings that no template of the systems uses, and no command of a
-	// fault. An experiment that was accepted before is not asked again.
+	// UnusedParameters refuses parameters that no template of the systems and no command of a fault
+	// uses. It is off for an experiment that was accepted before.
 	UnusedParameters bool
 }
 
-// Validate expands the experiment and makes the checks on the plan. It is what admission, the
-// controller and kubectl-assay call.
+// Validate expands the experiment and makes the checks on the plan. Admission, the controller and
+// kubectl-assay call it.
 func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, checks Checks) (*Plan, field.ErrorList) {
 	p, errs := Expand(exp, systems)
 	if len(errs) > 0 {
@@ -68,8 +70,8 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 	return p, nil
 }
 
-// checkMeasurements checks that there is a Prometheus to ask, and what is asked for, for every
-// point: a query may depend on its coordinates.
+// checkMeasurements checks that there is a Prometheus to ask. It checks each query for every point,
+// since a query may use the coordinates.
 func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	path := field.NewPath("spec", "measurements")
 	asks := slices.ContainsFunc(p.Spec.Measurements, func(m v1alpha1.Measurement) bool { return m.Query != "" })
@@ -104,7 +106,7 @@ func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1a
 	return errs
 }
 
-// ownColumns are names of what is measured of every experiment.
+// ownColumns are the names of numbers that Assay measures in every experiment.
 var ownColumns = []string{"throughput", "throughputPerCorrectClient", "meanLatency", "p10Latency", "p50Latency", "p90Latency", "p99Latency", "p999Latency", "abortRate", "errorRate",
 	"point", "valid", "invalid", "failed", "n"}
 
@@ -150,8 +152,8 @@ func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
 	return errs
 }
 
-// inField is an error that knows the field of a claim that it is in: "expr", "reported",
-// "expected" or "within".
+// inField is an error that names the wrong field of a claim: "expr", "reported", "expected" or
+// "within".
 type inField interface {
 	error
 	Where() (field, detail string)
@@ -173,8 +175,8 @@ func claimError(path *field.Path, c v1alpha1.Claim, err error) *field.Error {
 	return field.Invalid(path.Child("expr"), c.Expr, detail)
 }
 
-// checkTemplates renders the trials of the plan and reports the first that fails for each system:
-// the others mostly fail alike.
+// checkTemplates renders the trials of the plan. It reports the first failure for each system,
+// since the others mostly fail alike.
 func checkTemplates(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	if checks.Templates == nil {
 		return nil

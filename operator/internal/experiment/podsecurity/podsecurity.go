@@ -1,7 +1,7 @@
-// Package podsecurity says whether a namespace's Pod Security profile admits a pod, by the rules
-// that the API server itself applies.
+// Package podsecurity decides whether a namespace's Pod Security profile admits a pod. It uses the
+// rules of the API server.
 //
-// It is pure. It knows the namespace's labels only. The cluster's administrator may have set a
+// It is pure, and knows only the namespace's labels. The cluster's administrator may have set a
 // default for namespaces without labels, and exemptions. These are in the API server's own
 // configuration, which no client can read.
 package podsecurity
@@ -23,15 +23,14 @@ var evaluator = sync.OnceValues(func() (policy.Evaluator, error) { return policy
 type Refusal struct {
 	// Profile that the namespace enforces: baseline or restricted.
 	Profile string
-	// Why in the API server's words: what the pod does that the profile forbids.
+	// Why is the reason in the API server's words.
 	Why string
 }
 
 // Check returns why a namespace with these labels refuses a pod, or nil.
 func Check(labels map[string]string, spec *corev1.PodSpec) (*Refusal, error) {
 	privileged := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
-	// A label that cannot be read means restricted, here as in the API server; so the error adds
-	// nothing.
+	// An invalid label means restricted, here as in the API server, so the error does not matter.
 	enforced, _ := api.PolicyToEvaluate(labels, api.Policy{Enforce: privileged, Audit: privileged, Warn: privileged})
 	if enforced.Enforce.Level == api.LevelPrivileged {
 		return nil, nil

@@ -10,13 +10,13 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// betweenTrials is how long an experiment keeps its place after a trial of it is over, or after it
-// was accepted, until its next trial is there. That takes well under a second; an experiment whose
-// next trial does not come loses only its turn.
+// betweenTrials is how long an experiment keeps its place until its next trial exists, after a
+// trial is over or after it was accepted. The next trial usually comes within a second. An
+// experiment whose next trial does not come only loses its turn.
 const betweenTrials = 10 * time.Second
 
-// Entries are the trials that wait or hold pools, and the experiments whose next trial is about to
-// be made. It is what the manager decides from, and what kubectl assay queue shows.
+// Entries returns the trials that wait or hold pools, and the experiments whose next trial is about
+// to be made. The manager decides by them, and kubectl assay queue shows them.
 func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now time.Time) []Entry {
 	byName := map[types.NamespacedName]*v1alpha1.Experiment{}
 	for i := range experiments {
@@ -24,7 +24,7 @@ func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now tim
 	}
 	var out []Entry
 	active := map[onSet]bool{}
-	last := map[onSet]*v1alpha1.Trial{} // of each experiment and set of nodes, the one that ended last
+	last := map[onSet]*v1alpha1.Trial{} // the last finished trial of each experiment and set of nodes
 	for i := range trials {
 		t := &trials[i]
 		name := types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.Experiment}
@@ -37,7 +37,7 @@ func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now tim
 		}
 		admitted := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialAdmitted)
 		if !admitted && !t.DeletionTimestamp.IsZero() {
-			continue // it makes no pods any more
+			continue // it makes no more pods
 		}
 		active[key] = true
 		out = append(out, entryOf(t, byName[name], admitted))
@@ -61,7 +61,7 @@ type onSet struct {
 	set        string
 }
 
-// placementOf an experiment, with its profile applied.
+// placementOf returns the placement of an experiment, with its profile applied.
 func placementOf(exp *v1alpha1.Experiment) v1alpha1.Placement {
 	for i := range exp.Spec.Profiles {
 		if p := exp.Spec.Profiles[i]; p.Name == exp.Spec.Profile && p.Placement != nil {
@@ -90,7 +90,7 @@ func endOf(t *v1alpha1.Trial) time.Time {
 	return time.Time{}
 }
 
-// between reports whether the next trial of an experiment is about to be made, there.
+// between reports whether the next trial of an experiment is about to be made on a set of nodes.
 func between(exp *v1alpha1.Experiment, on v1alpha1.Placement, last *v1alpha1.Trial, now time.Time) (Entry, bool) {
 	accepted := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
 	if accepted == nil || accepted.Status != metav1.ConditionTrue || exp.Spec.Suspend || exp.Spec.Recurrence != nil || !exp.DeletionTimestamp.IsZero() ||
@@ -101,7 +101,7 @@ func between(exp *v1alpha1.Experiment, on v1alpha1.Placement, last *v1alpha1.Tri
 	if last != nil {
 		since = endOf(last)
 	}
-	if now.Sub(since).Abs() > betweenTrials { // the clock of a manager before this one may have been hours ahead
+	if now.Sub(since).Abs() > betweenTrials { // the clock of an earlier manager may have been hours ahead
 		return Entry{}, false
 	}
 	return Entry{
@@ -110,9 +110,9 @@ func between(exp *v1alpha1.Experiment, on v1alpha1.Placement, last *v1alpha1.Tri
 	}, true
 }
 
-// Gap is how long a trial's machines will have measured nothing when it begins at an instant; 0
-// when others measure there at the same time. Only between trials of one experiment is that ours to
-// answer for.
+// Gap is how long the machines of a trial will have measured nothing when the trial begins at an
+// instant. It is 0 if others measure there at the same time. It only counts the time between trials
+// of one experiment.
 func Gap(trials []v1alpha1.Trial, t *v1alpha1.Trial, at time.Time) time.Duration {
 	var last time.Time
 	first := true

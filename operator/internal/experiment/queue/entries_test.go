@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// An experiment keeps its place on each of its sets of nodes between two trials there, whatever
-// runs on the others. It loses a set for which no trial comes.
+// An experiment keeps its place on each of its sets of nodes between two trials there,
+// independently of the other sets. It loses the place on a set for which no trial comes.
 func TestAnExperimentKeepsEachOfItsSets(t *testing.T) {
 	accepted := metav1.Condition{Type: v1alpha1.ExperimentAccepted, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(start)}
 	exp := v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e", CreationTimestamp: metav1.NewTime(start)}}

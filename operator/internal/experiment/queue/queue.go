@@ -1,13 +1,12 @@
-// Package queue decides which trials may start. It goes by their order, by free pools, and by room
-// for all of their pods.
+// Package queue decides which trials may start. It considers their order, free pools, and room for
+// all of their pods.
 //
-// It is pure: no client and no clock. Observations come in as entries, nodes and pods; a decision
-// and a sentence for people come out.
+// It is pure: no client and no clock. It gets observations as entries, nodes and pods. It returns a
+// decision and a sentence for people.
 //
-// The lock of a pool is the status of a trial: one that is admitted and not over holds all its
-// pools. A trial gets all of them at once or none. So no trial holds a pool while it waits for
-// another, and three trials over two pools cannot wait for each other in a circle. That also makes
-// the lock survive a manager: there is nothing else to remember.
+// The status of a trial locks pools: an admitted trial that is not over holds all its pools. A
+// trial gets all of them at once or none. So no trial holds a pool while it waits for another, and
+// trials cannot wait for each other in a circle. A new manager needs no other memory of the lock.
 //
 // The queue is gone through in its order, priority first and then the experiment that was created
 // first:
@@ -33,7 +32,7 @@ import (
 // Entry is a trial that waits or holds its pools, or an experiment whose next trial is about to be
 // made.
 type Entry struct {
-	// Trial is its namespace/name; empty for an experiment between two trials.
+	// Trial is the trial's namespace/name. It is empty for an experiment between two trials.
 	Trial string
 	// Experiment is its namespace/name.
 	Experiment string
@@ -43,19 +42,20 @@ type Entry struct {
 	Arrival time.Time
 	// Number of the trial in its experiment.
 	Number int32
-	// Pools that it uses. None: any node, hence all of them.
+	// Pools that it uses. None: it may run on any node, and so uses all pools.
 	Pools []string
-	// Exclusive: no other trial may be there at the same time.
+	// Exclusive: no other trial may run on its pools at the same time.
 	Exclusive bool
-	// Admitted: it holds its pools. Settled: all its pods run, so that what is free now stays free.
+	// Admitted: the trial holds its pools. Settled: all its pods run, so the free room does not
+	// change.
 	Admitted, Settled bool
-	// Suspended: it waits because its experiment's author says so.
+	// Suspended: the author of its experiment suspended it.
 	Suspended bool
 
 	starts bool // it waits, and may start now
 }
 
-// name of an entry in sentences.
+// name returns the name of an entry for sentences.
 func (e *Entry) name() string {
 	if e.Trial == "" {
 		return "the next trial of experiment " + e.Experiment
@@ -63,8 +63,8 @@ func (e *Entry) name() string {
 	return "trial " + e.Trial
 }
 
-// Order puts entries in the order in which they start: those that have started, then by priority,
-// arrival of the experiment, its name, and number.
+// Order sorts entries in the order in which they start. Started ones come first. The others follow
+// by priority, arrival of the experiment, its name, and number.
 func Order(entries []Entry) []Entry {
 	out := slices.Clone(entries)
 	slices.SortStableFunc(out, func(a, b Entry) int {
@@ -80,7 +80,8 @@ func Order(entries []Entry) []Entry {
 	return out
 }
 
-// State says what becomes of an entry. All but Start are reasons of the condition Admitted.
+// State is the decision about an entry. All states except Start are reasons of the condition
+// Admitted.
 type State string
 
 // The states.
@@ -95,31 +96,32 @@ const (
 
 // Room says whether all pods of a trial have room.
 type Room struct {
-	// State: Start when they have; Queued when they will have once trials are over;
-	// InsufficientResources, Unschedulable or QuotaExceeded.
+	// State is Start if they have room, and Queued if they will have room once trials are over.
+	// Otherwise it is InsufficientResources, Unschedulable or QuotaExceeded.
 	State State
-	// Missing says what they lack, as a sentence.
+	// Missing says which resources the pods lack, as a sentence.
 	Missing string
 }
 
-// Decision is what becomes of an entry, and why.
+// Decision is the decision about an entry, with the reason.
 type Decision struct {
 	State State
 	// Message is a sentence for people.
 	Message string
-	// Soon: what it waits for is about to happen without a trial's end.
+	// Soon: the awaited event is about to happen, without the end of a trial.
 	Soon bool
 }
 
-// Decide says what becomes of each trial that waits, by its name. The function room is asked for
-// trials whose pools are free. Trials that may start share no pool, unless both let others there
-// and have all of their pods in place. So all of them may start at once.
+// Decide decides about each trial that waits, by its name. It calls room for trials whose pools are
+// free. Trials that may start share no pool, unless none of them is exclusive and all have their
+// pods in place. So all of them may start at once.
 //
-// One pass over the queue decides about all: what becomes of an entry depends on those before it.
+// It decides about all in one pass over the queue, since each decision depends on the entries
+// before.
 func Decide(entries []Entry, room func(Entry) (Room, error)) (map[string]Decision, error) {
 	ordered := Order(entries)
 	decided := map[string]Decision{}
-	var ahead []Entry // who holds pools, or for whom they are kept
+	var ahead []Entry // entries that hold pools, or for which pools are kept
 	for i := range ordered {
 		e := &ordered[i]
 		switch {
@@ -152,7 +154,7 @@ func decideNext(e *Entry, ahead []Entry, room func(Entry) (Room, error)) (Decisi
 		}
 	}
 	if e.Trial == "" {
-		return Decision{State: Start}, nil // what it will be is not known yet
+		return Decision{State: Start}, nil // it is not known yet how it will be
 	}
 	free, err := room(*e)
 	if err != nil {
@@ -164,7 +166,7 @@ func decideNext(e *Entry, ahead []Entry, room func(Entry) (Room, error)) (Decisi
 	return Decision{State: free.State, Message: free.Missing}, nil
 }
 
-// excludes reports whether one that is ahead keeps another from starting.
+// excludes reports whether an earlier entry keeps another from starting.
 func excludes(ahead, e *Entry) bool {
 	if ahead.Trial == e.Trial && e.Trial != "" || ahead.Trial == "" && ahead.Experiment == e.Experiment {
 		return false
@@ -172,13 +174,13 @@ func excludes(ahead, e *Entry) bool {
 	if !Overlap(ahead.Pools, e.Pools) {
 		return false
 	}
-	// Two that are not exclusive may be there together, one after the other. As long as the pods of
-	// the first are not all in place, the free room is not known.
+	// Two that are not exclusive may run together, but start one after the other: the free room is
+	// not known while pods of the first are missing.
 	return ahead.Exclusive || e.Exclusive || ahead.Admitted && !ahead.Settled || ahead.starts
 }
 
-// Overlap reports whether two sets of pools have one in common; none means any node, hence all of
-// them.
+// Overlap reports whether two sets of pools have a common one. An empty set stands for any node,
+// and so for all pools.
 func Overlap(a, b []string) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return true // any node

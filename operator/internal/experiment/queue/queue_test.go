@@ -14,8 +14,8 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// waits makes an entry of an experiment that was created so many seconds after the start; its trial
-// has its name.
+// waits returns a waiting entry of an experiment that was created so many seconds after the start.
+// Its trial has its name.
 func waits(experiment string, created int, pools ...string) Entry {
 	return Entry{Trial: experiment + "-0", Experiment: experiment, Arrival: start.Add(time.Duration(created) * time.Second), Pools: pools, Exclusive: true}
 }
@@ -38,7 +38,7 @@ func next(e *Entry)      { e.Trial = "" }
 func TestDecide(t *testing.T) {
 	tests := map[string]struct {
 		entries []Entry
-		room    map[string]State // by trial; else there is room
+		room    map[string]State // by trial; others have room
 		want    State            // of a-0
 		message string
 	}{
@@ -88,7 +88,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// An error about the room of one trial is one about the whole queue: those after it are not known.
+// An error about the room of one trial is an error for the whole queue, since it leaves later
+// trials undecided.
 func TestDecideWithoutKnowingTheRoom(t *testing.T) {
 	wrong := errors.New("no answer")
 	if d, err := Decide([]Entry{waits("a", 0)}, func(Entry) (Room, error) { return Room{}, wrong }); !errors.Is(err, wrong) {
@@ -98,8 +99,8 @@ func TestDecideWithoutKnowingTheRoom(t *testing.T) {
 
 func yes(Entry) (Room, error) { return Room{State: Start}, nil }
 
-// simulation is a cluster in which experiments run their trials: every step one of them, drawn at
-// random, does what it may do next.
+// simulation is a cluster in which experiments run their trials. At every step, a randomly drawn
+// experiment takes its next step.
 type simulation struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -128,7 +129,7 @@ func (s *simulation) step() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		for k := range s.entries { // all who may start do so at once, or this one alone
+		for k := range s.entries { // all that may start do so at once, or only this one
 			other := &s.entries[k]
 			if all[other.Trial].State == Start && !other.Admitted && (k == i || s.random.IntN(2) == 0) {
 				s.log = append(s.log, "+"+other.Experiment)
@@ -138,7 +139,7 @@ func (s *simulation) step() {
 	}
 }
 
-// check is what must hold at every instant: no trial shares a pool with one that is exclusive.
+// check checks the invariant: no trial shares a pool with an exclusive one.
 func (s *simulation) check() {
 	for i, a := range s.entries {
 		for _, b := range s.entries[:i] {
@@ -149,8 +150,8 @@ func (s *simulation) check() {
 	}
 }
 
-// Whatever pools experiments ask for, and in whatever order things happen: no exclusive one ever
-// shares, and all come to their end.
+// For any pools of experiments and any order of events, no exclusive trial ever shares, and all
+// trials end.
 func TestNeitherOverlapNorDeadlock(t *testing.T) {
 	pools := []string{"x", "y", "z"}
 	for seed := range uint64(200) {
@@ -179,8 +180,8 @@ func TestNeitherOverlapNorDeadlock(t *testing.T) {
 	}
 }
 
-// One pass decides about 1,000 trials in 100 pools. Each was decided about alone, and again after
-// each that started, which took minutes.
+// One pass decides about 1,000 trials in 100 pools. Once there was a pass for each trial, and
+// another after each start, which took minutes.
 func BenchmarkDecide(b *testing.B) {
 	var entries []Entry
 	for i := range 1000 {
@@ -193,11 +194,12 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// The trial that needs both pools gets them, though two others take turns on one pool each.
+// A trial that needs both pools gets them, although two other experiments take turns on one pool
+// each.
 func TestWhoNeedsTwoPoolsIsNotStarved(t *testing.T) {
 	entries := []Entry{waits("both", 2, "x", "y"), runs("on-x", 0, "x"), runs("on-y", 1, "y")}
-	// Others come for each pool: later, so that they have to wait, though their pools become free
-	// one after the other.
+	// Later trials ask for each pool. They have to wait, although their pools become free one after
+	// the other.
 	entries = append(entries, waits("later-x", 3, "x"), waits("later-y", 4, "y"))
 	var started []string
 	for _, over := range []string{"on-x-0", "on-y-0"} {

@@ -11,11 +11,11 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Quota says whether the quotas of a namespace allow all pods. Those with scopes are left to the
-// API server: which pods they are about is its business.
+// Quota reports whether the quotas of a namespace allow all pods. It ignores quotas with scopes:
+// only the API server knows which pods they are about.
 //
-// It knows of pods and of what their containers ask for and may use. A quota on other objects stops
-// a trial when it creates one too many.
+// It knows of pods, and of the requests and limits of their containers. A quota on other objects
+// stops a trial when it creates one too many.
 func Quota(pods []Pod, quotas []corev1.ResourceQuota) Room {
 	asked := quotaDemand(pods)
 	for i := range quotas {
@@ -43,7 +43,8 @@ func Quota(pods []Pod, quotas []corev1.ResourceQuota) Room {
 	return Room{State: Start}
 }
 
-// quotaNames gives what a name in a quota counts: "pods", or requests or limits of a resource.
+// quotaNames maps the names in a quota to what they count: "pods", or requests or limits of a
+// resource.
 var quotaNames = map[corev1.ResourceName]corev1.ResourceName{
 	corev1.ResourcePods: corev1.ResourcePods, "count/pods": corev1.ResourcePods,
 	corev1.ResourceCPU: corev1.ResourceRequestsCPU, corev1.ResourceRequestsCPU: corev1.ResourceRequestsCPU,
@@ -68,7 +69,7 @@ func quotaDemand(pods []Pod) amounts {
 	return total
 }
 
-// resourceOf is the resource that a quota's name is about.
+// resourceOf returns the resource that a quota's name is about.
 func resourceOf(name corev1.ResourceName) corev1.ResourceName {
 	_, after, found := strings.Cut(string(name), ".")
 	if !found {

@@ -15,31 +15,31 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Pod is one pod that a trial will have.
+// Pod is a pod that a trial will have.
 type Pod struct {
-	// The kind of pod, in the singular: "replica".
+	// Kind of pod, in the singular: "replica".
 	What   string
 	Labels map[string]string
 	Spec   *corev1.PodSpec
 }
 
-// Cluster is the nodes as they are now.
+// Cluster has the present nodes.
 type Cluster struct {
 	nodes []node
 	index map[string]int // by name
-	// labeled are the nodes with a label, by its key and value. Each key is added when a pod first
+	// labeled has the nodes with a label, by its key and value. A key is added when a pod first
 	// asks for it.
 	labeled map[string]map[string][]int
 }
 
-// node is what one node offers.
+// node is a node with its resources.
 type node struct {
 	name        string
 	labels      labels.Set
 	taints      []corev1.Taint
 	off         bool // cordoned, or not ready: it may come back
 	allocatable amounts
-	// Asked for by the pods on it: those of trials, and all others.
+	// Requests of the pods on it: those of trials, and those of all others.
 	trials, others amounts
 	running        []labels.Set // labels of the pods on it
 }
@@ -47,7 +47,7 @@ type node struct {
 // amounts of resources: CPU in thousandths, all else in units.
 type amounts map[corev1.ResourceName]int64
 
-// NewCluster observes nodes with nothing on them.
+// NewCluster returns a cluster of empty nodes.
 func NewCluster(nodes []corev1.Node) Cluster {
 	c := Cluster{index: map[string]int{}, labeled: map[string]map[string][]int{}}
 	for i := range nodes {
@@ -68,8 +68,8 @@ func NewCluster(nodes []corev1.Node) Cluster {
 	return c
 }
 
-// Add observes pods on the nodes. ofTrial tells which of them go when their trial is over. Pods
-// that are over ask for nothing.
+// Add adds pods on the nodes. ofTrial reports whether a pod goes when its trial is over. Finished
+// pods use nothing.
 func (c *Cluster) Add(pods []corev1.Pod, ofTrial func(*corev1.Pod) bool) {
 	for i := range pods {
 		p := &pods[i]
@@ -87,12 +87,13 @@ func (c *Cluster) Add(pods []corev1.Pod, ofTrial func(*corev1.Pod) bool) {
 	}
 }
 
-// passing taints are the cluster's own, such as node.kubernetes.io/not-ready: they come and go.
+// passing reports whether a taint is one of the cluster's own, such as
+// node.kubernetes.io/not-ready, which come and go.
 func passing(t corev1.Taint) bool {
 	return t.Effect != corev1.TaintEffectPreferNoSchedule && strings.HasPrefix(t.Key, "node.kubernetes.io/")
 }
 
-// durable taints are their owner's.
+// durable returns the taints that the owner of the nodes has set.
 func durable(taints []corev1.Taint) []corev1.Taint {
 	var out []corev1.Taint
 	for _, t := range taints {
@@ -109,10 +110,10 @@ func ready(n *corev1.Node) bool {
 			return c.Status == corev1.ConditionTrue
 		}
 	}
-	return true // a node that says nothing of it is for the scheduler to judge
+	return true // the scheduler decides about a node without the label
 }
 
-// with are the nodes that have a label, in their order.
+// with returns the nodes that have a label, in their order.
 func (c Cluster) with(key, value string) []int {
 	if c.labeled[key] == nil {
 		c.labeled[key] = map[string][]int{}
@@ -125,8 +126,8 @@ func (c Cluster) with(key, value string) []int {
 	return c.labeled[key][value]
 }
 
-// selected are nodes in their order, among them all that a pod selects: those with its rarest
-// label.
+// selected returns nodes in their order, among them all that a pod selects: the nodes with the
+// rarest of its labels.
 func (c Cluster) selected(p *Pod) []int {
 	least, found := []int(nil), false
 	for key, value := range p.Spec.NodeSelector {
@@ -144,10 +145,10 @@ func (c Cluster) selected(p *Pod) []int {
 	return all
 }
 
-// Room says whether there are places for all pods. It packs them, those that ask for most first,
-// each onto the first node with room. In a rare case, a scheduler that knew all of them might place
-// pods for which this finds no place. And a scheduler that places them one by one may fail where
-// this succeeds: a trial that then does not come up ends by its own deadline.
+// Room reports whether there is a place for all pods. It packs the pods with the largest requests
+// first, each onto the first node with room. In rare cases a scheduler that knew all pods might
+// place more. And a scheduler that places them one by one may fail where Room succeeds: the trial
+// then ends by its own deadline.
 func (c Cluster) Room(pods []Pod) Room {
 	now := func(n *node) (amounts, bool) { return n.free(n.others, n.trials), !n.off }
 	then := func(n *node) (amounts, bool) { return n.free(n.others), !n.off }
@@ -175,12 +176,12 @@ func (n *node) free(used ...amounts) amounts {
 	return left
 }
 
-// view says what a node has free, and whether it takes pods at all.
+// view returns the free resources of a node, and whether it takes pods at all.
 type view func(*node) (amounts, bool)
 
-// place returns the pods that find no node.
+// place returns the pods for which there is no node.
 func (c Cluster) place(pods []Pod, see view) (left []Pod) {
-	offers := map[int]*offer{} // of the nodes that a pod was offered
+	offers := map[int]*offer{} // nodes that some pod was offered
 	demand := demands(pods)
 	for _, p := range byDemand(pods, demand) {
 		asked := demand[p.Spec]
@@ -210,7 +211,7 @@ func (c Cluster) place(pods []Pod, see view) (left []Pod) {
 	return left
 }
 
-// offer is a node with what is free on it, less what is placed there.
+// offer is a node with its free resources, less those of the pods placed on it.
 type offer struct {
 	*node
 	takes bool
@@ -218,7 +219,7 @@ type offer struct {
 	on    []*Pod
 }
 
-// demands are the requests of each kind of pod: those of one kind have one spec.
+// demands returns the requests of each kind of pod. Pods of one kind share a spec.
 func demands(pods []Pod) map[*corev1.PodSpec]amounts {
 	out := map[*corev1.PodSpec]amounts{}
 	for i := range pods {
@@ -229,7 +230,7 @@ func demands(pods []Pod) map[*corev1.PodSpec]amounts {
 	return out
 }
 
-// byDemand puts the pods that are hardest to place first.
+// byDemand sorts pods: those that are hardest to place come first.
 func byDemand(pods []Pod, demand map[*corev1.PodSpec]amounts) []Pod {
 	out := slices.Clone(pods)
 	slices.SortStableFunc(out, func(a, b Pod) int {
@@ -239,8 +240,8 @@ func byDemand(pods []Pod, demand map[*corev1.PodSpec]amounts) []Pod {
 	return out
 }
 
-// admits reports whether a node has the labels that a pod wants, and no taint beyond the pod's
-// tolerations.
+// admits reports whether a node has the labels of a pod's selector, and the pod tolerates its
+// taints.
 func admits(n *node, p *Pod) bool { return selects(n, p) && taintedBy(n, p) == "" }
 
 func selects(n *node, p *Pod) bool {
@@ -261,7 +262,7 @@ func taintedBy(n *node, p *Pod) string {
 	return ""
 }
 
-// keepsAway reports whether a pod must not be on a node with another that has these labels.
+// keepsAway reports whether a pod may not share a node with a pod that has these labels.
 func keepsAway(spec *corev1.PodSpec, others ...labels.Set) bool {
 	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil {
 		return false
@@ -278,7 +279,7 @@ func keepsAway(spec *corev1.PodSpec, others ...labels.Set) bool {
 	return false
 }
 
-// short names the first resource that the node lacks, in a fixed order, or nothing.
+// short names the first resource that the node lacks, in a fixed order, or "".
 func short(free, asked amounts) corev1.ResourceName {
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		if asked[name] > free[name] {
@@ -288,7 +289,7 @@ func short(free, asked amounts) corev1.ResourceName {
 	return ""
 }
 
-// requests of a pod as the scheduler counts them, and the pod itself.
+// requests returns the requests of a pod as the scheduler counts them, and the pod itself.
 func requests(spec *corev1.PodSpec) amounts {
 	a := amountsOf(resourcehelper.PodRequests(defaulted(spec), resourcehelper.PodResourcesOptions{}))
 	a[corev1.ResourcePods] = 1
@@ -300,8 +301,8 @@ func requests(spec *corev1.PodSpec) amounts {
 	return a
 }
 
-// defaulted is a pod as the API server stores it: a container that has a limit and no request asks
-// for its limit.
+// defaulted returns a pod as the API server stores it: a container with a limit and no request
+// requests its limit.
 func defaulted(spec *corev1.PodSpec) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *spec}
 	fill := func(containers []corev1.Container) []corev1.Container {
@@ -320,7 +321,7 @@ func defaulted(spec *corev1.PodSpec) *corev1.Pod {
 	return pod
 }
 
-// Requests of a pod for CPU and memory as the scheduler counts them.
+// Requests returns the requests of a pod for CPU and memory, as the scheduler counts them.
 func Requests(spec *corev1.PodSpec) (cpu, memory resource.Quantity) {
 	list := resourcehelper.PodRequests(defaulted(spec), resourcehelper.PodResourcesOptions{})
 	return list[corev1.ResourceCPU], list[corev1.ResourceMemory]
@@ -344,7 +345,7 @@ func (a amounts) add(more amounts) {
 	}
 }
 
-// text of an amount as specs write it.
+// text writes an amount in the notation of specs.
 func text(name corev1.ResourceName, q int64) string {
 	switch name {
 	case corev1.ResourceCPU:
@@ -356,7 +357,7 @@ func text(name corev1.ResourceName, q int64) string {
 	}
 }
 
-// lacks says in words why pods find no node: for the first of them, what is wrong with each node.
+// lacks says why pods find no node. For the first pod, it says for each node why it does not fit.
 func (c Cluster) lacks(left []Pod, see view) string {
 	p := left[0]
 	n := 0
@@ -373,7 +374,7 @@ func (c Cluster) lacks(left []Pod, see view) string {
 	return fmt.Sprintf("%s %s no node (%s). %s", counted(n, p.What+" pod"), verb, asks(asked), c.reasons(&p, asked, see))
 }
 
-// counted is a number of things: 1 node, 2 nodes.
+// counted writes a number of things: 1 node, 2 nodes.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -394,7 +395,7 @@ func asks(asked amounts) string {
 	return "each asks for " + strings.Join(parts, ", ")
 }
 
-// reasons counts what is wrong with the nodes for one pod, the most frequent first.
+// reasons counts why nodes do not fit one pod. The most frequent reason comes first.
 func (c Cluster) reasons(p *Pod, asked amounts, see view) string {
 	if len(c.nodes) == 0 {
 		return "There is no node"
@@ -425,7 +426,7 @@ func longer(a, b string) bool {
 	return errX == nil && errY == nil && x.Cmp(y) > 0
 }
 
-// against says what is wrong with a node for a pod, and how much is free of a scarce resource.
+// against says why a node does not fit a pod, and how much of a scarce resource is free.
 func (n *node) against(p *Pod, asked amounts, see view) (why, free string) {
 	left, takes := see(n)
 	lacking := short(left, asked)

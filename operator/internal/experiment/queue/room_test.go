@@ -50,7 +50,7 @@ func alike(n int, what, pool, cpu, memory string) []Pod {
 	return out
 }
 
-// there makes a pod that is on a node, of a trial or of another owner.
+// there returns a pod on a node, of a trial or of another owner.
 func there(node, cpu string, trial bool) corev1.Pod {
 	p := corev1.Pod{Spec: *alike(1, "x", "", cpu, "")[0].Spec}
 	p.Spec.NodeName = node
@@ -96,13 +96,13 @@ func limited(pods []Pod, cpu string) []Pod {
 	return pods
 }
 
-// offering gives a node so much of what its device plugins and its kernel advertise.
+// offering gives a node so much of a resource, as a device plugin or the kernel would.
 func offering(n corev1.Node, name corev1.ResourceName, amount string) corev1.Node {
 	n.Status.Allocatable[name] = resource.MustParse(amount)
 	return n
 }
 
-// wanting gives the containers a limit of such a resource.
+// wanting gives the containers a limit of a resource.
 func wanting(pods []Pod, name corev1.ResourceName, amount string) []Pod {
 	for i := range pods {
 		spec := pods[i].Spec.DeepCopy()
@@ -223,8 +223,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// An init container that has a limit and no request asks for its limit, as the API server stores
-// it. A pod asks for at least as much as its largest init container.
+// An init container with a limit and no request requests its limit, as the API server stores it. A
+// pod requests at least as much as its largest init container.
 func TestRequestsOfInitContainers(t *testing.T) {
 	spec := &corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "load", Resources: corev1.ResourceRequirements{Limits: list("4", "", "")}}},
@@ -235,8 +235,8 @@ func TestRequestsOfInitContainers(t *testing.T) {
 	}
 }
 
-// A toleration of one effect is not one of another: a pod that tolerates NoExecute only is not
-// scheduled to a node with NoSchedule.
+// A toleration is for one effect only: a pod that tolerates only NoExecute is not scheduled to a
+// node with NoSchedule.
 func TestTolerationsOfAnEffect(t *testing.T) {
 	taint := corev1.Taint{Key: "k", Value: "v", Effect: corev1.TaintEffectNoSchedule}
 	for name, tc := range map[string]struct {

@@ -1,16 +1,16 @@
-// Package recurrence decides when an experiment that recurs has its runs. It is pure: the instant
-// comes from the caller, as do the runs that exist.
+// Package recurrence decides when an experiment that recurs has its runs. It is pure: the caller
+// passes the instant and the existing runs.
 //
 // Due times are those of a cron expression in a time zone. A look at an instant finds the due times
-// since the one that was decided on last:
+// since the last decided one:
 //
 //	decided      missed      missed      last one      now
 //	----|-----------|-----------|------------|----------|----> time
 //	                                         |-----| startWithin
 //
-// Only the last one may still have a run, and only within startWithin. It has none while an earlier
-// run goes on, while the experiment is suspended, and while it is not accepted. A due time is
-// decided on once, so that none has two runs: the name of a run says its due time.
+// Only the last one may still have a run, and only within startWithin. It has none if an earlier
+// run goes on, if the experiment is suspended, or if it is not accepted. Each due time is decided
+// on once, so none has two runs: the name of a run states its due time.
 package recurrence
 
 import (
@@ -20,7 +20,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // images have no database of time zones
+	_ "time/tzdata" // images have no time zone database
 
 	"github.com/robfig/cron/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -28,18 +28,18 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Schedule is when runs are due.
+// Schedule says when runs are due.
 type Schedule struct {
 	due         *cron.SpecSchedule
 	startWithin time.Duration
-	within      v1alpha1.Duration // the same, as it is written
+	within      v1alpha1.Duration // the same as text
 	keep        int
 }
 
 // bounds of startWithin.
 const leastWithin, mostWithin = time.Minute, 24 * time.Hour
 
-// New reads a recurrence. Each error names its field and what would be right.
+// New reads a recurrence. Each error names its field and the correct form.
 func New(path *field.Path, r *v1alpha1.Recurrence) (*Schedule, field.ErrorList) {
 	var errs field.ErrorList
 	s := &Schedule{keep: r.KeepOrDefault(), within: r.StartWithinOrDefault()}
@@ -60,7 +60,7 @@ func New(path *field.Path, r *v1alpha1.Recurrence) (*Schedule, field.ErrorList) 
 }
 
 func location(name string) (*time.Location, error) {
-	if name == "Local" { // it would be another zone on each machine
+	if name == "Local" { // each machine may have another local zone
 		return nil, errors.New("must be a name of the IANA database, as Europe/Berlin or UTC")
 	}
 	zone, err := time.LoadLocation(name)
@@ -70,7 +70,7 @@ func location(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// parse reads the five fields or a short form. It is stricter than the library, which knows
+// parse reads the five fields or a short form. It is stricter than the library, which accepts
 // intervals without fixed due times (@every), and zones in the text.
 func parse(text string, zone *time.Location) (*cron.SpecSchedule, error) {
 	const fields = "must be five fields: minute, hour, day of the month, month, day of the week, as \"0 3 * * *\""
@@ -101,7 +101,7 @@ func parse(text string, zone *time.Location) (*cron.SpecSchedule, error) {
 	return due, nil
 }
 
-// Coming are the next due times after an instant, n at most, in the schedule's zone.
+// Coming returns the next due times after an instant, at most n, in the schedule's zone.
 func (s *Schedule) Coming(after time.Time, n int) (times []time.Time) {
 	for at := s.due.Next(after); len(times) < n && !at.IsZero(); at = s.due.Next(at) {
 		times = append(times, at.In(s.due.Location))
@@ -109,41 +109,41 @@ func (s *Schedule) Coming(after time.Time, n int) (times []time.Time) {
 	return times
 }
 
-// Run is a run that was made.
+// Run is an existing run.
 type Run struct {
 	Name string
-	// Going: it has trials to run, or may have.
+	// Going: the run has trials left, or may have.
 	Going bool
-	// Disposable: nothing is lost when its Experiment is deleted.
+	// Disposable: deleting the run's Experiment loses nothing.
 	Disposable bool
 }
 
-// State is what a decision is made from.
+// State is the input of a decision.
 type State struct {
 	// Name of the experiment that recurs.
 	Name string
 	Now  time.Time
-	// Since is the due time that was decided on last, or when the experiment was made.
+	// Since is the last due time that was decided on, or when the experiment was made.
 	Since     time.Time
 	Suspended bool
-	// Refused is why the experiment is not accepted; empty: it is.
+	// Refused is why the experiment is not accepted. Empty: it is accepted.
 	Refused string
-	// Runs that exist.
+	// Runs are the existing runs.
 	Runs []Run
 }
 
-// Step is what comes next.
+// Step is the decision.
 type Step struct {
-	// Due is the due time that is decided on; zero: none has come.
+	// Due is the due time that the decision is about. Zero: none has come.
 	Due time.Time
-	// Create is the name of the run to make for it; empty: none is made, for Reason.
+	// Create is the name of the run to make for Due. Empty: no run is made, for Reason.
 	Create string
-	// Missed are due times before it that have no run.
+	// Missed is how many earlier due times have no run.
 	Missed          int
 	Reason, Message string
 	// Next due time.
 	Next time.Time
-	// Delete are the runs that are kept no longer, the oldest first.
+	// Delete are the runs to delete, the oldest first.
 	Delete []string
 }
 
@@ -152,7 +152,7 @@ func RunName(experiment string, due time.Time) string {
 	return experiment + "-" + due.UTC().Format("0601021504")
 }
 
-// Next decides.
+// Next makes the decision.
 func (s *Schedule) Next(at State) Step {
 	step := Step{Delete: s.surplus(at.Runs)}
 	step.Next = s.due.Next(at.Since)
@@ -173,7 +173,7 @@ func (s *Schedule) decide(step *Step, at State) {
 	going := slices.IndexFunc(at.Runs, func(r Run) bool { return r.Going })
 	switch {
 	case slices.ContainsFunc(at.Runs, func(r Run) bool { return r.Name == name }):
-		step.Create = name // it was made, and the status was not written
+		step.Create = name // the run was made, but the status was not written
 	case at.Suspended:
 		step.Reason, step.Message = v1alpha1.SkippedSuspended, "The experiment is suspended."
 	case at.Refused != "":
@@ -187,7 +187,7 @@ func (s *Schedule) decide(step *Step, at State) {
 	}
 }
 
-// surplus are the runs beyond those that are kept. Names are in the order of due times.
+// surplus returns the runs beyond the number to keep. Names are in the order of due times.
 func (s *Schedule) surplus(runs []Run) (names []string) {
 	for _, r := range runs {
 		if r.Disposable {

@@ -120,8 +120,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// In a year of hours no due time has two runs, and two runs never go on beside each other, however
-// long runs take and managers are away.
+// In a year of hours no due time has two runs, and no two runs overlap, for any length of runs and
+// absence of managers.
 func TestAYearOfRuns(t *testing.T) {
 	s := schedule(t, v1alpha1.Recurrence{Cron: "15 * * * *", TimeZone: "Australia/Lord_Howe", Keep: 5})
 	at, ends := instant(t, "2026-01-01 00:00"), map[string]time.Time{}

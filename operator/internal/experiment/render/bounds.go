@@ -12,40 +12,40 @@ import (
 	"time"
 )
 
-// One rendering may take so much of the manager's memory and time: anyone who may write a System
-// may write any template.
+// Bounds of the memory and time of one rendering. Every user who may write a System may write any
+// template.
 const (
-	// maxRendered bounds what one template may produce, and what one of its functions may return.
+	// maxRendered is the longest output of one template, and the longest result of one of its
+	// functions.
 	maxRendered = 1 << 20
-	// maxBuilt bounds what the functions of one template return together, much of which a variable
-	// can keep. It is larger than the output, since a text may pass through several functions
-	// before it is written.
+	// maxBuilt bounds the results of all functions of one template together, since variables can
+	// keep much of them. It is larger than the output, since a text may pass through several
+	// functions before it is written.
 	maxBuilt = 8 * maxRendered
 	// maxSteps bounds how often the loops and templates of one template may run. A loop over a
-	// hundred replicas for each of a hundred replicas is ten thousand.
+	// hundred replicas, for each of a hundred replicas, takes ten thousand steps.
 	maxSteps = 1_000_000
-	// maxDepth bounds how deep templates may call each other, and maxNesting how deep blocks may be
-	// in each other. Both are frames on a stack, and no program recovers from one that has no more
-	// room.
+	// maxDepth bounds how deep templates may call each other, and maxNesting how deep blocks may
+	// nest. Both use frames of the stack, and a program does not survive the end of its stack.
 	maxDepth   = 100
 	maxNesting = 100
-	// maxWidth bounds widths and precisions in printf. Package fmt treats a larger one as no
+	// maxWidth bounds widths and precisions in printf. Package fmt does not read a larger one as a
 	// number.
 	maxWidth = 1_000_000
 )
 
-// All templates of one pod, and of one trial, may take so much together: a pod has hundreds of
-// templates and a trial thousands of pods.
+// Bounds of all templates of one pod, and of one trial: a pod has hundreds of templates, and a
+// trial thousands of pods.
 const (
 	maxPodText    = 4 << 20
 	maxTrialText  = 64 << 20
 	maxTrialSteps = 20_000_000
-	// textPerStep is how many bytes of text take as long as one run of a loop.
+	// textPerStep is how many bytes of text take as much time as one run of a loop.
 	textPerStep = 25
 )
 
-// budget is what the templates of one trial have taken so far, or, with whole, those of one pod of
-// it.
+// budget counts the work of the templates of one trial so far. With whole, it counts the work of
+// one pod, and whole that of the pod's trial.
 type budget struct {
 	text, steps int
 	whole       *budget
@@ -62,8 +62,8 @@ func (b *budget) take(n int) error {
 	return nil
 }
 
-// bounds counts what one rendering has taken. budget is that of the pod; nil for a template that is
-// rendered for no pod.
+// bounds counts the work of one rendering. budget is that of the pod. It is nil for a template that
+// is rendered for no pod.
 type bounds struct {
 	built, steps, depth int
 	budget              *budget
@@ -90,7 +90,7 @@ func (b *bounds) step() (string, error) {
 	return "", b.work(1)
 }
 
-// work counts what the templates of all pods of the trial do.
+// work counts the steps of the templates of all pods of the trial.
 func (b *bounds) work(steps int) error {
 	if b.budget == nil {
 		return nil
@@ -114,8 +114,8 @@ func (b *bounds) leave() string {
 	return ""
 }
 
-// funcs are the functions that return a text which they have made. Those of text/template that do
-// are replaced; its others compare, or give what is there already.
+// funcs are the functions that make and return a text. They replace those of text/template. Its
+// other functions compare values, or return existing ones.
 func (b *bounds) funcs() template.FuncMap {
 	text := func(f func(string) string) func(string) (string, error) {
 		return func(s string) (string, error) {
@@ -156,7 +156,7 @@ func (b *bounds) funcs() template.FuncMap {
 	}
 }
 
-// plain are the functions that return no text, or one that is there already.
+// plain are the functions that return no text, or an existing one.
 var plain = template.FuncMap{
 	"add": func(x, y any) (int64, error) {
 		return arith(x, y, func(x, y int64) (int64, error) { return x + y, nil })
@@ -184,7 +184,8 @@ var plain = template.FuncMap{
 	},
 }
 
-// print is fmt.Sprint, which formats all operands before anybody can tell how long they are.
+// print is fmt.Sprint with a bound, since fmt.Sprint formats all operands before their length is
+// known.
 func (b *bounds) print(operands ...any) (string, error) {
 	var out strings.Builder
 	afterText := true
@@ -202,7 +203,7 @@ func (b *bounds) print(operands ...any) (string, error) {
 	return b.keep(out.String())
 }
 
-// println is fmt.Sprintln, for the same reason.
+// println is fmt.Sprintln with a bound, for the same reason.
 func (b *bounds) println(operands ...any) (string, error) {
 	var out strings.Builder
 	for i, o := range operands {
@@ -229,8 +230,8 @@ func (b *bounds) join(separator string, list []string) (string, error) {
 	return b.keep(strings.Join(list, separator))
 }
 
-// printf is fmt.Sprintf, which would format all operands, each as often as the format says, before
-// anybody could tell how long they are.
+// printf is fmt.Sprintf with a bound. fmt.Sprintf would format all operands, each as often as the
+// format says, before their length is known.
 func (b *bounds) printf(format string, operands ...any) (string, error) {
 	if len(format) > maxRendered {
 		return "", errTooLong
@@ -266,11 +267,11 @@ func (b *bounds) printf(format string, operands ...any) (string, error) {
 	return b.keep(text)
 }
 
-// operand formats one operand of printf. It is a function so that fmt has nothing else to print,
-// not even where it does not call Format.
+// operand formats one operand of printf. It is a function, so that fmt has nothing else to print if
+// it does not call Format.
 type operand func(s fmt.State, verb rune)
 
-// Format makes it a fmt.Formatter.
+// Format implements fmt.Formatter.
 func (o operand) Format(s fmt.State, verb rune) { o(s, verb) }
 
 func isScalar(v any) bool {
@@ -285,7 +286,7 @@ func isScalar(v any) bool {
 	}
 }
 
-// checkFormat refuses what printf could not bound.
+// checkFormat refuses formats that printf cannot bound.
 func checkFormat(format string) error {
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {
@@ -346,7 +347,7 @@ func toInt(v any) (int64, error) {
 	return 0, fmt.Errorf("%v is not a whole number", v)
 }
 
-// boundedBuffer takes the output.
+// boundedBuffer takes the output of a template, up to a bound.
 type boundedBuffer struct{ strings.Builder }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {

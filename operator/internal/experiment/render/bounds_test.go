@@ -9,10 +9,10 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// bearable is how many bytes a rendering may allocate in all, most of which are garbage at once.
+// bearable is how many bytes a rendering may allocate in all. Most of them are garbage at once.
 const bearable = 256 << 20
 
-// allocated is how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -21,8 +21,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A template could double a variable forty times, or print a hundred thousand megabytes at once:
-// neither is output or a loop, which were all that was bounded.
+// A template could double a variable forty times, or print a hundred thousand megabytes at once.
+// Bounds once counted only output and loops.
 func TestTemplatesTakeNoMemory(t *testing.T) {
 	const eight, half = `{{$x := "aaaaaaaa"}}`, `{{$x := printf "%0500d%0500d" 1 1}}{{$x = print $x $x $x $x $x $x $x $x}}{{$x = print $x $x $x $x $x $x $x $x}}{{$x = print $x $x $x $x $x $x $x $x}}`
 	times := func(n int, text string) string { return strings.Repeat(text, n) }
@@ -75,8 +75,8 @@ func TestTemplatesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A template that calls itself within a few blocks ended the manager: it had used up its stack,
-// from which no program recovers.
+// A template that calls itself within a few blocks once ended the manager: it used up the stack,
+// which no program survives.
 func TestTemplatesDoNotCallThemselvesForever(t *testing.T) {
 	nested := func(levels int, text string) string {
 		return strings.Repeat("{{if true}}", levels) + text + strings.Repeat("{{end}}", levels)
@@ -86,7 +86,7 @@ func TestTemplatesDoNotCallThemselvesForever(t *testing.T) {
 		"each other":     {`{{define "x"}}{{template "y"}}{{end}}{{define "y"}}{{template "x"}}{{end}}{{template "x"}}`, "call each other more than 100 deep"},
 		"deep blocks":    {nested(1000, "x"), "more than 100 deep"},
 		"a hundred deep": {nested(100, "x"), ""},
-		// Those which are over do not count.
+		// Calls that are over do not count.
 		"a thousand times": {`{{define "x"}}{{end}}{{range 1000}}{{template "x"}}{{end}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestTemplatesDoNotCallThemselvesForever(t *testing.T) {
 	}
 }
 
-// The functions that are bounded give what Go's own give.
+// The bounded functions return the same as Go's own functions.
 func TestBoundedFunctionsAreGos(t *testing.T) {
 	data := map[string]any{"S": "a<b", "N": 7, "D": 2.5, "L": []string{"p", "q"}, "B": true}
 	for text, want := range map[string]string{
@@ -122,8 +122,7 @@ func TestBoundedFunctionsAreGos(t *testing.T) {
 	}
 }
 
-// FuzzText: whatever a template says, it is rendered or refused, and takes only as much memory and
-// time as it may.
+// FuzzText checks that any template is rendered or refused, within the bounds of memory and time.
 func FuzzText(f *testing.F) {
 	for _, text := range []string{
 		`{{$x := "a"}}{{$x = print $x $x}}{{$x}}`, `{{range $i, $r := .Replicas}}{{if $i}},{{end}}{{$r.Host}}:{{$r.Ports.peer}}{{else}}none{{end}}`,

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Each of a System's hundreds of templates was bounded, and nothing bounded them together: 256
-// files of a megabyte for each pod, or hours of loops.
+// Each of a System's hundreds of templates once had bounds, but all of them together had none. Each
+// pod could have 256 files of a megabyte, or hours of loops.
 func TestTemplatesOfATrialAreBoundedTogether(t *testing.T) {
 	files := func(n int, text string) []v1alpha1.FileSet {
 		set := v1alpha1.FileSet{MountPath: "/etc/x"}
@@ -37,14 +37,15 @@ func TestTemplatesOfATrialAreBoundedTogether(t *testing.T) {
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the error is %v, want %q", err, tc.want)
 			}
-			if tc.want != "" && n > 16*bearable { // most of it garbage at once
+			if tc.want != "" && n > 16*bearable { // most of it is garbage at once
 				t.Errorf("%d MiB were allocated", n>>20)
 			}
 		})
 	}
 }
 
-// All pods of a trial have one budget: thousands of small ones could fill the manager's memory.
+// All pods of a trial share one budget. Thousands of small pods could otherwise fill the manager's
+// memory.
 func TestTextOfATrialIsBounded(t *testing.T) {
 	whole := &budget{}
 	for taken := 0; taken+maxPodText <= maxTrialText; taken += maxPodText {

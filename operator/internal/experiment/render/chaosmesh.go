@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// Chaos is the first time of a fault that Chaos Mesh carries out in a trial.
+// Chaos returns the first time of a fault that Chaos Mesh carries out in a trial.
 func Chaos(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, f *v1alpha1.Fault) (chaosmesh.Occurrence, error) {
 	o := chaosmesh.Occurrence{
 		Namespace: l.Namespace, Trial: l.Trial, Experiment: spec.Experiment, Fault: f, Time: 1, Containers: ContainersOf(system, f),
@@ -28,7 +28,7 @@ func Chaos(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.Syste
 	return o, nil
 }
 
-// ContainersOf names the containers of the pods that a fault of Chaos Mesh is for, in order.
+// ContainersOf names the containers of the target pods of a fault of Chaos Mesh, in order.
 func ContainersOf(system *v1alpha1.SystemSpec, f *v1alpha1.Fault) []string {
 	var names []string
 	group := system.Group(chaosmesh.Component(f))

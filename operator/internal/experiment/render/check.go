@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// Check renders everything that a trial would render, with made-up addresses, and returns the first
-// error. It lets a template error be refused when an object is applied instead of when its first
+// Check renders all templates of a trial, with made-up addresses, and returns the first error. So a
+// cluster refuses an object with an error in a template when it is applied, and not when its first
 // trial runs.
 func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err error) {
 	system = *system.Deployed()
@@ -50,6 +50,6 @@ func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err 
 	return t.work(), nil
 }
 
-// work is how much the templates of the trial's pods have made the renderer do: loop bodies, and
-// bytes of text.
+// work returns how much work the templates of the trial's pods took: loop bodies, and bytes of
+// text.
 func (t *Trial) work() int { return t.ctx.budget.steps + t.ctx.budget.text/textPerStep }

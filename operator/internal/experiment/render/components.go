@@ -9,10 +9,10 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// Component is one component of the System as templates see it.
+// Component is one component of the System, in the form that templates use.
 type Component struct {
 	Name  string
-	Count int // of its pods
+	Count int // number of its pods
 	// Pods in order of their index.
 	Pods []placement.Replica
 	// Hosts and IPs of the pods, in the same order.
@@ -20,7 +20,8 @@ type Component struct {
 	Ports      map[string]int // by name
 }
 
-// componentsOf a System, by name. A name that is not in the map is an error of the template.
+// componentsOf returns the components of a System, by name. A template that uses another name
+// fails.
 func componentsOf(system *v1alpha1.SystemSpec, l *placement.Layout) map[string]Component {
 	all := map[string]Component{}
 	for _, c := range system.Components {
@@ -37,7 +38,7 @@ func componentsOf(system *v1alpha1.SystemSpec, l *placement.Layout) map[string]C
 	return all
 }
 
-// groupField is the path in the System's spec of what is said of the replicas, or of a component.
+// groupField is the path in the System's spec of the replicas, or of a component.
 func groupField(system *v1alpha1.SystemSpec, component string) string {
 	for i, c := range system.Components {
 		if c.Name == component {
@@ -47,7 +48,7 @@ func groupField(system *v1alpha1.SystemSpec, component string) string {
 	return "spec.replicas"
 }
 
-// partOf is the value of LabelPodType of a group's pods.
+// partOf returns the value of LabelPodType for a group's pods.
 func partOf(component string) string {
 	if component == "" {
 		return v1alpha1.PodTypeReplica
@@ -55,8 +56,8 @@ func partOf(component string) string {
 	return v1alpha1.PodTypeComponent
 }
 
-// ownLabels of the pods of a set, names and values in turn, the part first: those that no pod of
-// another set has together.
+// ownLabels returns the labels of the pods of a set: names and values in turn, the part first. No
+// pod of another set has all of them.
 func ownLabels(set placement.Set) []string {
 	if set.Component != "" {
 		return []string{v1alpha1.LabelPodType, v1alpha1.PodTypeComponent, v1alpha1.LabelComponent, set.Component, v1alpha1.LabelRegion, set.Region}
@@ -64,7 +65,8 @@ func ownLabels(set placement.Set) []string {
 	return []string{v1alpha1.LabelPodType, v1alpha1.PodTypeReplica, v1alpha1.LabelShard, strconv.Itoa(set.Shard), v1alpha1.LabelRegion, set.Region}
 }
 
-// WhatOf pods with these labels are, as people read it: the part, or the name of the component.
+// WhatOf names the kind of pods with these labels for people: the part, or the name of the
+// component.
 func WhatOf(labels map[string]string) string {
 	return cmp.Or(labels[v1alpha1.LabelComponent], labels[v1alpha1.LabelPodType])
 }

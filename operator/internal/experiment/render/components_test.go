@@ -56,7 +56,7 @@ func TestComponentsAreStatefulSetsOfTheirOwn(t *testing.T) {
 	if pool := replicas.Spec.Template.Spec.NodeSelector[v1alpha1.LabelPool]; pool != "servers" {
 		t.Errorf("the replica is on pool %q", pool)
 	}
-	// No set may take the pods of another for its own.
+	// No set may select the pods of another set.
 	for _, pair := range [][2]int{{0, 1}, {1, 0}} {
 		selector, labels := o.Servers[pair[0]].Spec.Selector.MatchLabels, maps.Clone(o.Servers[pair[1]].Spec.Template.Labels)
 		matches := true
@@ -104,8 +104,8 @@ func TestComponentsAreInTemplates(t *testing.T) {
 	}
 }
 
-// A fault of Chaos Mesh on a component is for its pods and its containers, and can have those of
-// another at the other end.
+// A fault of Chaos Mesh on a component targets the component's pods and containers. Pods of another
+// component can be at the other end.
 func TestChaosOfComponents(t *testing.T) {
 	spec, system := tiers()
 	system.Components[0].Containers = append(system.Components[0].Containers, v1alpha1.Container{Name: "side", Image: "side:1", Command: []string{"/side"}})
@@ -127,7 +127,7 @@ func TestChaosOfComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The labels that the selectors ask for are those of the pods.
+	// The selectors ask for labels that the pods have.
 	objects, err := NewObjects(l, spec, system, Environment{AgentImage: "agent"})
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestChaosOfComponents(t *testing.T) {
 	}
 }
 
-// A role of a component is looked for in its pods only, in its own first container.
+// Only the pods of a component are asked for a role of the component, in their first container.
 func TestRolesOfComponents(t *testing.T) {
 	spec, system := tiers()
 	system.Components[0].Containers[0].Name = "front"
@@ -184,7 +184,8 @@ func TestRolesOfComponents(t *testing.T) {
 	}
 }
 
-// A data set of a component is copied into its pods, and into no replica unless they use it too.
+// A data set of a component is copied into the component's pods. It is copied into replicas only if
+// they use it, too.
 func TestDatasetsOfComponents(t *testing.T) {
 	for by, parts := range map[v1alpha1.DatasetUsers]string{v1alpha1.DatasetForComponents: "proxy", "": "proxy replica", v1alpha1.DatasetForClients: "client proxy"} {
 		spec, system := tiers()
@@ -206,7 +207,7 @@ func TestDatasetsOfComponents(t *testing.T) {
 	}
 }
 
-// Where steps and checks of replicas and of components run: each in pods of its own group.
+// Steps and checks of replicas and of components run in the pods of their own group.
 func TestStepsOfComponents(t *testing.T) {
 	spec, system := tiers()
 	system.Steps = []v1alpha1.Step{

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// FitConfigMap leaves out the largest entries until a ConfigMap can hold the rest.
+// FitConfigMap removes the largest entries until a ConfigMap can hold the rest.
 func FitConfigMap(data map[string]string) map[string]string {
 	keys := make([]string, 0, len(data))
 	size := 0
@@ -37,11 +37,11 @@ func FitConfigMap(data map[string]string) map[string]string {
 	return data
 }
 
-// ConfigMapLimit is what our ConfigMaps may hold; the API server refuses 1 MiB.
+// ConfigMapLimit is the most bytes of a ConfigMap of Assay; the API server refuses 1 MiB.
 const ConfigMapLimit = 1000 << 10
 
-// ShownFiles is the ConfigMap in which people can read the rendered files of the pods, by name. The
-// prepare step's output, which may hold keys, is not in it.
+// ShownFiles is the ConfigMap with the rendered files of the pods, by name, for people to read. It
+// leaves out the output of the prepare step, which may hold keys.
 func (t *Trial) ShownFiles(pods map[string]*Pod) *corev1.ConfigMap {
 	data := t.shownFiles(pods)
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -53,7 +53,7 @@ func (t *Trial) ShownFiles(pods map[string]*Pod) *corev1.ConfigMap {
 // CommandsFile lists the commands of a pod's containers beside its rendered files.
 const CommandsFile = "commands.json"
 
-// Given are the rendered files and the commands of all pods, by names as ShownFiles has them.
+// Given returns the rendered files and the commands of all pods, by the names that ShownFiles uses.
 func (t *Trial) Given(pods map[string]*Pod) (map[string][]byte, error) {
 	given := map[string][]byte{}
 	for name, content := range t.shownFiles(pods) {
@@ -73,7 +73,7 @@ func (t *Trial) Given(pods map[string]*Pod) (map[string][]byte, error) {
 	return given, nil
 }
 
-// partsOf gives the part of each pod: replica, client, or the name of its component.
+// partsOf returns the part of each pod: replica, client, or the name of its component.
 func partsOf(pods map[string]*Pod) map[string]string {
 	part := map[string]string{}
 	for name, p := range pods {
@@ -82,7 +82,7 @@ func partsOf(pods map[string]*Pod) map[string]string {
 	return part
 }
 
-// shownFiles are the rendered files of the pods, by names that a ConfigMap can have.
+// shownFiles returns the rendered files of the pods, by names that a ConfigMap may have.
 func (t *Trial) shownFiles(pods map[string]*Pod) map[string]string {
 	files := map[string][]protocol.File{}
 	prefix := ""

@@ -17,30 +17,30 @@ import (
 	"assay.dev/assay/operator/internal/experiment/imageref"
 )
 
-// DatasetClaim is the PersistentVolumeClaim that the owner of the cluster gives to a namespace for
-// its data sets. That pods reach the disks of nodes through it, and not by paths, keeps them
-// admissible in restricted namespaces, and keeps the manager from needing a right on the paths.
+// DatasetClaim is the PersistentVolumeClaim for data sets that the owner of the cluster gives to a
+// namespace. Pods reach the disks of nodes through it, and not by paths. So restricted namespaces
+// admit the pods, and the manager needs no right on paths.
 const DatasetClaim = "assay-datasets"
 
-// DatasetGroup must be able to write to the folder that the claim leads to.
+// DatasetGroup must have the right to write to the folder of the claim.
 const DatasetGroup = sharedGID
 
 // Containers of data sets.
 const (
-	// DatasetRecipeContainer of a Job fills the directory.
+	// DatasetRecipeContainer of a Job fills the directory with the data.
 	DatasetRecipeContainer = "recipe"
-	// DatasetKeepContainer of a Job hashes it and keeps it.
+	// DatasetKeepContainer of a Job hashes the data and keeps it.
 	DatasetKeepContainer = "keep"
 	// DatasetCopyPrefix is followed by the name of the data set in the System.
 	DatasetCopyPrefix = "dataset-"
 )
 
-// Where containers of Assay see what. A System's directories may not lie there.
+// Directories in Assay's containers. A System's directories may not lie there.
 const (
 	datasetsDir   = "/assay/datasets" // the claim
-	datasetMade   = "/assay/made"     // what the recipe has made
+	datasetMade   = "/assay/made"     // the output of the recipe
 	datasetCopies = "/assay/copies/"  // the copies
-	datasetDone   = "/assay/done/"    // which copies were made
+	datasetDone   = "/assay/done/"    // records of finished copies
 )
 
 // Names of volumes.
@@ -50,16 +50,16 @@ const (
 	doneVolume     = "dataset-done"
 )
 
-// keptJobSeconds is how long a Job is there when it is over: for its logs, and for a manager that
-// has just been replaced.
+// keptJobSeconds is how long a finished Job stays: for its logs, and for a manager that has just
+// been replaced.
 const keptJobSeconds = 3600
 
-// datasetTimeout is that of Systems that were never sent to the API server.
+// datasetTimeout is the timeout of Systems that never reached the API server.
 const datasetTimeout = v1alpha1.Duration("1h")
 
-// Datasets are those that a trial's pods begin with, in the order of the System, without nodes.
-// Names follow from what the recipes render to, and from the namespace: what one namespace keeps
-// has no name in another.
+// Datasets returns the data sets that a trial's pods begin with, in the order of the System,
+// without nodes. Their names follow from the rendered recipes and from the namespace, so that a
+// data set of one namespace has no name in another.
 func Datasets(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) ([]v1alpha1.Dataset, error) {
 	if len(system.Datasets) == 0 {
 		return nil, nil
@@ -90,7 +90,7 @@ func Datasets(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.Syste
 	return out, nil
 }
 
-// recipeOf renders all that decides which bytes a recipe makes.
+// recipeOf renders all that decides the bytes which a recipe makes.
 func recipeOf(at string, source v1alpha1.DatasetSource, data map[string]any) (v1alpha1.DatasetRecipe, error) {
 	c := source.Container
 	r := v1alpha1.DatasetRecipe{Name: source.Name, WorkingDir: c.WorkingDir, RunAsUser: userOf(c.RunAsUser), OutputPath: source.OutputPath}
@@ -127,8 +127,8 @@ func userOf(user *int64) int64 {
 	return *user
 }
 
-// datasets gives pods their copies, by init containers that run before the agent does. A pod whose
-// agent has reported has them all, so no copy is made while anything is measured. A copy belongs to
+// datasets gives pods their copies, through init containers that run before the agent. A pod whose
+// agent has reported has all its copies, so no copy is made during measurements. A copy belongs to
 // the user of the first of the containers.
 func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container, used func(*v1alpha1.DatasetSource) bool) {
 	var copies []corev1.Container
@@ -151,7 +151,7 @@ func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container,
 			corev1.VolumeMount{Name: doneVolume, MountPath: datasetDone}))
 		pod.Volumes = append(pod.Volumes, emptyDir(name, ""))
 		for i := range pod.Containers {
-			// A copy of the slice: all containers share one.
+			// Clone the slice, since all containers share one.
 			pod.Containers[i].VolumeMounts = append(slices.Clone(pod.Containers[i].VolumeMounts), corev1.VolumeMount{Name: name, MountPath: source.MountPath})
 		}
 	}
@@ -168,8 +168,8 @@ func claimVolume(readOnly bool) corev1.Volume {
 	}}
 }
 
-// datasetContainer runs the agent's program for one task. It has the user that made or uses the
-// files, and the group of all of them.
+// datasetContainer runs the agent's program for one task. Its user made or uses the files. Its
+// group is that of all these files.
 func datasetContainer(name, task string, args []string, user *int64, env Environment, mounts ...corev1.VolumeMount) corev1.Container {
 	security := systemSecurity(user)
 	security.ReadOnlyRootFilesystem = ptr(true)
@@ -181,8 +181,8 @@ func datasetContainer(name, task string, args []string, user *int64, env Environ
 	}
 }
 
-// DatasetJob prepares a data set on a node: the recipe runs in an empty directory, then what it
-// made is hashed and kept. The recipe sees nothing of what is kept.
+// DatasetJob prepares a data set on a node. The recipe runs in an empty directory. Then its output
+// is hashed and kept. The recipe cannot see kept data.
 func DatasetJob(d *v1alpha1.Dataset, node string, env Environment) *batchv1.Job {
 	r := d.Spec.Recipe
 	user := ptr(r.RunAsUser)
@@ -208,20 +208,20 @@ func DatasetJob(d *v1alpha1.Dataset, node string, env Environment) *batchv1.Job 
 	return job
 }
 
-// removalSeconds is how long a node has to delete a data set.
+// removalSeconds is how long a node may take to delete a data set.
 const removalSeconds = 600
 
 // DatasetRemovalJob deletes a data set from a node.
 func DatasetRemovalJob(d *v1alpha1.Dataset, node string, env Environment) *batchv1.Job {
 	job, pod := datasetJob(d, "remove", node, env, removalSeconds)
-	// The user that made it: whatever modes its directories have.
+	// The user that made the data set can delete it, whatever the modes of its directories are.
 	pod.Containers = []corev1.Container{datasetContainer("remove", "remove", []string{"--root", datasetsDir, "--key", d.Name}, ptr(d.Spec.Recipe.RunAsUser), env,
 		corev1.VolumeMount{Name: datasetsVolume, MountPath: datasetsDir})}
 	env.Pods.apply(pod)
 	return job
 }
 
-// datasetJob is a nodeJob that sees the data sets of the node.
+// datasetJob is a nodeJob with access to the data sets of the node.
 func datasetJob(d *v1alpha1.Dataset, task, node string, env Environment, seconds int64) (*batchv1.Job, *corev1.PodSpec) {
 	meta := metav1.ObjectMeta{Namespace: d.Namespace, Name: DatasetJobName(d.Name, task, node), Labels: map[string]string{v1alpha1.LabelDataset: d.Name}}
 	job, pod := nodeJob(meta, node, env, seconds)

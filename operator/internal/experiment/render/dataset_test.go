@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/podsecurity"
 )
 
-// dataSystem is the kv system with a data set.
+// dataSystem returns the kv system with a data set.
 func dataSystem() *v1alpha1.SystemSpec {
 	s := kvSystem()
 	s.Datasets = []v1alpha1.DatasetSource{{
@@ -35,8 +35,7 @@ func datasetOf(t *testing.T, namespace string, spec *v1alpha1.TrialSpec, system 
 	return &sets[0]
 }
 
-// A data set is known by the bytes that its recipe makes: by all that decides them, and by nothing
-// else.
+// The name of a data set depends on all that decides the bytes of its recipe, and on nothing else.
 func TestTheKeyIsTheRecipe(t *testing.T) {
 	spec, system := kvTrial(), dataSystem()
 	key := datasetOf(t, "ns", spec, system).Name
@@ -82,7 +81,7 @@ func TestDatasetsOfNamespacesDiffer(t *testing.T) {
 	}
 }
 
-// The data outlives the trial, so that nothing of a trial may be in it.
+// The data outlives the trial, so it must not depend on a trial.
 func TestARecipeUsesParametersOnly(t *testing.T) {
 	for _, field := range []string{"{{.Trial}}", "{{.Seed}}", "{{.Self.Index}}", "{{len .Replicas}}", "{{.Namespace}}"} {
 		system := dataSystem()
@@ -102,8 +101,8 @@ func withData(spec *v1alpha1.TrialSpec) *v1alpha1.TrialSpec {
 	return spec
 }
 
-// Pods get their copies before their agents start, by a container that may only read what is kept;
-// the system sees its copy and nothing else.
+// Pods get their copies before their agents start, through a container that may only read the kept
+// data. The system sees only its copy.
 func TestCopiesAreMadeBeforeTheAgentStarts(t *testing.T) {
 	for by, parts := range map[v1alpha1.DatasetUsers]string{"": "replica", v1alpha1.DatasetForReplicas: "replica", v1alpha1.DatasetForClients: "client", v1alpha1.DatasetForAll: "replica client"} {
 		system, spec := dataSystem(), withData(kvTrial())
@@ -156,8 +155,8 @@ func checkMounts(t *testing.T, template Template) {
 	}
 }
 
-// With shaping None, pods with data sets are admitted where nothing but restricted pods are, and so
-// are the Jobs. The recipe does not see what is kept.
+// With shaping None, a namespace that admits only restricted pods admits pods with data sets and
+// their Jobs. The recipe cannot see kept data.
 func TestDatasetJobsSeeTheirOwnFolder(t *testing.T) {
 	system, spec := dataSystem(), withData(kvTrial())
 	spec.Network.Shaping, spec.Faults = v1alpha1.ShapingNone, nil

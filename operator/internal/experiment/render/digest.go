@@ -15,5 +15,5 @@ func (p *Pod) WithPrepared(files []protocol.File) {
 
 func netJoin(host, port string) string { return net.JoinHostPort(host, port) }
 
-// flatten makes a ConfigMap key of a path.
+// flatten turns a path into a key of a ConfigMap.
 func flatten(path string) string { return strings.ReplaceAll(strings.Trim(path, "/"), "/", "_") }

@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// The Systems of Eiger rendered "initial_token:0", without the space that YAML wants: no server of
-// theirs started on a cluster. Each token is that of the artifact's script: n*2^127/N + d for
-// server n of N in data centre d.
+// The Systems of Eiger once rendered "initial_token:0", without the space that YAML needs, so that
+// none of their servers started on a cluster. Tokens must equal those of the artifact's script:
+// n*2^127/N + d for server n of N in data centre d.
 func TestEigersServersHaveTheirPlaceInTheRing(t *testing.T) {
 	experiments := filepath.Join("..", "..", "..", "..", "experiments")
 	text, err := os.ReadFile(filepath.Join(experiments, "eiger-port", "threads.yaml"))
@@ -69,7 +69,7 @@ func TestEigersServersHaveTheirPlaceInTheRing(t *testing.T) {
 
 var tokenLine = regexp.MustCompile(`(?m)^initial_token: ([0-9]+)$`)
 
-// tokenOf reads a server's cassandra.yaml. A token has more digits than the reader of YAML keeps.
+// tokenOf reads a server's cassandra.yaml. A token has more digits than the YAML reader keeps.
 func tokenOf(t *testing.T, pod *Pod) *big.Int {
 	t.Helper()
 	for _, f := range pod.Files {

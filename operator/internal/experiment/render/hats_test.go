@@ -32,7 +32,7 @@ func TestServersOfHATSKnowTheRingAndGetOtherSeeds(t *testing.T) {
 						Enabled      bool   `json:"enable_hats"`
 					}{}
 					text := hatsFile(t, pod, "node.yaml")
-					// A token has more digits than the reader of YAML keeps.
+					// A token has more digits than the YAML reader keeps.
 					text = strings.ReplaceAll(text, "initial_token: ", "initial_token: !!str ")
 					if err := yaml.Unmarshal([]byte(text), &node); err != nil {
 						t.Fatalf("%v in\n%s", err, text)
@@ -44,8 +44,8 @@ func TestServersOfHATSKnowTheRingAndGetOtherSeeds(t *testing.T) {
 					if len(tokens) != len(hosts) || tokens[i] != node.InitialToken {
 						t.Errorf("server %d has the token %s of %s", i, node.InitialToken, node.TokenRanges)
 					}
-					// The script rounds 2^64/n*i - 2^63 in floating point. A ring needs at most
-					// that.
+					// The script computes 2^64/n*i - 2^63 in floating point, and rounds it. A ring
+					// needs no exact numbers.
 					want := new(big.Int).Lsh(big.NewInt(int64(i)), 64)
 					want.Div(want, big.NewInt(int64(len(hosts)))).Sub(want, new(big.Int).Lsh(big.NewInt(1), 63))
 					got, ok := new(big.Int).SetString(node.InitialToken, 10)

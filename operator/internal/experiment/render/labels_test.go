@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// A cluster's owner may ask for labels and annotations on every pod. They are on the pods of a
-// trial, do not replace Assay's, and are nothing that a StatefulSet selects by.
+// A cluster's owner may require labels and annotations on every pod. Pods of trials have them. They
+// do not replace Assay's own, and no StatefulSet selects by them.
 func TestPodsHaveTheOwnersLabels(t *testing.T) {
 	env := Environment{AgentImage: "agent:1", CoordinatorCA: "ca",
 		PodLabels:      map[string]string{"cost-center": "lab", v1alpha1.LabelTrial: "mine"},
@@ -27,7 +27,7 @@ func TestPodsHaveTheOwnersLabels(t *testing.T) {
 		if pod.Annotations["mesh"] != "off" || pod.Annotations[annotationCA] != "ca" {
 			t.Errorf("%s have the annotations %v", name, pod.Annotations)
 		}
-		// A pod of a trial that is moved makes the trial Invalid.
+		// Moving a pod of a trial makes the trial Invalid.
 		if pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] != "false" || pod.Annotations["karpenter.sh/do-not-disrupt"] != "true" {
 			t.Errorf("%s may be moved at will: %v", name, pod.Annotations)
 		}

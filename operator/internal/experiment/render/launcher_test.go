@@ -7,7 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// Where containers have no control group, all launchers are told so, and nowhere else.
+// If containers have no control group, all launchers get a flag that says so. Otherwise none gets
+// it.
 func TestLaunchersWithoutControlGroups(t *testing.T) {
 	for _, without := range []bool{false, true} {
 		spec, system := kvTrial(), kvSystem()

@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// loadgenConfig is what the load generator of one client pod does; command is the container's
-// command, rendered.
+// loadgenConfig returns the configuration of the load generator of one client pod. command is the
+// rendered command of its container.
 func (t *Trial) loadgenConfig(c placement.Client, command []string) (loadgen.Config, error) {
 	spec, schedule := t.spec.Clients, t.spec.Schedule
 	cfg := loadgen.Config{
@@ -34,7 +34,7 @@ func (t *Trial) loadgenConfig(c placement.Client, command []string) (loadgen.Con
 			cfg.Arrivals = string(*spec.Arrivals)
 		}
 		if spec.Rate != nil {
-			// A pod offers its clients' share of the rate, and constant arrivals of the pods take
+			// A pod offers its clients' share of the rate. The constant arrivals of the pods take
 			// turns.
 			share := float64(c.Count) / float64(spec.Count)
 			cfg.Rate = float64(*spec.Rate) * share

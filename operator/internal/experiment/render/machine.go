@@ -15,25 +15,26 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// machineDir of a machine pod is on a disk of its node.
+// machineDir is the directory of a machine pod on a disk of its node.
 const machineDir = "/assay/machine"
 
-// MachineAgent is the name by which the coordinator knows the agent that resets a node. No pod can
-// be called so.
+// MachineAgent is the coordinator's name for the agent that resets a node. No pod can have such a
+// name.
 func MachineAgent(node string) string { return "machine/" + node }
 
-// MachineLabels are on every machine pod of a trial.
+// MachineLabels are the labels of every machine pod of a trial.
 func MachineLabels(trial types.NamespacedName) map[string]string {
 	return map[string]string{
 		v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelTrialNamespace: trial.Namespace, v1alpha1.LabelPodType: v1alpha1.PodTypeMachine,
 	}
 }
 
-// MachinePod resets one node for a trial. It is in the manager's namespace, not in the trial's:
-// anyone who may run experiments must not get at a pod with such a right. It sees the node's
-// processes (hostPID), since reboot(2) means the machine only there. Its one capability is
-// SYS_BOOT. It has no host path, no host network, and no right in the cluster. Its knowledge for
-// after the reset is on a disk of the node, in a volume that goes with the pod.
+// MachinePod returns the pod that resets one node for a trial. It is in the manager's namespace,
+// not in the trial's: a user who may run experiments must not reach a pod with such a right. It
+// shares the node's processes (hostPID), since only there reboot(2) resets the machine. Its only
+// capability is SYS_BOOT. It has no host path, no host network, and no right in the cluster. It
+// keeps state for the time after the reset on a disk of the node, in a volume that is deleted with
+// the pod.
 func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Environment) *corev1.Pod {
 	sum := sha256.Sum256([]byte(string(uid) + "/" + node))
 	security := agentSecurity()
@@ -45,12 +46,12 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 		},
 		Spec: corev1.PodSpec{
 			NodeName: node, HostPID: true, RestartPolicy: corev1.RestartPolicyAlways,
-			// Its token says which pod it is, and nothing else: the account has no rights, and its
-			// own token is not mounted.
+			// Its token only identifies the pod. The account has no rights, and its own token is
+			// not mounted.
 			ServiceAccountName: "default", AutomountServiceAccountToken: ptr(false), EnableServiceLinks: ptr(false), TerminationGracePeriodSeconds: ptr(int64(1)),
 			SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			// A machine that is down for long must find the pod again: it alone can say that the
-			// machine came back.
+			// A machine that was down for long must find the pod again, since only the pod can
+			// report that the machine came back.
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes:     []corev1.Volume{emptyDir("journal", ""), identityVolume()},
 			Containers: []corev1.Container{{
@@ -60,7 +61,7 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "journal", MountPath: machineDir}, {Name: "identity", MountPath: identityDir, ReadOnly: true},
 				},
-				// A share of the processor, or a busy node would wake it up late.
+				// It needs a share of the processor: a busy node would wake it up late.
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
 				}},
@@ -71,8 +72,8 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 	}
 }
 
-// awayFrom keeps a pod off the nodes of the replicas whose machines are reset: what a client has
-// measured must not die with them. Nil when no machine is.
+// awayFrom keeps a pod off the nodes of the replicas whose machines are reset, so that the
+// measurements of a client survive. It returns nil if no machine is reset.
 func awayFrom(actions []timeline.Action, trial string) *corev1.Affinity {
 	var pods []string
 	for _, a := range actions {

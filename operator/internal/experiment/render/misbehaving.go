@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/node/loadgen"
 )
 
-// MisbehavingClients is how many clients of a client pod misbehave on purpose: a fault makes them,
-// or their program does.
+// MisbehavingClients returns how many clients of a client pod misbehave on purpose, because of a
+// fault or of their program.
 func MisbehavingClients(spec *v1alpha1.TrialSpec, c placement.Client) (int, error) {
 	if n := spec.MisbehavingClients; len(n) > 0 {
 		if c.Index >= len(n) {
@@ -25,10 +25,10 @@ func MisbehavingClients(spec *v1alpha1.TrialSpec, c placement.Client) (int, erro
 	return len(behaveSo), err
 }
 
-// Misbehaving lists the clients, by their index over all pods from first to before first + count,
-// that a fault makes behave otherwise. They are spread evenly over all clients of the trial. With
-// the share s, client k is one of them if floor((k+1)s) > floor(ks), so that the first n clients
-// have floor(ns) of them.
+// Misbehaving lists the clients that a fault makes behave otherwise, among those with an index from
+// first to before first + count. They are spread evenly over all clients of the trial. With the
+// share s, client k is one of them if floor((k+1)s) > floor(ks), so that the first n clients have
+// floor(ns) of them.
 func Misbehaving(spec *v1alpha1.TrialSpec, first, count int) ([]int32, error) {
 	b := fault.Behavior(spec.Faults)
 	if b == nil {
@@ -53,9 +53,9 @@ func Misbehaving(spec *v1alpha1.TrialSpec, first, count int) ([]int32, error) {
 	return out, nil
 }
 
-// misbehaving renders the driver of the clients of a pod that behave otherwise: the same command
-// with their parameters. Its environment and files are those of the other clients. Nil: all of the
-// pod's clients behave.
+// misbehaving renders the driver of a pod's clients that behave otherwise: the same command with
+// their parameters. They share the environment and files of the other clients. Nil: the pod has no
+// such clients.
 func (t *Trial) misbehaving(c placement.Client) (*loadgen.Misbehaving, error) {
 	clients, err := Misbehaving(t.spec, c.First, c.Count)
 	if err != nil || len(clients) == 0 {
@@ -77,7 +77,7 @@ func (t *Trial) misbehaving(c placement.Client) (*loadgen.Misbehaving, error) {
 	return &loadgen.Misbehaving{Clients: clients, Driver: t.driver(command)}, nil
 }
 
-// driver says how clients reach the system; command is their container's, rendered.
+// driver returns how clients reach the system. command is the rendered command of their container.
 func (t *Trial) driver(command []string) loadgen.DriverConfig {
 	if t.system.Clients.Driver.Protocol == loadgen.ProtocolEcho {
 		return loadgen.DriverConfig{Protocol: loadgen.ProtocolEcho, Address: command[0]}

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// links returns what a trial asks of its links, by region, and whether any of them must be shaped:
+// links returns the links of a trial, by region. shapes reports whether any of them must be shaped:
 // by the network, or for a time by a fault.
 func links(spec *v1alpha1.TrialSpec, l *placement.Layout) (matrix network.Matrix, shapes bool, err error) {
 	count := map[string]int{} // pods of each region
@@ -37,12 +37,12 @@ func links(spec *v1alpha1.TrialSpec, l *placement.Layout) (matrix network.Matrix
 	return matrix, shapes || fault.ShapesLinks(spec.Faults), nil
 }
 
-// Shapes says that links must be shaped in this trial, now and then or all the time.
+// Shapes reports whether links must be shaped in this trial, at some time or all the time.
 func (t *Trial) Shapes() bool { return t.shapes }
 
-// everyone is who takes part in a trial, as its network needs it.
+// everyone has the pods of a trial, in the form that its network needs.
 type everyone struct {
-	at        map[string]int // where each pod is in the layout
+	at        map[string]int // index of each pod in the layout
 	names     []string
 	regions   []string
 	addresses []netip.Addr
@@ -61,9 +61,9 @@ func everyoneOf(l *placement.Layout) (*everyone, error) {
 	return e, nil
 }
 
-// Network is what the links between one pod and all others must be: two directions for each peer,
-// by the regions of both ends. The manager adds what depends on more than the trial's spec: the key
-// of the probes, and whether and by what to shape.
+// Network returns the wanted links between one pod and all others: two directions for each peer, by
+// the regions of both ends. The manager adds the parts that do not follow from the trial's spec:
+// the key of the probes, and whether and by what to shape.
 func (t *Trial) Network(pod string) (*protocol.Network, error) {
 	if t.everyone == nil {
 		var err error
@@ -82,7 +82,7 @@ func (t *Trial) Network(pod string) (*protocol.Network, error) {
 	return &protocol.Network{Tolerance: t.spec.Tolerances.LinkDelay.OrZero(), Mesh: mesh, Self: self}, nil
 }
 
-// mesh is every pod, and its links with a region.
+// mesh returns all pods, and their links with a region.
 func (t *Trial) mesh(region string) (*protocol.Mesh, error) {
 	e := t.everyone
 	if e.meshes[region] != nil {
@@ -103,8 +103,8 @@ func (t *Trial) mesh(region string) (*protocol.Mesh, error) {
 	return mesh, nil
 }
 
-// capabilities that the agents of some pods need, which share a template: none, unless something is
-// done to their network.
+// capabilities returns the capabilities of the agents of some pods, which share a template. They
+// have none, unless the network of their pods is changed.
 //
 //	silence of a kill, cut of a partition    NET_ADMIN            (nftables, and closing the sockets of the dead)
 //	shaping by EDT                           NET_ADMIN, BPF       (queueing disciplines; the program that stamps packets)
@@ -112,7 +112,7 @@ func (t *Trial) mesh(region string) (*protocol.Mesh, error) {
 //	shaping by NFQueue                       NET_ADMIN, SYS_NICE  (nftables; the thread that holds packets runs ahead of others, if the cluster's owner lets it)
 //	network.shaping: None                    none, whatever is done: such a plan is refused if it needs any
 //
-// All of them are about the pod's own network namespace, but for SYS_NICE, which is about the
+// All of them are about the pod's own network namespace, except SYS_NICE, which is about the
 // agent's own threads.
 func capabilities(pods []string, actions []timeline.Action, shapes bool, network v1alpha1.Network, env Environment) []corev1.Capability {
 	backend := network.Backend
@@ -137,8 +137,8 @@ func capabilities(pods []string, actions []timeline.Action, shapes bool, network
 	return nil
 }
 
-// actions of a trial's faults. Where nothing may be done to the network, a kill is not silent, and
-// the record says so.
+// actions returns the actions of a trial's faults. If Assay may not change the network, a kill does
+// not drop packets first, and its record says so.
 func actions(spec *v1alpha1.TrialSpec, l *placement.Layout) ([]timeline.Action, error) {
 	all, err := fault.Build(spec.Faults, timeline.FromSchedule(spec.Schedule), l)
 	if err != nil || spec.Network.Shaping != v1alpha1.ShapingNone {
@@ -150,7 +150,7 @@ func actions(spec *v1alpha1.TrialSpec, l *placement.Layout) ([]timeline.Action, 
 	return all, nil
 }
 
-// roles says how the replica finds out whether it has the roles that its actions are for.
+// roles returns how the replica finds out whether it has the roles that its actions are for.
 func (t *Trial) roles(ctx *Context, r placement.Replica) ([]protocol.RoleProbe, error) {
 	needed := map[string]bool{}
 	for _, a := range t.Actions {
@@ -186,7 +186,7 @@ func (t *Trial) roles(ctx *Context, r placement.Replica) ([]protocol.RoleProbe, 
 	return out, nil
 }
 
-// volumes of a replica, or of a pod of a component.
+// volumes returns the volumes of a replica, or of a pod of a component.
 func (t *Trial) volumes(r placement.Replica) (out []protocol.Volume) {
 	for _, v := range t.system.Group(r.Component).Volumes {
 		out = append(out, protocol.Volume{Name: v.Name, Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory || v.Medium == v1alpha1.VolumeHugePages})
@@ -194,11 +194,11 @@ func (t *Trial) volumes(r placement.Replica) (out []protocol.Volume) {
 	return out
 }
 
-// ProbeKey is what the agents of a trial know each other's probes by. It follows from the trial's
-// UID, so that every manager gives the same. A user who can read the UID could make up probes. But
-// such a one is in the trial's own network namespace or can delete the trial, and gains nothing: a
-// forged probe can only make the network look wrong. It protects trials from each other's mistakes:
-// an address that is used again, an agent of a trial before.
+// ProbeKey is the key by which the agents of a trial recognize each other's probes. It follows from
+// the trial's UID, so that every manager computes the same key. A user who can read the UID could
+// forge probes, but would gain nothing. A forged probe can only make the network look wrong, and
+// such a user can delete the trial anyway. The key protects trials from mistakes: an address that
+// is used again, or an agent of an earlier trial.
 func ProbeKey(trial types.UID) []byte {
 	sum := sha256.Sum256([]byte("assay.dev/probe-key/" + string(trial)))
 	return sum[:16]

@@ -24,8 +24,8 @@ func lasting(text string) *v1alpha1.Duration {
 	return &d
 }
 
-// widened is the kv trial with clients in the west, 20 ms to the west, 30 ms back, and nothing
-// inside a region.
+// widened returns the kv trial with clients in the west, 20 ms to the west, 30 ms back, and no
+// delay inside a region.
 func widened() *v1alpha1.TrialSpec {
 	spec := kvTrial()
 	spec.Clients.Regions = []string{"west"}
@@ -74,8 +74,8 @@ func TestNetworkOfAPod(t *testing.T) {
 	}
 }
 
-// Each pod had a list of all others, and of their hosts: a trial of 750 pods took a hundred
-// megabytes for them.
+// Each pod once had its own list of all others and their hosts, which took a hundred megabytes in a
+// trial of 750 pods.
 func TestPodsShareTheListOfAllPods(t *testing.T) {
 	trial := resolved(t, widened(), kvSystem())
 	for i := range trial.Layout.Clients {
@@ -121,7 +121,7 @@ func TestPodsShareTheListOfAllPods(t *testing.T) {
 	}
 }
 
-// A file that lists all pods was kept once for each pod.
+// A file that lists all pods was once stored for each pod.
 func TestEqualFilesAreKeptOnce(t *testing.T) {
 	one, other := []protocol.File{{Path: "/a", Content: []byte("same")}, {Path: "/b", Content: []byte("one")}}, []protocol.File{{Path: "/c", Content: []byte("same")}, {Path: "/b", Content: []byte("other")}}
 	contents := map[[sha256.Size]byte][]byte{}
@@ -203,8 +203,7 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 	}
 }
 
-// Rights that a cluster's owner withholds are asked for only by experiments that cannot be run
-// otherwise.
+// Only experiments that cannot run otherwise ask for rights that a cluster's owner withholds.
 func TestWithheldCapabilities(t *testing.T) {
 	type capabilitiesOf map[v1alpha1.ShapingBackend][]corev1.Capability
 	admin := corev1.Capability("NET_ADMIN")
@@ -270,7 +269,7 @@ func TestRolesAndVolumesOfAReplica(t *testing.T) {
 		t.Errorf("volumes (-want +got):\n%s", diff)
 	}
 	other, err := trial.Server(trial.Layout.Servers[0])
-	if err != nil || other.Directive.Roles != nil || !slices.Equal(other.Directive.Volumes, wantVolumes) { // which are measured
+	if err != nil || other.Directive.Roles != nil || !slices.Equal(other.Directive.Volumes, wantVolumes) { // these pods are measured
 		t.Errorf("a replica that no fault is for is told %+v %+v (%v)", other.Directive.Roles, other.Directive.Volumes, err)
 	}
 	spec.Faults[0].Pause.Target.Role = "chairman"
@@ -287,7 +286,7 @@ func TestMisbehavingClientsAreSpreadEvenly(t *testing.T) {
 	}{
 		{"30%", 10, []int32{3, 6, 9}},
 		{"50%", 5, []int32{1, 3}},
-		{"29%", 100, nil}, // 29 of 100, which floating point makes 28: only counted
+		{"29%", 100, nil}, // 29 of 100; floating point would give 28
 		{"33.4%", 6, []int32{2, 5}},
 		{"1%", 50, nil},
 	}
@@ -307,7 +306,7 @@ func TestMisbehavingClientsAreSpreadEvenly(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s of %d clients (-want +got):\n%s", tc.share, tc.count, diff)
 		}
-		var parts []int32 // the same whatever pods the clients are in
+		var parts []int32 // the result does not depend on the clients' pods
 		for first := 0; first < tc.count; first += 3 {
 			part, err := Misbehaving(spec, first, min(3, tc.count-first))
 			if err != nil {

@@ -8,11 +8,11 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// unscheduledGrace is how much longer than its pods a Job has: for pods that find no node, or are
-// not made at all.
+// unscheduledGrace is how much longer than its pods a Job may take, for pods that find no node or
+// are not made at all.
 const unscheduledGrace = 300
 
-// nodeJob is a Job with one pod on a node, that is not repeated, and ends by itself.
+// nodeJob returns a Job with one pod on a node. It is not repeated, and ends by itself.
 func nodeJob(meta metav1.ObjectMeta, node string, env Environment, seconds int64) (*batchv1.Job, *corev1.PodSpec) {
 	b := &builder{env: env}
 	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
@@ -21,7 +21,7 @@ func nodeJob(meta metav1.ObjectMeta, node string, env Environment, seconds int64
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr(seconds), TerminationGracePeriodSeconds: ptr(int64(2)),
 			AutomountServiceAccountToken: ptr(false), EnableServiceLinks: ptr(false),
 			SecurityContext: &corev1.PodSecurityContext{FSGroup: ptr(int64(sharedGID)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			// Through the scheduler, which knows whether the node has room.
+			// The scheduler places the pod, since it knows whether the node has room.
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
 					Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},

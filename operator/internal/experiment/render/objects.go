@@ -19,64 +19,64 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Environment is what the manager knows about itself that pods need.
+// Environment has the facts about the manager that pods need.
 type Environment struct {
-	// AgentImage holds the agent, the launcher and the load generator.
+	// AgentImage has the agent, the launcher and the load generator.
 	AgentImage string
-	// AgentPullPolicy says when nodes ask the registry for that image; empty is IfNotPresent.
+	// AgentPullPolicy says when nodes ask the registry for that image. Empty: IfNotPresent.
 	AgentPullPolicy corev1.PullPolicy
-	// AgentResources are the requests and limits of each agent; the launchers have those of the
+	// AgentResources are the requests and limits of each agent. The launchers use those of the
 	// System's containers.
 	AgentResources corev1.ResourceRequirements
-	// PodLabels and PodAnnotations of the pods of trials besides Assay's own, which win: of a cost
-	// center, a mesh or a policy engine.
+	// PodLabels and PodAnnotations are set on the pods of trials, for instance for a cost center, a
+	// mesh or a policy engine. Assay's own win over them.
 	PodLabels, PodAnnotations map[string]string
-	// Pods are what the owner of the cluster says of pods.
+	// Pods are the settings of the cluster's owner for pods.
 	Pods PodSettings
-	// ImageRegistry of the images of systems whose names have none, HOST[:PORT][/PATH]; empty:
-	// their names are as the System has them.
+	// ImageRegistry of images of systems whose names have no registry, HOST[:PORT][/PATH]. Empty:
+	// their names stay as they are.
 	ImageRegistry string
 	// Capabilities that containers of Systems may have.
 	Capabilities []string
-	// ClusterDomain is the domain of the cluster's Services; empty is the default.
+	// ClusterDomain is the domain of the cluster's Services. Empty: the default.
 	ClusterDomain string
-	// CoordinatorAddress that agents dial, host:port.
+	// CoordinatorAddress is the address that agents dial, host:port.
 	CoordinatorAddress string
 	// CoordinatorCA is the PEM certificate that signs the certificate of the coordinator.
 	CoordinatorCA string
-	// Namespace of the manager, where the pods that reset machines are.
+	// Namespace of the manager, which also has the pods that reset machines.
 	Namespace string
-	// WithoutBPF: nodes cannot grant the capability BPF, so that no agent asks for it unless its
-	// trial asks for the backend EDT by name.
+	// WithoutBPF: nodes cannot grant the capability BPF. So an agent asks for it only if its trial
+	// asks for the backend EDT by name.
 	WithoutBPF bool
-	// WithoutSysNice: no agent asks for the capability SYS_NICE. NFQueue's threads then wait for a
-	// processor like all others.
+	// WithoutSysNice: no agent asks for the capability SYS_NICE. The threads of NFQueue then wait
+	// for a processor like all others.
 	WithoutSysNice bool
-	// WithoutControlGroups: containers have none, so that launchers add up over processes what
-	// their containers use.
+	// WithoutControlGroups: containers have none. So launchers add up the use of containers over
+	// their processes.
 	WithoutControlGroups bool
-	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests
-	// of the clock correction only.
+	// SimulatedClockOffsets, by pod, are added to the wall clock of an agent. They are only for
+	// tests of the clock correction.
 	SimulatedClockOffsets string
 }
 
-// Objects are all that a trial makes before its pods have addresses. Children are created once and
-// never changed, since a trial's spec never changes either: creating, and accepting that one exists
-// already, is all there is to apply.
+// Objects are all objects that a trial makes before its pods have addresses. They are created once
+// and never changed, since a trial's spec never changes. So applying them is to create each, and to
+// accept that it exists.
 type Objects struct {
 	Service *corev1.Service
 	Prepare *batchv1.Job // nil without a prepare step
 	// Servers are the replicas, then the components.
 	Servers []*appsv1.StatefulSet
-	// Clients are one Job, or one for each region where regions choose nodes.
+	// Clients are one Job or, if regions choose nodes, one for each region.
 	Clients []*batchv1.Job
 }
 
-// undisturbed asks those who move pods at will to leave a trial's where they are: the Cluster
-// Autoscaler, and Karpenter. An owner who drains a node does so all the same.
+// undisturbed asks the Cluster Autoscaler and Karpenter not to move the pods of a trial. An owner
+// who drains a node moves them in any case.
 var undisturbed = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 
-// NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
+// NewObjects renders the objects of a trial. Images are templates, too, but must not use addresses.
 func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, env Environment) (*Objects, error) {
 	system = system.Deployed()
 	ctx, err := newContext(spec, system, l)
@@ -131,17 +131,16 @@ type builder struct {
 	system *v1alpha1.SystemSpec
 	env    Environment
 	labels map[string]string
-	// annotations of pods: what monitoring says of them, and whom their agents trust.
+	// annotations of pods: those for monitoring, and the certificates that their agents trust.
 	annotations map[string]string
 
-	// These fields say how the trial shapes the pods' network. That decides the rights of the pods'
-	// agents.
+	// How the trial shapes the pods' network. It decides the rights of the pods' agents.
 	actions []timeline.Action
 	shapes  bool
 	network v1alpha1.Network
 
 	placement v1alpha1.Placement
-	// sets that the pods begin with.
+	// sets are the data sets that the pods begin with.
 	sets []v1alpha1.TrialDataset
 }
 
@@ -156,7 +155,8 @@ func (b *builder) meta(name string, extra ...string) metav1.ObjectMeta {
 	return m
 }
 
-// podLabels are the labels of the pods of an object: its own and those of the cluster's owner.
+// podLabels returns the labels of an object's pods: those of the object, and those of the cluster's
+// owner.
 func (b *builder) podLabels(of metav1.ObjectMeta) map[string]string {
 	labels := map[string]string{}
 	maps.Copy(labels, b.env.PodLabels)
@@ -164,14 +164,14 @@ func (b *builder) podLabels(of metav1.ObjectMeta) map[string]string {
 	return labels
 }
 
-// service gives every pod of the trial a name that resolves as soon as the pod has an address,
-// ready or not: many artifacts resolve their peers once, at start.
+// service gives every pod of the trial a name, which resolves as soon as the pod has an address,
+// ready or not. Many artifacts resolve their peers once, at start.
 func (b *builder) service() *corev1.Service {
 	return &corev1.Service{ObjectMeta: b.meta(b.l.Service()), Spec: corev1.ServiceSpec{
 		ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true,
 		Selector: map[string]string{v1alpha1.LabelTrial: b.l.Trial},
-		// A port is required by some resolvers' SRV look-ups only, but a headless Service without
-		// one has no endpoints in old clusters.
+		// Only the SRV look-ups of some resolvers need a port. But in old clusters a headless
+		// Service without one has no endpoints.
 		Ports: []corev1.ServicePort{{Name: "assay", Port: 1, TargetPort: intstr.FromInt32(1)}},
 	}}
 }
@@ -223,13 +223,12 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: mount.Name, VolumeSource: corev1.VolumeSource{EmptyDir: dir}})
 	}
 	selector := map[string]string{v1alpha1.LabelTrial: b.l.Trial}
-	for i := 2; i < len(own); i += 2 { // all but the part
+	for i := 2; i < len(own); i += 2 { // all labels except the part
 		selector[own[i]] = own[i+1]
 	}
 	return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
 		Replicas: ptr(int32(set.Replicas)), ServiceName: b.l.Service(),
-		// All pods at once: the order of start, where there is one, is the order of the launchers'
-		// starts.
+		// All pods start at once. If there is an order of start, the launchers keep it.
 		PodManagementPolicy:  appsv1.ParallelPodManagement,
 		Selector:             &metav1.LabelSelector{MatchLabels: selector},
 		VolumeClaimTemplates: claims,
@@ -284,8 +283,8 @@ func (b *builder) prepare() (*batchv1.Job, error) {
 	return b.job(b.l.PrepareJob(), v1alpha1.PodTypePrepare, 1, pod), nil
 }
 
-// job runs its pods once: a client that is lost makes the trial invalid, it is never replaced
-// behind the trial's back.
+// job runs its pods once. A lost client makes the trial invalid, and must not be replaced
+// unnoticed.
 func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batchv1.Job {
 	meta := b.meta(name, v1alpha1.LabelPodType, part)
 	spec.RestartPolicy = corev1.RestartPolicyNever
@@ -296,8 +295,8 @@ func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batc
 	}}
 }
 
-// sharedGID owns the shared volumes, so that agent and system can read each other's files whatever
-// user the system runs as.
+// sharedGID is the group of the shared volumes. So agent and system can read each other's files,
+// whatever the system's user is.
 const sharedGID = 65532
 
 func (b *builder) pod(field, part string, containers []v1alpha1.Container, files []v1alpha1.FileSet) (*corev1.PodSpec, error) {
@@ -314,7 +313,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 			FSGroup: ptr(int64(sharedGID)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Volumes: []corev1.Volume{emptyDir("bin", ""), emptyDir("run", corev1.StorageMediumMemory), emptyDir("out", ""), identityVolume()},
-		// Replicas spread over nodes, and so do clients, as far as there are nodes.
+		// Replicas spread over the nodes, as far as there are nodes. Clients do the same.
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelTrial: b.l.Trial, v1alpha1.LabelPodType: part}},
@@ -346,7 +345,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 	return pod, nil
 }
 
-// launcherCommand is the first process of a container.
+// launcherCommand returns the command of the first process of a container.
 func launcherCommand(container string, env Environment) []string {
 	command := []string{protocol.BinDir + launcherBinary, "--name", container}
 	if env.WithoutControlGroups {
@@ -355,7 +354,7 @@ func launcherCommand(container string, env Environment) []string {
 	return command
 }
 
-// share adds a volume that agent and system both write to.
+// share adds a volume to which agent and system both write.
 func (b *builder) share(pod *corev1.PodSpec, name, path string) corev1.VolumeMount {
 	pod.Volumes = append(pod.Volumes, emptyDir(name, corev1.StorageMediumMemory))
 	return corev1.VolumeMount{Name: name, MountPath: path}

@@ -6,11 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Template is pods of a trial that are alike.
+// Template is a group of pods of a trial that are alike.
 type Template struct {
-	// A pod is one of these: replica, client, prepare, or the name of a component.
+	// Kind of the pods: replica, client, prepare, or the name of a component.
 	What string
-	// Pods by name, as far as the name is known before they exist; their number in any case.
+	// Pods has an entry for each pod: its name, if the name is known before the pod exists.
 	Pods   []string
 	Labels map[string]string
 	Spec   *corev1.PodSpec

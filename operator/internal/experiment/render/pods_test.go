@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/pods anew")
 
-// The files show the demands of trials' pods on a node and on its policy engines. Tests of
-// hack/policies hold them against the rules of policy engines, which this module does not import.
+// The files show what pods of trials need from a node and from its policy engines. Tests of
+// hack/policies compare them with the rules of policy engines, which this module does not import.
 func TestPodsAreAsInTheirFiles(t *testing.T) {
 	of := types.NamespacedName{Namespace: "papers", Name: "exp-0a1b-3"}
 	settings := PodSettings{
@@ -64,7 +64,7 @@ func TestPodsAreAsInTheirFiles(t *testing.T) {
 	}
 }
 
-// machines are the pods of the artifact systems/sweep, which a script drives over SSH.
+// machines returns the pods of the artifact systems/sweep, which a script drives over SSH.
 func machines(t *testing.T) map[string]*corev1.PodSpec {
 	t.Helper()
 	system, spec := sweep(t)

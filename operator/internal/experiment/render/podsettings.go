@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// PodSettings are what the owner of a cluster decides about the pods that Assay makes in namespaces
-// of experiments. They are the pods of trials, the pods that pull images, and the pods that keep
-// data sets. The zero value leaves all as it is.
+// PodSettings are the settings of a cluster's owner for the pods that Assay makes in namespaces of
+// experiments. These are the pods of trials, the pods that pull images, and the pods that keep data
+// sets. The zero value changes nothing.
 type PodSettings struct {
-	// Tolerations besides the one of the pod's pool.
+	// Tolerations besides the toleration of the pod's pool.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// PriorityClassName of the pods; empty: the cluster's default.
+	// PriorityClassName of the pods. Empty: the cluster's default.
 	PriorityClassName string `json:"priorityClassName,omitempty"`
-	// RuntimeClassName of the pods; empty: the nodes' default. A class's overhead counts where the
-	// scheduler places pods, not where Assay looks for room.
+	// RuntimeClassName of the pods. Empty: the nodes' default. The scheduler counts the overhead of
+	// a class, but Assay does not when it looks for room.
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
-	// ImagePullSecrets in each namespace of experiments, in the place of those of its account
-	// default.
+	// ImagePullSecrets in each namespace of experiments. They replace those of the namespace's
+	// default account.
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// TopologyKey is the label of nodes over whose values replicas, and clients, of a trial are
-	// spread as far as there is room; empty: kubernetes.io/hostname.
+	// TopologyKey is a label of nodes. Replicas of a trial, and its clients, are spread over the
+	// values of the label as far as there is room. Empty: kubernetes.io/hostname.
 	TopologyKey string `json:"topologyKey,omitempty"`
 	// Users says who chooses users and groups; empty: Assay.
 	Users Users `json:"users,omitempty"`
@@ -34,15 +34,14 @@ type PodSettings struct {
 type Users string
 
 const (
-	// UsersOfAssay: 65532 for Systems that name none, 65533 for agents, group 65532.
+	// UsersOfAssay: 65532 for Systems that name no user, 65533 for agents, group 65532.
 	UsersOfAssay Users = "Assay"
 	// UsersOfNamespace: the cluster chooses from the range of the namespace, as OpenShift's SCC
-	// restricted-v2 does. Systems that name a user keep it, and so do agents with a capability, who
-	// are root.
+	// restricted-v2 does. Systems that name a user keep it. Agents with a capability stay root.
 	UsersOfNamespace Users = "Namespace"
 )
 
-// Check refuses what the API server would refuse in each pod of each trial.
+// Check refuses settings that the API server would refuse in each pod of each trial.
 func (s PodSettings) Check() error {
 	for i, t := range s.Tolerations {
 		if err := checkToleration(t); err != nil {
@@ -85,7 +84,7 @@ func checkToleration(t corev1.Toleration) error {
 	return nil
 }
 
-// apply settles a pod that has all its containers.
+// apply applies the settings to a pod that has all its containers.
 func (s PodSettings) apply(pod *corev1.PodSpec) {
 	pod.Tolerations = append(pod.Tolerations, s.Tolerations...)
 	pod.PriorityClassName = s.PriorityClassName
@@ -103,8 +102,8 @@ func (s PodSettings) apply(pod *corev1.PodSpec) {
 	}
 }
 
-// leaveUsers takes users and groups that Assay chose from a pod. Containers then share one user,
-// the first of the namespace's range, and one group of volumes.
+// leaveUsers removes the users and groups that Assay chose from a pod. Then all containers have the
+// first user of the namespace's range, and one group of volumes.
 func leaveUsers(pod *corev1.PodSpec) {
 	pod.SecurityContext.FSGroup = nil
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {

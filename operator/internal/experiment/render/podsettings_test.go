@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// owned are the pods that Assay makes in a namespace of experiments, by what they are, with the
+// owned returns the pods that Assay makes in a namespace of experiments, by their kind, with the
 // owner's settings.
 func owned(t *testing.T, shaping v1alpha1.Shaping, settings PodSettings) map[string]*corev1.PodSpec {
 	t.Helper()
@@ -43,8 +43,8 @@ func owned(t *testing.T, shaping v1alpha1.Shaping, settings PodSettings) map[str
 	return pods
 }
 
-// The owner's settings hold for every pod that Assay makes in a namespace of experiments. Trials
-// tolerated the taint of their pool only, and had no class and no secret.
+// Every pod that Assay makes in a namespace of experiments has the owner's settings. Pods of trials
+// once tolerated only the taint of their pool, and had no class and no secret.
 func TestPodsAreAsTheOwnerSays(t *testing.T) {
 	settings := PodSettings{
 		Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}, PriorityClassName: "batch",
@@ -73,8 +73,8 @@ func TestPodsAreAsTheOwnerSays(t *testing.T) {
 	}
 }
 
-// Where the namespace chooses users, pods without a privilege name none, and OpenShift's
-// restricted-v2 admits them. Without that, it admits none of them.
+// If the namespace chooses users, pods without a privilege name none, and OpenShift's restricted-v2
+// admits them. Otherwise it admits none of them.
 func TestOpenShiftAdmitsPods(t *testing.T) {
 	for what, pod := range owned(t, v1alpha1.ShapingNone, PodSettings{Users: UsersOfNamespace}) {
 		for _, problem := range restrictedV2(pod) {
@@ -92,13 +92,17 @@ func TestOpenShiftAdmitsPods(t *testing.T) {
 	}
 }
 
-// restrictedV2 are the rules of OpenShift's SecurityContextConstraints restricted-v2 that a pod
+// restrictedV2 returns the rules of OpenShift's SecurityContextConstraints restricted-v2 that a pod
 // breaks. They are from the platform's documentation, "Managing security context constraints" of
-// OpenShift Container Platform 4. A pod has no host's namespace, port or path. Its volumes are of
-// configMap, csi, downwardAPI, emptyDir, ephemeral, image, persistentVolumeClaim, projected and
-// secret. Its user, fsGroup and SELinux label are from the namespace's range, which a pod that
-// names none gets. All capabilities are dropped, and at most NET_BIND_SERVICE is added. There is no
-// escalation, and seccomp is runtime/default.
+// OpenShift Container Platform 4:
+//
+// - A pod has no namespace, port or path of the host.
+// - Its volumes are of configMap, csi, downwardAPI, emptyDir, ephemeral, image,
+// persistentVolumeClaim, projected and secret.
+// - Its user, fsGroup and SELinux label are from the namespace's range. A pod that names none gets
+// them from the range.
+// - All capabilities are dropped, and at most NET_BIND_SERVICE is added.
+// - There is no escalation, and seccomp is runtime/default.
 func restrictedV2(pod *corev1.PodSpec) (problems []string) {
 	say := func(is bool, text string) {
 		if is {

@@ -16,11 +16,11 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// unpackLimit bounds what a packed output may hold, in bytes: its files, and the archive itself.
+// unpackLimit is the most bytes in a packed output: in its files, and in the archive itself.
 const unpackLimit = 16 << 20
 
-// UnpackOutput reads the files of a prepare step's output, a gzipped tar, which lie in a directory
-// of the pods. It rejects an output whose files take more than 16 MiB.
+// UnpackOutput reads the files of a prepare step's output, which is a gzipped tar. dir is their
+// directory in the pods. It rejects an output whose files have more than 16 MiB.
 func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -39,7 +39,7 @@ func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
 		if h.Typeflag != tar.TypeReg {
 			continue
 		}
-		// A sparse file takes few bytes in the archive and as many as its size in memory.
+		// A sparse file has few bytes in the archive, but takes its whole size in memory.
 		if left -= h.Size; left < 0 {
 			return nil, fmt.Errorf("its files take more than %d MiB", unpackLimit>>20)
 		}
@@ -47,17 +47,17 @@ func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Clean with a leading slash cannot leave the directory.
+		// A path that is cleaned with a leading slash cannot leave the directory.
 		files = append(files, protocol.File{Path: path.Join(dir, path.Clean("/"+h.Name)), Mode: uint32(h.Mode & 0o777), Content: content})
 	}
 }
 
-// SharedPrepared names the Secret that hands what a prepare step has made on to later trials of its
-// experiment: there is one for each snapshot of a System.
+// SharedPrepared names the Secret that hands the output of a prepare step on to later trials of its
+// experiment. There is one for each snapshot of a System.
 func SharedPrepared(revision string) string { return revision + "-prepared" }
 
-// PrepareDigest is the same for prepare steps that run the same: of one System, with one image,
-// command and environment. The variables that name the trial and its pod are not counted.
+// PrepareDigest is equal for equal prepare steps: of one System, with one image, command and
+// environment. It ignores the variables that name the trial and its pod.
 func (t *Trial) PrepareDigest() (string, error) {
 	p, err := t.Prepare()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// packed is a gzipped tar of a file of that size which takes no room on the disk.
+// packed returns a gzipped tar of a sparse file of that size.
 func packed(t *testing.T, size int64) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func packed(t *testing.T, size int64) []byte {
 	return b.Bytes()
 }
 
-// 269 bytes of a sparse file became a gigabyte of the manager's memory.
+// A sparse file of 269 bytes once took a gigabyte of the manager's memory.
 func TestASparseOutputIsRejected(t *testing.T) {
 	if files, err := UnpackOutput("/keys", packed(t, 1<<20)); err != nil || len(files) != 1 || len(files[0].Content) != 1<<20 {
 		t.Fatalf("a sparse file of 1 MiB: %d files, %v", len(files), err)

@@ -12,10 +12,10 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// mostProcessors that a System may ask for.
+// mostProcessors is the most processors that a System may ask for.
 const mostProcessors = 4096
 
-// processors renders how many processors a command may run on. Nil: all.
+// processors renders how many processors a command may use. Nil: all.
 func (c *Context) processors(field, text string) (*protocol.Processors, error) {
 	s, err := c.text(field, text)
 	if err != nil {
@@ -34,9 +34,9 @@ func (c *Context) processors(field, text string) (*protocol.Processors, error) {
 	return &protocol.Processors{Count: n}, nil
 }
 
-// AssignProcessors gives containers on one node processors that none of them shares, as long as
-// there are enough. Each gets those after the ones before it, in the order of the pods' names.
-// There are the pods of the cluster with the same names, which say where each runs.
+// AssignProcessors gives the containers on a node different processors, as long as there are
+// enough. They get them in the order of the pods' names. there has the pods of the cluster, by the
+// same names, which say on which node each runs.
 func AssignProcessors(pods map[string]*Pod, there map[string]*corev1.Pod) {
 	given := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(pods)) {

@@ -39,7 +39,7 @@ func TestProcessorsOfContainers(t *testing.T) {
 	}
 }
 
-// No two containers on a node share a processor, if it has enough; those of other nodes do not
+// No two containers on a node share a processor, if it has enough. Containers on other nodes do not
 // matter.
 func TestProcessorsAreAssignedByNode(t *testing.T) {
 	pod := func(counts ...int) *Pod {

@@ -17,22 +17,22 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Pull is what nodes need before pods of a trial start on them.
+// Pull has the images that nodes need before pods of a trial start on them.
 type Pull struct {
 	// NodeSelector of the pods.
 	NodeSelector map[string]string
-	// Images of their containers, sorted, each with who runs it.
+	// Images of their containers, sorted, each with the user that runs it.
 	Images []PullImage
 }
 
-// PullImage is one image, and the user and pull policy of the container that has it.
+// PullImage is one image, with the user and the pull policy of its container.
 type PullImage struct {
 	Image    string
 	Policy   corev1.PullPolicy
 	Security *corev1.SecurityContext
 }
 
-// Pulls are the images that a trial's pods need, by the nodes that they may run on.
+// Pulls returns the images that a trial's pods need, by the nodes on which they may run.
 func Pulls(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, env Environment) ([]Pull, error) {
 	o, err := NewObjects(placement.NewLayout(namespace, name, spec, system), spec, system, env)
 	if err != nil {
@@ -58,16 +58,16 @@ func (p *Pull) add(image PullImage) {
 	}
 }
 
-// Join adds the images of another Pull: a node may be selected by several.
+// Join adds the images of another Pull, since several may select one node.
 func (p *Pull) Join(other Pull) {
 	for _, i := range other.Images {
 		p.add(i)
 	}
 }
 
-// PullJob has a node pull images: its pod runs the launcher in each, which prints its version and
-// exits, since the images need not have a program that ends. One that cannot run on the node, for
-// instance since it was built for other processors, fails the Job.
+// PullJob makes a node pull images. Its pod runs the launcher in each image, which prints its
+// version and exits, since an image may have no program that ends. An image that cannot run on the
+// node, for instance one for other processors, fails the Job.
 func PullJob(namespace, experiment, node string, images []PullImage, env Environment, seconds int64) *batchv1.Job {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: PullJobName(experiment, node, images), Labels: map[string]string{v1alpha1.LabelImages: experiment}}
 	job, pod := nodeJob(meta, node, env, seconds)
@@ -95,8 +95,8 @@ func PullJob(namespace, experiment, node string, images []PullImage, env Environ
 	return job
 }
 
-// PullJobName follows from the experiment, the node and the images: a Job that is over says that
-// they are there.
+// PullJobName follows from the experiment, the node and the images, so that a finished Job says
+// that the images are there.
 func PullJobName(experiment, node string, images []PullImage) string {
 	text := node
 	for _, i := range images {

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/podsecurity"
 )
 
-// Nodes pull what their pods need, under the names that the pods have, and under their users.
+// Nodes pull the images of their pods, under the same names and users.
 func TestNodesPullTheImagesOfTheirPods(t *testing.T) {
 	system, spec := dataSystem(), withData(kvTrial())
 	spec.Placement.Replicas, spec.Placement.Clients = "big", "small"
@@ -40,7 +40,7 @@ func TestNodesPullTheImagesOfTheirPods(t *testing.T) {
 		t.Errorf("the images are %v, want those of two pools, each once", found)
 	}
 
-	// A node of both pools pulls the images of both, by one Job.
+	// A node of both pools pulls the images of both by one Job.
 	both := Pull{}
 	for _, p := range pulls {
 		both.Join(p)

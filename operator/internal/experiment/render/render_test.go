@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// kvSystem is a system with everything that can be rendered.
+// kvSystem returns a system that uses everything that can be rendered.
 func kvSystem() *v1alpha1.SystemSpec {
 	cluster := []v1alpha1.FileSet{{MountPath: "/config", Files: []v1alpha1.File{{
 		Name: "peers", Template: `{{range .Replicas}}{{.Global}} {{.Host}} {{.IP}}:{{.Ports.peer}}
@@ -109,7 +109,7 @@ func TestLayoutNamesCarryShardAndRegion(t *testing.T) {
 	}
 }
 
-// In a cluster of another domain no pod's name resolved.
+// In a cluster with another domain, the names of pods once did not resolve.
 func TestHostsAreInTheClustersDomain(t *testing.T) {
 	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
 	for domain, want := range map[string]string{"": "cluster.local", "k8s.example.org": "k8s.example.org"} {
@@ -210,7 +210,7 @@ func TestOpenLoopSharesTheRate(t *testing.T) {
 	}
 }
 
-// Templates have phases, traces and sessions, for complete clients to carry out.
+// Templates can use phases, traces and sessions, so that complete clients can carry them out.
 func TestChangingLoadReachesClients(t *testing.T) {
 	spec := kvTrial()
 	rate := int64(1000)
@@ -253,8 +253,8 @@ func TestChangingLoadReachesClients(t *testing.T) {
 	}
 }
 
-// Systems' images that name no registry come from the installation's, the agent's from where it is
-// said to be.
+// A System's images without a registry come from the installation's registry. The agent's image
+// comes from the configured place.
 func TestRegistryOfSystems(t *testing.T) {
 	spec, system := kvTrial(), kvSystem()
 	system.Clients.Containers[0].Image = "quay.io/kv/driver:1"

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// Two examples told their client to send for as long as the window lasts. It is started a warm-up
-// before the window, so that the last part of the window was empty, and the throughput too low by
-// that much.
+// Two examples once told their client to send for as long as the window. But the client starts a
+// warm-up before the window, so the last part of the window was empty, and the throughput too low.
 func TestSamplesSendForAllOfTheWindow(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	looked := 0

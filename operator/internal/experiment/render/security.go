@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// rootUID is the agent's user: root without any capability but those of capabilities(), since
-	// what a pod adds reaches only root's processes.
+	// rootUID is the user of an agent that may have capabilities, since only processes of root get
+	// the capabilities that a pod adds. It has only those of capabilities().
 	rootUID = 0
-	// plainUID is the agent's user where it may have no capability. It is not the system's default
-	// user, so that neither can change the other's files by being the same; they meet in the group
-	// of the pod's volumes.
+	// plainUID is the user of an agent that may have no capability. It is not the system's default
+	// user, so that neither can change the other's files. Both are in the group of the pod's
+	// volumes.
 	plainUID = 65533
-	// systemUID is the system's user unless the System names another; the API server fills it in,
-	// files that were never sent there lack it.
+	// systemUID is the user of a System that names none. The API server fills it in; files that
+	// never reached it lack it.
 	systemUID = 65532
 )
 
-// agentSecurity of what Assay adds to a pod.
+// agentSecurity returns the security context of Assay's own containers.
 func agentSecurity() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser: ptr(int64(rootUID)), RunAsGroup: ptr(int64(sharedGID)), AllowPrivilegeEscalation: ptr(false), ReadOnlyRootFilesystem: ptr(true),
@@ -28,8 +28,8 @@ func agentSecurity() *corev1.SecurityContext {
 	}
 }
 
-// systemSecurity of a container of the System. That it says so when its user is not root, is what
-// the restricted profile wants.
+// systemSecurity returns the security context of a container of the System. It states that its user
+// is not root, as the restricted profile requires.
 func systemSecurity(user *int64, capabilities ...string) *corev1.SecurityContext {
 	if user == nil {
 		user = ptr(int64(systemUID))
@@ -44,9 +44,9 @@ func systemSecurity(user *int64, capabilities ...string) *corev1.SecurityContext
 	}
 }
 
-// secure takes root from what Assay adds to a pod whose network it may not touch. Then the pod
-// passes the restricted Pod Security profile, if the System's own containers do: with another user
-// than root.
+// secure removes root from Assay's containers in a pod whose network Assay may not change. Then the
+// pod passes the restricted Pod Security profile, if the System's own containers do, with another
+// user than root.
 func secure(pod *corev1.PodSpec, shaping v1alpha1.Shaping) {
 	if shaping != v1alpha1.ShapingNone {
 		return
@@ -70,8 +70,8 @@ func apart(trial string) *corev1.Affinity {
 	}}}}
 }
 
-// place puts a pod on the nodes of a pool, which may be tainted to keep others away, and of a
-// region, where regions choose nodes. Without either: on any node. The owner's settings come last.
+// place puts a pod on the nodes of a pool, which may be tainted, and of a region, if regions choose
+// nodes. Without either, the pod may run on any node. The owner's settings are applied last.
 func (b *builder) place(pod *corev1.PodSpec, pool, region string) {
 	pod.NodeSelector = b.placement.NodeSelector(pool, region)
 	if pool != "" {

@@ -116,8 +116,8 @@ func TestPodsAreOnNodesOfTheirRegion(t *testing.T) {
 	}
 }
 
-// Only replicas and pods of components are kept apart: their number is the protocol's, and clients
-// may be many.
+// Only replicas and pods of components are kept apart. The protocol determines their number, and
+// clients may be many.
 func TestReplicasOnNodesOfTheirOwn(t *testing.T) {
 	for spread, want := range map[v1alpha1.Spread]bool{"": false, v1alpha1.SpreadPreferred: false, v1alpha1.SpreadRequired: true} {
 		o := objectsOf(t, func(s *v1alpha1.ExperimentSpec) { s.Placement.Spread = spread }, nil)
@@ -151,7 +151,8 @@ func TestReplicasOnNodesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A capability that a container wants is its own: neither the agent nor another container has it.
+// Only the container that asks for a capability gets it: neither the agent nor another container
+// has it.
 func TestCapabilitiesOfContainers(t *testing.T) {
 	spec, system := kvTrial(), kvSystem()
 	system.Clients.Containers[0].RunAsUser, system.Clients.Containers[0].Capabilities = new(int64), []string{"IPC_LOCK"}

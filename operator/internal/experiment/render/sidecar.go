@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// agentContainer is the name of the agent's container, the only one that Assay adds to a pod.
+// agentContainer is the name of the agent's container. Assay adds no other container to a pod.
 const agentContainer = "agent"
 
 // The binaries of the agent's image that other containers of the pod run.
@@ -23,13 +23,12 @@ const (
 // volume shows them to the agent as a file.
 const annotationCA = "assay.dev/coordinator-ca"
 
-// identityDir of an agent's container holds its token and the coordinator's certificates.
+// identityDir of an agent's container has its token and the coordinator's certificates.
 const identityDir = "/assay/identity"
 
-// DefaultAgentResources of a manager that is told nothing else. An agent uses some 10m of a
-// processor and 30 MiB. The request is its weight on a busy node, which would wake it up late
-// without one. A CPU limit would stop an agent for the rest of each 100 ms in which it used up its
-// share.
+// DefaultAgentResources are the resources of agents if the manager has no setting. An agent uses
+// some 10m of a processor and 30 MiB. Without a request, a busy node would wake it up late. A CPU
+// limit would stop an agent for the rest of each 100 ms in which it used up its share.
 func DefaultAgentResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("48Mi")},
@@ -37,10 +36,10 @@ func DefaultAgentResources() corev1.ResourceRequirements {
 	}
 }
 
-// agent is the native sidecar of a pod. The kubelet starts the System's containers after the hook
-// has put their launcher into the shared volume. It kills an agent whose hook fails, tries again,
-// and says why in the pod's status. When the agent's container is restarted, the hook runs once
-// more and leaves the binaries that are there.
+// agent returns the native sidecar of a pod. The kubelet starts the System's containers after the
+// agent's hook has put their launcher into the shared volume. If the hook fails, the kubelet kills
+// the agent, tries again, and writes the reason to the pod's status. If the agent's container
+// restarts, the hook runs again and keeps existing binaries.
 func (b *builder) agent(part string, shared []corev1.VolumeMount) corev1.Container {
 	command := append([]string{"/agent", "run"}, identityFlags(b.env)...)
 	if b.env.SimulatedClockOffsets != "" {
@@ -84,14 +83,14 @@ func (e Environment) agentPullPolicy() corev1.PullPolicy {
 	return cmp.Or(e.AgentPullPolicy, corev1.PullIfNotPresent)
 }
 
-// identityFlags tell an agent whom to dial, whom to trust, and who it is.
+// identityFlags tell an agent which address to dial, which certificates to trust, and its own name.
 func identityFlags(env Environment) []string {
 	return []string{"--coordinator", env.CoordinatorAddress, "--ca-file", identityDir + "/ca.crt", "--token-file", identityDir + "/token"}
 }
 
 const identityVolumeName = "identity"
 
-// identityVolume holds an agent's token and the coordinator's certificates.
+// identityVolume has an agent's token and the coordinator's certificates.
 func identityVolume() corev1.Volume {
 	return corev1.Volume{Name: identityVolumeName, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		Sources: []corev1.VolumeProjection{

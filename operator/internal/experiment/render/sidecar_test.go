@@ -32,8 +32,8 @@ func podsOfTrial(t *testing.T, system *v1alpha1.SystemSpec, env Environment) map
 	return pods
 }
 
-// The agent is the one container that Assay adds. The kubelet starts no other before the hook has
-// put the launcher in place.
+// The agent is the only container that Assay adds. The kubelet starts no other container before the
+// hook has installed the launcher.
 func TestTheAgentInstallsTheLauncherFirst(t *testing.T) {
 	driven, self := kvSystem(), kvSystem()
 	self.Clients.Driver = nil
@@ -80,7 +80,8 @@ func TestTheAgentInstallsTheLauncherFirst(t *testing.T) {
 	}
 }
 
-// An agent's identity is the same in every pod: a token for the coordinator, and whom to trust.
+// The agent has the same kind of identity in every pod: a token for the coordinator, and the
+// certificates to trust.
 func TestAgentsKnowWhomToTrust(t *testing.T) {
 	env := Environment{AgentImage: "agent:1", CoordinatorAddress: "c:1", CoordinatorCA: "-----BEGIN"}
 	spec, system := kvTrial(), kvSystem()
@@ -126,8 +127,8 @@ func TestAgentsHaveResources(t *testing.T) {
 	}
 }
 
-// A pod is Guaranteed when each of its containers, the agent too, has limits of CPU and memory that
-// are its requests.
+// A pod is Guaranteed if each of its containers, the agent included, has limits of CPU and memory
+// equal to its requests.
 func TestPodsCanBeGuaranteed(t *testing.T) {
 	exact := corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("256Mi")}
 	system := kvSystem()
@@ -141,7 +142,7 @@ func TestPodsCanBeGuaranteed(t *testing.T) {
 		"an agent with the default": {DefaultAgentResources(), false},
 		"an agent with none":        {corev1.ResourceRequirements{}, false},
 		"an agent with equal ones":  {corev1.ResourceRequirements{Requests: exact, Limits: exact}, true},
-		"an agent with limits only": {corev1.ResourceRequirements{Limits: exact}, true}, // requests are then the same
+		"an agent with limits only": {corev1.ResourceRequirements{Limits: exact}, true}, // the requests then equal the limits
 	} {
 		pod := podsOfTrial(t, system, Environment{AgentImage: "agent:1", AgentResources: tc.agent})["replica"]
 		got := true

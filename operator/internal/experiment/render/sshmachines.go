@@ -18,22 +18,21 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// machineBinary is the program that makes a container a machine that answers SSH.
+// machineBinary is the program that turns a container into a machine that answers SSH.
 const machineBinary = "/machine"
 
-// etcDir is where a machine's own passwd, group and hosts are, in a volume of its pod.
+// etcDir is the directory with a machine's own passwd, group and hosts, in a volume of its pod.
 const etcDir = "etc"
 
-// defaultHomeSize is the most that a home directory holds.
+// defaultHomeSize is the default for the most bytes of a home directory.
 var defaultHomeSize = resource.MustParse("10Gi")
 
-// furnish makes a pod a machine. It gets the group's user, a home directory that the user can write
-// to, files of /etc that name user and hosts, and the right to answer on port 22. Nothing of this
-// needs a privilege: the restricted Pod Security profile allows the sysctl that sets the least
-// port.
+// furnish turns a pod into a machine. The pod gets the group's user, a writable home directory,
+// files in /etc that name user and hosts, and the right to listen on port 22. This needs no
+// privilege: the restricted Pod Security profile allows the sysctl that sets the least port.
 //
 // The files of /etc lie in the pod's own volume, since those of a kubelet belong to root. A
-// container of the machine's own image makes them, since only there is what the image has.
+// container of the machine's own image makes them, since they extend the files of the image.
 func (b *builder) furnish(pod *corev1.PodSpec, g *v1alpha1.MachineGroup) {
 	const home, etc = "home", protocol.RunDir + "/" + etcDir
 	size := defaultHomeSize
@@ -61,8 +60,8 @@ func (b *builder) furnish(pod *corev1.PodSpec, g *v1alpha1.MachineGroup) {
 	}
 }
 
-// shared has a pod see the directories that all machines of the trial see. Each is a directory of
-// the namespace's claim, below the trial's name.
+// shared mounts the directories into a pod that all machines of the trial share. Each is a
+// directory of the namespace's claim, below the trial's name.
 func (b *builder) shared(pod *corev1.PodSpec) {
 	const name = "shared"
 	for i, dir := range b.system.Shared {
@@ -77,13 +76,13 @@ func (b *builder) shared(pod *corev1.PodSpec) {
 	}
 }
 
-// machineName is what hostnames of a group are rendered with.
+// machineName has the values with which the hostnames of a group are rendered.
 type machineName struct {
 	Index int
 	Group string
 }
 
-// hosts lists all machines of a trial, and the own names of each by pod.
+// hosts lists all machines of a trial. own has each machine's own names, by pod.
 func (t *Trial) hosts() (hosts []protocol.MachineHost, own map[string]string, err error) {
 	own = map[string]string{}
 	seen := map[string]string{}
@@ -121,7 +120,7 @@ func (t *Trial) hosts() (hosts []protocol.MachineHost, own map[string]string, er
 	return hosts, own, nil
 }
 
-// machineOf gives a pod that is a machine what its program needs to know.
+// machineOf gives a pod that is a machine the configuration of its program.
 func (t *Trial) machineOf(ctx *Context, pod *Pod, name string, g *v1alpha1.MachineGroup, script *protocol.MachineScript) error {
 	if g == nil {
 		return nil
@@ -152,13 +151,13 @@ func (t *Trial) machineOf(ctx *Context, pod *Pod, name string, g *v1alpha1.Machi
 	pod.Files = append(pod.Files, protocol.File{Path: v1alpha1.MachineConfigFile, Mode: 0o644, Content: content})
 	c := &pod.Directive.Containers[0]
 	c.Respawn = true
-	// Commands of faults run beside the machine's program. They find what sessions find.
+	// Commands of faults run beside the machine's program, with the same environment as sessions.
 	c.Dir = g.HomeOrDefault()
 	c.Env = append(c.Env, "HOSTNAME="+own[name], "HOME="+g.HomeOrDefault(), "USER="+g.UserOrDefault(), "LOGNAME="+g.UserOrDefault())
 	return nil
 }
 
-// marksOf are the marks that are found on a machine.
+// marksOf returns the marks that are found on a machine.
 func (t *Trial) marksOf(hosts []protocol.MachineHost, name string, g *v1alpha1.MachineGroup, ofScript bool) []protocol.MachineMark {
 	var marks []protocol.MachineMark
 	for _, m := range t.system.Script.Marks {
@@ -173,7 +172,7 @@ func (t *Trial) marksOf(hosts []protocol.MachineHost, name string, g *v1alpha1.M
 	return marks
 }
 
-// script is what runs on the client's machine.
+// script returns the script that runs on the client's machine.
 func (t *Trial) script(c *Context, of placement.Client) (*protocol.MachineScript, error) {
 	s := t.system.Script
 	if s == nil {
@@ -192,13 +191,13 @@ func (t *Trial) script(c *Context, of placement.Client) (*protocol.MachineScript
 	return script, err
 }
 
-// hostLine is what a line of a hosts file is rendered with.
+// hostLine has the values with which a line of a hosts file is rendered.
 type hostLine struct {
 	IP, Name, Group string
 	Index           int
 }
 
-// hostLines is the hosts file of a script.
+// hostLines returns the hosts file of a script.
 func (t *Trial) hostLines(line string) (string, error) {
 	_, own, err := t.hosts()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// sweep is the System and the Experiment of systems/sweep, and the trial that is planned of them.
+// sweep returns the System of systems/sweep, and the trial that its Experiment plans.
 func sweep(t *testing.T) (*v1alpha1.SystemSpec, *v1alpha1.TrialSpec) {
 	t.Helper()
 	read := func(name string, into any) {
@@ -153,7 +153,7 @@ func configOf(t *testing.T, pod *Pod) protocol.MachineConfig {
 	return c
 }
 
-// A namespace that allows ordinary users alone takes machines, where nothing shapes the network.
+// A namespace that admits only ordinary users admits machines, if nothing shapes the network.
 func TestMachinesPassTheRestrictedProfile(t *testing.T) {
 	system, spec := sweep(t)
 	spec.Network.Shaping = v1alpha1.ShapingNone
@@ -178,8 +178,8 @@ func TestNamesOfMachinesDiffer(t *testing.T) {
 	}
 }
 
-// All machines of a trial, and the step that empties them before, see the shared directories of the
-// trial, and no other trial's.
+// All machines of a trial share its directories, and so does the step that empties them before. No
+// machine of another trial does.
 func TestMachinesShareDirectoriesOfTheirTrial(t *testing.T) {
 	system, spec := sweep(t)
 	system.Shared = []v1alpha1.SharedDirectory{{Path: "/proj"}, {Path: "/home/author/data"}}

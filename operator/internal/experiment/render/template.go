@@ -13,60 +13,61 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// Schedule is a trial's schedule as templates see it, in seconds.
+// Schedule is a trial's schedule in the form that templates use, in seconds.
 type Schedule struct {
 	WarmUpSeconds   float64
 	MeasureSeconds  float64
 	CoolDownSeconds float64
 	DrainSeconds    float64
 	// LoadSeconds is warm-up, window and cool-down together: how long clients send. Many artifacts
-	// want the whole length of a run.
+	// ask for the whole length of a run.
 	LoadSeconds float64
 }
 
-// Load is what the experiment says of its clients' load, as templates see it. Complete clients
+// Load is the load of the experiment's clients, in the form that templates use. Complete clients
 // carry it out themselves: see spec.clients.uses of Systems.
 type Load struct {
 	// Loop is Closed or Open.
 	Loop string
 	// Rate of all client pods together, in requests per second; 0 in a closed loop.
 	Rate int64
-	// Arrivals of an open loop, Constant or Poisson; empty in a closed one.
+	// Arrivals of an open loop, Constant or Poisson. Empty in a closed loop.
 	Arrivals string
-	// Phases of the load in order of time; none where it does not change.
+	// Phases of the load in order of time. None if the load does not change.
 	Phases []LoadPhase
-	// Trace of arrivals that is replayed in place of a rate; empty: there is none.
-	// TraceBeginSeconds is the instant in it at t = 0. A TraceSpeed of 2 replays it twice as fast.
+	// Trace of arrivals that is replayed instead of a rate. Empty: there is none. TraceBeginSeconds
+	// is the instant in the trace at t = 0. A TraceSpeed of 2 replays it twice as fast.
 	Trace                         string
 	TraceBeginSeconds, TraceSpeed float64
-	// SessionRequests of each arrival of a semi-open loop, in the mean, and SessionLength, which is
-	// Fixed or Geometric; 0 and empty: each arrival is one request.
+	// SessionRequests is the mean number of requests for each arrival of a semi-open loop, and
+	// SessionLength is Fixed or Geometric. If they are 0 and empty, each arrival is one request.
 	SessionRequests int
 	SessionLength   string
-	// ThinkTimeSeconds between the transactions of one client of a closed loop, or of a session.
+	// ThinkTimeSeconds between the transactions of a client of a closed loop, or of a session.
 	ThinkTimeSeconds float64
 	// TimeoutSeconds of a request.
 	TimeoutSeconds float64
-	// RetryAttempts at most, the first included; 0: no limit.
+	// RetryAttempts is the most attempts, with the first one; 0: no limit.
 	RetryAttempts int
-	// RetryBackoffSeconds before the second attempt, and RetryMaxBackoffSeconds at most before any.
+	// RetryBackoffSeconds is the wait before the second attempt, RetryMaxBackoffSeconds the longest
+	// before any.
 	RetryBackoffSeconds, RetryMaxBackoffSeconds float64
 }
 
-// LoadPhase is a phase of the load as templates see it.
+// LoadPhase is a phase of the load, in the form that templates use.
 type LoadPhase struct {
-	// BeginSeconds after t = 0, and the length.
+	// BeginSeconds is relative to t = 0. Seconds is the length.
 	BeginSeconds, Seconds float64
-	// From and To are the load at the beginning and the end of the phase, as shares of the whole:
+	// From and To are the load at the begin and the end of the phase, as shares of the whole load:
 	// 0.5 is half of it.
 	From, To float64
-	// FromRate and ToRate are the same in requests per second; 0 in a closed loop.
+	// FromRate and ToRate are From and To in requests per second; 0 in a closed loop.
 	FromRate, ToRate float64
-	// FromClients and ToClients are the same in clients; those of an open loop stay all.
+	// FromClients and ToClients are From and To in clients. In an open loop they are all clients.
 	FromClients, ToClients int
 }
 
-// phasesOf a trial.
+// phasesOf returns the phases of a trial.
 func phasesOf(c v1alpha1.Clients) (all []LoadPhase) {
 	begin := 0.0
 	for _, p := range c.Phases {
@@ -83,11 +84,11 @@ func phasesOf(c v1alpha1.Clients) (all []LoadPhase) {
 	return all
 }
 
-// clientsAt are those that take part in a closed loop at a share, as the load generator counts
-// them.
+// clientsAt returns how many clients take part in a closed loop at a share, as the load generator
+// counts them.
 func clientsAt(all int32, share float64) int { return int(math.Floor(share*float64(all) + 1e-6)) }
 
-// loadOf a trial.
+// loadOf returns the load of a trial.
 func loadOf(c v1alpha1.Clients) Load {
 	l := Load{
 		Loop: string(c.Loop), ThinkTimeSeconds: c.ThinkTime.OrZero().Seconds(), TimeoutSeconds: c.Timeout.OrZero().Seconds(), RetryAttempts: int(c.Retry.Attempts),
@@ -109,7 +110,8 @@ func loadOf(c v1alpha1.Clients) Load {
 	return l
 }
 
-// Context is what a template sees. docs/reference/templates.md describes it for users.
+// Context has the values that a template can use. docs/reference/templates.md describes it for
+// users.
 type Context struct {
 	Trial       string
 	Experiment  string
@@ -128,10 +130,10 @@ type Context struct {
 	Load        Load
 	Self        any // the Replica (also of a component) or Client that the template is rendered for
 
-	budget *budget // of the pod; of the trial while there is no pod
+	budget *budget // of the pod, or of the trial before there is a pod
 }
 
-// newContext fills in all but Self.
+// newContext fills in all fields except Self.
 func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placement.Layout) (*Context, error) {
 	params, err := typedParameters(spec, system)
 	if err != nil {
@@ -164,8 +166,8 @@ func (c *Context) with(self any) *Context {
 	return &d
 }
 
-// typedParameters gives every parameter the Go type that templates compute with. Durations stay
-// text, as programs' flags want them.
+// typedParameters gives every parameter the Go type with which templates compute. Durations stay
+// text, as flags of programs need them.
 func typedParameters(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (map[string]any, error) {
 	types := map[string]v1alpha1.ParameterType{}
 	for _, p := range system.Parameters {
@@ -198,16 +200,16 @@ func typedParameters(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (map
 	return out, nil
 }
 
-// Functions that are called at the start of every loop body, and at the start and the end of every
-// template. Users cannot name them, since parse puts them there when it has read the template.
+// Functions that parse inserts at the start of every loop body, and at the start and the end of
+// every template. Users cannot name them.
 const (
 	stepFunc  = "assayStep"
 	enterFunc = "assayEnter"
 	leaveFunc = "assayLeave"
 )
 
-// ParseTemplate parses one template of a System. Field names the template in errors. The template
-// that it returns may be executed once.
+// ParseTemplate parses one template of a System. field names the template in errors. The returned
+// template may be executed once.
 func ParseTemplate(field, text string) (*template.Template, error) {
 	return parseTemplate(field, text, nil)
 }
@@ -237,8 +239,8 @@ func parseTemplate(field, text string, pod *budget) (*template.Template, error) 
 	return t, nil
 }
 
-// countSteps puts a step at the start of every loop body below a list. It reports false where
-// blocks are in each other deeper than they may be.
+// countSteps inserts a step at the start of every loop body in a list. It returns false if blocks
+// nest too deep.
 func countSteps(list *parse.ListNode, step parse.Node, levels int) bool {
 	if list == nil {
 		return true
@@ -272,7 +274,7 @@ func countSteps(list *parse.ListNode, step parse.Node, levels int) bool {
 func (c *Context) text(field, text string) (string, error) {
 	pod := c.budget
 	if pod.whole == nil {
-		pod = &budget{whole: pod} // for no pod
+		pod = &budget{whole: pod} // rendered for no pod
 	}
 	out, err := rendered(field, text, c, pod)
 	if err != nil {
@@ -284,8 +286,8 @@ func (c *Context) text(field, text string) (string, error) {
 	return out, nil
 }
 
-// Text renders a template that sees data, with the functions and bounds of all templates; field
-// names it in errors.
+// Text renders a template with data. It has the functions and bounds of all templates. field names
+// the template in errors.
 func Text(field, text string, data any) (string, error) { return rendered(field, text, data, nil) }
 
 func rendered(field, text string, data any, pod *budget) (string, error) {
@@ -303,8 +305,8 @@ func rendered(field, text string, data any, pod *budget) (string, error) {
 	return out.String(), nil
 }
 
-// argv renders a command. An element that renders to nothing is left out, so that flags can be
-// conditional; an element that is written as nothing stays.
+// argv renders a command. It leaves out an element whose template renders to nothing, so that flags
+// can be conditional. It keeps an element that its author wrote as an empty text.
 func (c *Context) argv(field string, command []string) ([]string, error) {
 	var out []string
 	for i, arg := range command {

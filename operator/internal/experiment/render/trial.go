@@ -1,10 +1,10 @@
-// Package render turns a System and a Trial into what runs. These are the objects of the trial
-// (pods, names, volumes) and, once every pod has an address, the files, commands and gates of each
-// pod.
+// Package render turns a System and a Trial into objects and files. The objects are the pods, names
+// and volumes of the trial. Once every pod has an address, it renders the files, commands and gates
+// of each pod.
 //
-// It is pure: no client, no clock. It happens in two steps because artifacts want literal IPs in
-// their configuration, and a pod has its IP only when it runs. First the pods are made with a
-// launcher that waits. Then the templates are rendered and handed to the pods' agents.
+// It is pure: no client, no clock. It takes two steps because artifacts need literal IPs in their
+// configuration, and a pod has its IP only when it runs. First the pods are made with a launcher
+// that waits. Then the templates are rendered and handed to the pods' agents.
 package render
 
 import (
@@ -29,7 +29,7 @@ import (
 	"assay.dev/assay/operator/internal/results/flame"
 )
 
-// Trial is a trial whose pods have addresses: ready to be rendered.
+// Trial is a trial whose pods have addresses, so that it can be rendered.
 type Trial struct {
 	Layout  *placement.Layout
 	Actions []timeline.Action
@@ -39,13 +39,14 @@ type Trial struct {
 	ctx    *Context
 	links  network.Matrix
 	shapes bool
-	// hostNames are those of the servers, then of the clients. All pods resolve these lists.
+	// hostNames are the names of the servers, then of the clients. All pods resolve these lists.
 	hostNames []string
-	everyone  *everyone // nil until a pod's network is asked for
+	everyone  *everyone // nil until the network of a pod is needed
 }
 
-// All renders every replica and client of a trial whose layout has addresses, by name. prepared are
-// the files of its prepare step. There are its pods, which say where each runs.
+// All renders every replica and client of a trial, by name. The layout must have addresses.
+// prepared are the files of the prepare step. there has the pods of the trial, which say on which
+// node each runs.
 func All(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec, l *placement.Layout, prepared []protocol.File, there map[string]*corev1.Pod) (*Trial, map[string]*Pod, error) {
 	t, err := NewTrial(&trial.Spec, system, l)
 	if err != nil {
@@ -75,8 +76,8 @@ func All(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec, l *placement.Layout
 	return t, pods, nil
 }
 
-// share keeps contents that are the same in many pods once: a file that lists all pods would take
-// memory in proportion to the square of these.
+// share stores equal contents of many pods once. A file that lists all pods would otherwise take
+// memory in proportion to the square of their number.
 func share(files []protocol.File, contents map[[sha256.Size]byte][]byte) {
 	for i := range files {
 		key := sha256.Sum256(files[i].Content)
@@ -88,7 +89,7 @@ func share(files []protocol.File, contents map[[sha256.Size]byte][]byte) {
 	}
 }
 
-// NewTrial prepares rendering for a resolved layout.
+// NewTrial prepares the rendering of a resolved layout.
 func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placement.Layout) (*Trial, error) {
 	system = system.Deployed()
 	ctx, err := newContext(spec, system, l)
@@ -106,9 +107,9 @@ func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placemen
 	return t, nil
 }
 
-// Pod is what one pod gets: its directive before the run, and its files.
+// Pod has the directive of one pod before the run, and its files.
 type Pod struct {
-	// Part that it has: PodTypeReplica, PodTypeClient, or the name of a component.
+	// Part of the pod: PodTypeReplica, PodTypeClient, or the name of a component.
 	Part      string
 	Directive protocol.Directive
 	Files     []protocol.File
@@ -116,20 +117,21 @@ type Pod struct {
 	Steps map[string]protocol.Command
 	// Checks are the commands of the System's checks that run in this pod, by check.
 	Checks map[string]protocol.Command
-	// FaultCommands are those that faults run in this pod, by the fault's name.
+	// FaultCommands are the commands of faults in this pod, by the fault's name.
 	FaultCommands map[string]protocol.Command
 	// IP is the address of a replica, or of a pod of a component.
 	IP string
 }
 
-// WithCommands puts into actions of the pod what they run, and whom they ask.
+// WithCommands adds to actions of the pod the commands that they run, and the addresses that
+// profilers ask.
 func (p *Pod) WithCommands(actions []timeline.Action) []timeline.Action {
 	for i := range actions {
 		if a := &actions[i]; a.Kind == timeline.Execute {
 			c := p.FaultCommands[a.Fault]
 			a.Command, a.Timeout = c.Command, c.Timeout
 		} else if a.Profiler != nil {
-			asked := *a.Profiler // others share it
+			asked := *a.Profiler // copy it, since actions share a profiler
 			asked.Host = p.IP
 			a.Profiler = &asked
 		}
@@ -227,7 +229,7 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	return pod, nil
 }
 
-// collect is what a System wants of a pod's own files, or nil.
+// collect returns which of a pod's own files a System asks for, or nil.
 func collect(patterns []string) *protocol.Collect {
 	if len(patterns) == 0 {
 		return nil
@@ -235,7 +237,7 @@ func collect(patterns []string) *protocol.Collect {
 	return &protocol.Collect{Patterns: patterns}
 }
 
-// Prepare renders the prepare step; only names of pods are known by then, no addresses.
+// Prepare renders the prepare step. At that time the names of pods are known, but no addresses.
 func (t *Trial) Prepare() (*Pod, error) {
 	p := t.system.Prepare
 	containers, err := t.containers(t.ctx, "spec.prepare.container", []v1alpha1.Container{p.Container}, t.Layout.PrepareJob())
@@ -268,8 +270,8 @@ func (t *Trial) clientOf(c placement.Client) *protocol.Client {
 	return out
 }
 
-// useLoadgen puts Assay's load generator in the place of the client's command, which becomes its
-// driver.
+// useLoadgen replaces the client's command by Assay's load generator. The command becomes the
+// generator's driver.
 func (t *Trial) useLoadgen(c placement.Client, pod *Pod) error {
 	container := &pod.Directive.Containers[0]
 	cfg, err := t.loadgenConfig(c, container.Command)
@@ -288,7 +290,7 @@ func (t *Trial) useLoadgen(c placement.Client, pod *Pod) error {
 	return nil
 }
 
-// hostNames of all servers, then of all clients.
+// hostNames returns the names of all servers, then of all clients.
 func hostNames(l *placement.Layout) []string {
 	out := make([]string, 0, len(l.Servers)+len(l.Clients))
 	for _, r := range l.Servers {
@@ -300,10 +302,11 @@ func hostNames(l *placement.Layout) []string {
 	return out
 }
 
-// serverHosts has no room for more: who appends to it changes no other pod's.
+// serverHosts returns the servers' names without spare capacity, so that appending to it changes no
+// other pod's list.
 func (t *Trial) serverHosts() []string { return slices.Clip(t.hostNames[:len(t.Layout.Servers)]) }
 
-// ownVariables is how many variables of a container differ between trials: they come first.
+// ownVariables is how many variables of a container differ between trials. They come first.
 const ownVariables = 2
 
 func (t *Trial) containers(ctx *Context, field string, cs []v1alpha1.Container, pod string) ([]protocol.Container, error) {
@@ -314,7 +317,7 @@ func (t *Trial) containers(ctx *Context, field string, cs []v1alpha1.Container, 
 		if err != nil {
 			return nil, err
 		}
-		env := []string{ // of which the first ones, ownVariables, differ between trials
+		env := []string{ // the first ones, ownVariables in number, differ between trials
 			"ASSAY_TRIAL=" + t.Layout.Trial, "ASSAY_POD=" + pod,
 			"ASSAY_READY_FILE=" + protocol.ReadyFile, "ASSAY_START_FILE=" + protocol.StartFile,
 		}
@@ -360,8 +363,8 @@ func (c *Context) gates(field string, gates []v1alpha1.Gate, first string, r pla
 	return out, nil
 }
 
-// gate renders one gate of a replica; at is its path in the System's spec, first the container that
-// logs and commands are about if it names none.
+// gate renders one gate of a replica. at is its path in the System's spec. first is the container
+// of a log or a command that names none.
 func (c *Context) gate(at string, g v1alpha1.Gate, first string, r placement.Replica) (protocol.Gate, error) {
 	switch {
 	case g.Log != nil:
@@ -410,7 +413,7 @@ func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1al
 	return nil
 }
 
-// faultCommands renders the commands of faults for a pod that they may run in.
+// faultCommands renders the commands of faults that may run in a pod.
 func (c *Context) faultCommands(faults []v1alpha1.Fault) (map[string]protocol.Command, error) {
 	out := map[string]protocol.Command{}
 	err := fault.Commands(faults, func(name string, command *v1alpha1.Command) error {
@@ -450,8 +453,8 @@ func hostPort(ip string, port int) string {
 	return netJoin(ip, strconv.Itoa(port))
 }
 
-// FilesByName returns all rendered files for people to read: one entry for a file that is the same
-// in all pods of a part, else one for each pod.
+// FilesByName returns all rendered files for people to read. It has one entry for a file that is
+// equal in all pods of a part, otherwise one for each pod.
 func (t *Trial) FilesByName(pods map[string][]protocol.File, part map[string]string) map[string]string {
 	variants := map[string]map[string][]string{} // part + path -> content -> pods
 	for pod, files := range pods {

@@ -37,8 +37,8 @@ func read[T any](t *testing.T, file string) (out T) {
 	return out
 }
 
-// The file has what becomes of samples of each kind: the objects, and what each pod is told to do.
-// It has the first and the last server, and the first and the last client.
+// The file has the objects of one sample of each kind, and the directives of four pods: the first
+// and last server, and the first and last client.
 func TestWholeTrialsOfSamples(t *testing.T) {
 	systems := map[string]v1alpha1.SystemSpec{}
 	files, err := filepath.Glob(filepath.Join(samples, "systems", "*.yaml"))
@@ -94,7 +94,7 @@ func TestWholeTrialsOfSamples(t *testing.T) {
 		servers, clients := layout.ServerPods(), layout.ClientPods()
 		for _, name := range slices.Compact([]string{servers[0], servers[len(servers)-1], clients[0], clients[len(clients)-1]}) {
 			pod := *pods[name]
-			pod.Directive.Network = nil // it has a key
+			pod.Directive.Network = nil // it contains a key
 			text, err := json.Marshal(pod.Directive)
 			if err != nil {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestWholeTrialsOfSamples(t *testing.T) {
 	}
 }
 
-// A ConfigMap that would be too large loses its largest entries first.
+// FitConfigMap removes the largest entries of a ConfigMap that would be too large.
 func TestEntriesThatAConfigMapLoses(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("x", n) }
 	const left = "left out: too large for a ConfigMap"

@@ -1,9 +1,9 @@
-// Package seal keeps what the verdicts of an experiment are to be made from before its first trial,
-// and says what of it has changed since. It is pure.
+// Package seal records, before the first trial of an experiment, from what its verdicts will be
+// made. Later it says what has changed since. It is pure.
 //
 // A seal proves nothing to a reader who distrusts the cluster: a user who may write its objects may
-// write another seal. It shows what an honest author would not want to forget, and it is short
-// enough to be published before the trials run. "kubectl assay plan" prints it.
+// write another seal. It reminds an honest author of changes, and it is short enough to be
+// published before the trials run. "kubectl assay plan" prints it.
 package seal
 
 import (
@@ -21,15 +21,16 @@ import (
 	"assay.dev/assay/operator/internal/results/renames"
 )
 
-// sealed is all of a spec that a verdict depends on and no trial shows. It says what is claimed of
-// which points, how often they are measured, and when a trial counts.
+// sealed has the parts of a spec that affect a verdict, but are in no trial. They are the claims
+// and their points, how often they are measured, and when a trial counts.
 type sealed struct {
 	Profile string           `json:"profile,omitempty"`
 	Source  *v1alpha1.Source `json:"source,omitempty"`
-	// Claims as the profile has them, Full as the full evaluation does, if that is something else.
+	// Claims are those of the profile. Full are those of the full evaluation, if they differ.
 	Claims []v1alpha1.Claim `json:"claims,omitempty"`
 	Full   []v1alpha1.Claim `json:"fullEvaluation,omitempty"`
-	// Skipped claims of the profile, and reasons for wider tolerances, by the names of claims.
+	// Skipped are the claims that the profile skips, with its reasons. WiderBecause has the reasons
+	// for wider tolerances. Both are by the names of claims.
 	Skipped      map[string]string      `json:"skipped,omitempty"`
 	WiderBecause map[string]string      `json:"widerBecause,omitempty"`
 	Measurements []v1alpha1.Measurement `json:"measurements,omitempty"`
@@ -39,7 +40,7 @@ type sealed struct {
 	Disturbances v1alpha1.Disturbances  `json:"disturbances"`
 }
 
-// Text is what is sealed of a spec as it is written, with its profile in use, in canonical form.
+// Text returns the sealed parts of a spec, with its profile in use, in canonical form.
 func Text(spec v1alpha1.ExperimentSpec) json.RawMessage {
 	applied, full := plan.ApplyProfile(spec), spec
 	full.Profile = ""
@@ -66,8 +67,8 @@ func Text(spec v1alpha1.ExperimentSpec) json.RawMessage {
 	return text
 }
 
-// Digest is the hash of a text in canonical form, whatever form it has here. It fails for a text
-// that is no JSON.
+// Digest returns the hash of a text in canonical form. The given text need not have this form. It
+// fails for a text that is no JSON.
 func Digest(text json.RawMessage) (string, error) {
 	same, err := canonical(text)
 	if err != nil {
@@ -77,14 +78,14 @@ func Digest(text json.RawMessage) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Of is the digest of what is sealed of a spec.
+// Of returns the digest of the sealed parts of a spec.
 func Of(spec v1alpha1.ExperimentSpec) string {
 	sum := sha256.Sum256(Text(spec))
 	return hex.EncodeToString(sum[:])
 }
 
-// Is reports whether a digest seals the claims of a spec: in present names, or in earlier names. So
-// a seal from before some names changed is still the seal of the same claims.
+// Is reports whether a digest seals the claims of a spec, with present or earlier names of fields.
+// So an older seal still matches the same claims after fields got new names.
 func Is(digest string, spec v1alpha1.ExperimentSpec) bool {
 	text := Text(spec)
 	before, err := renames.SealedBefore(text)
@@ -99,7 +100,7 @@ func Is(digest string, spec v1alpha1.ExperimentSpec) bool {
 	return false
 }
 
-// Since says in which fields a spec differs from what was sealed.
+// Since returns the fields in which a spec differs from the sealed text.
 func Since(text json.RawMessage, spec v1alpha1.ExperimentSpec) ([]results.SealChange, error) {
 	text, err := renames.Spec(text)
 	if err != nil {
@@ -114,7 +115,7 @@ func Since(text json.RawMessage, spec v1alpha1.ExperimentSpec) ([]results.SealCh
 		return nil, fmt.Errorf("read what would be sealed: %w", err)
 	}
 	for _, m := range []map[string]any{was, is} {
-		if m["fullEvaluation"] == nil { // it is the same as claims, unless it is written
+		if m["fullEvaluation"] == nil { // it equals claims, unless it is written
 			m["fullEvaluation"] = m["claims"]
 		}
 		for _, byClaim := range []string{"skipped", "widerBecause"} {
@@ -132,7 +133,7 @@ func Since(text json.RawMessage, spec v1alpha1.ExperimentSpec) ([]results.SealCh
 		}
 		changes = append(changes, change)
 	}
-	// A field that a profile does not touch changes in both; once is enough.
+	// A field that the profile does not change is in both, and is reported once.
 	var once []results.SealChange
 	for _, c := range changes {
 		same := c
@@ -145,10 +146,10 @@ func Since(text json.RawMessage, spec v1alpha1.ExperimentSpec) ([]results.SealCh
 	return once, nil
 }
 
-// inFull stands before a field of a claim that only the full evaluation has.
+// inFull precedes a field of a claim that only the full evaluation has.
 const inFull = "full evaluation: "
 
-// changeOf reads off a path whose claim it is.
+// changeOf finds the claim of a change in its path.
 func changeOf(c specdiff.Change) results.SealChange {
 	change := results.SealChange{Field: c.Path, Was: c.Was, Is: c.Is}
 	for list, before := range map[string]string{"claims[": "", "fullEvaluation[": inFull} {
@@ -171,7 +172,7 @@ func changeOf(c specdiff.Change) results.SealChange {
 	return change
 }
 
-// Sentence is a change in words.
+// Sentence describes a change in words.
 func Sentence(c results.SealChange) string {
 	what := c.Field
 	if c.Claim != "" {
@@ -188,8 +189,8 @@ func decoded(text json.RawMessage) (map[string]any, error) {
 	return m, err
 }
 
-// canonical form of a JSON object: names sorted, no spaces, no escapes for HTML. "jq -jcS ." writes
-// the same.
+// canonical returns the canonical form of a JSON object: names sorted, no spaces, no escapes for
+// HTML. "jq -jcS ." writes the same form.
 func canonical(text json.RawMessage) (json.RawMessage, error) {
 	m, err := decoded(text)
 	if err != nil {

@@ -26,7 +26,7 @@ func spec() v1alpha1.ExperimentSpec {
 	}
 }
 
-// The digest is of what is said, not of how it is written.
+// The digest depends on the content of a spec, and not on its spelling.
 func TestDigest(t *testing.T) {
 	text := seal.Text(spec())
 	var indented strings.Builder
@@ -123,7 +123,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// Names of fields changed. An earlier seal is one of the same claims all the same.
+// Some fields got new names. A seal with the earlier names still matches the same claims.
 func TestASealOfFormerNames(t *testing.T) {
 	is := spec()
 	is.Disturbances.IdleWait = "5s"

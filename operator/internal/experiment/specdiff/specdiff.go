@@ -1,5 +1,5 @@
-// Package specdiff says in which fields two values differ that JSON has written: parts of a spec,
-// for instance. It is pure.
+// Package specdiff finds the fields in which two JSON values differ, such as parts of a spec. It is
+// pure.
 package specdiff
 
 import (
@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Change is a field that two values differ in.
+// Change is a field in which two values differ.
 type Change struct {
 	// Path of the field, as in claims[a].within.
 	Path string
-	// Was and Is are its values, as JSON. Empty: it was not there, or is not.
+	// Was and Is are its values, as JSON. Empty: the field did not exist, or no longer exists.
 	Was, Is string
 }
 
-// String is the change in words. Long values are shortened.
+// String describes the change in words. It shortens long values.
 func (c Change) String() string { return Words(c.Path, shorten(c.Was), shorten(c.Is)) }
 
-// Words say what has become of something, from its values as JSON. Empty: it has none.
+// Words describes a change, from values as JSON. Empty: there is no value.
 func Words(what, was, is string) string {
 	switch {
 	case was == "":
@@ -32,9 +32,9 @@ func Words(what, was, is string) string {
 	return fmt.Sprintf("%s was %s, is %s", what, was, is)
 }
 
-// Of says at which paths below path two values differ that JSON was decoded to. Nil is an absent
-// value, and an empty list or object is as good as none. Elements of a list are compared by their
-// names, where all have one.
+// Of returns the changes below path between two values that were decoded from JSON. Nil is an
+// absent value. An empty list or object counts as absent. Elements of a list are compared by their
+// names, if all have one.
 func Of(path string, was, is any) []Change {
 	if isEmpty(was) && isEmpty(is) {
 		return nil
@@ -68,7 +68,7 @@ func Of(path string, was, is any) []Change {
 	return []Change{c}
 }
 
-// Keys of two objects, sorted.
+// Keys returns the keys of two objects, sorted.
 func Keys(a, b map[string]any) []string {
 	all := maps.Clone(a)
 	if all == nil {
@@ -90,7 +90,7 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// byName gives the objects of a list by what names them; false where one of them has no name.
+// byName returns the objects of a list by their names. It returns false if one of them has no name.
 func byName(v any) (map[string]any, bool) {
 	list, ok := v.([]any)
 	if !ok && v != nil {
@@ -111,21 +111,21 @@ func byName(v any) (map[string]any, bool) {
 	return named, true
 }
 
-// text of a value, as JSON; empty for an absent one.
+// text returns a value as JSON, or "" for an absent one.
 func text(v any) string {
 	if v == nil {
 		return ""
 	}
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // it is for people
+	encoder.SetEscapeHTML(false) // people read it
 	if err := encoder.Encode(v); err != nil {
 		panic(fmt.Sprintf("specdiff: a value that came as JSON cannot be written as JSON: %v", err))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// mostText is how much of a value a change shows, in characters.
+// mostText is how many characters of a value a change shows.
 const mostText = 80
 
 func shorten(text string) string {

@@ -1,18 +1,18 @@
 package v1alpha1
 
-// Cause says what a trial that does not count was spoiled by.
+// Cause says whether the system or its environment spoiled a trial that does not count.
 type Cause string
 
 const (
-	// CausedBySystem: the system under test did it, or its client. That is an outcome of the
-	// experiment: another attempt would replace a finding by a hope.
+	// CausedBySystem: the system under test or its client spoiled the trial. Such a trial is an
+	// outcome of the experiment: endless attempts would hide a finding.
 	CausedBySystem Cause = "System"
-	// CausedByEnvironment: the cluster, the network or Assay itself did it. Another attempt
-	// measures what this one was to measure.
+	// CausedByEnvironment: the cluster, the network or Assay itself spoiled the trial. A further
+	// attempt can still measure the point.
 	CausedByEnvironment Cause = "Environment"
 )
 
-// causes of every reason that the condition Valid of a Trial may have while it is False.
+// causes has the cause for every reason of a Trial's condition Valid while it is False.
 var causes = map[string]Cause{
 	ReasonRenderFailed:      CausedBySystem,
 	ReasonPrepareFailed:     CausedBySystem,
@@ -25,7 +25,7 @@ var causes = map[string]Cause{
 	ReasonNothingMeasured:   CausedBySystem,
 	ReasonHistogramOverflow: CausedBySystem,
 	ReasonResultsUnreadable: CausedBySystem,
-	ReasonCPUThrottled:      CausedBySystem, // by the limit that its own author gave it
+	ReasonCPUThrottled:      CausedBySystem, // its author sets the limit
 	ReasonNotMeasuring:      CausedBySystem, // its author asked for a profiler
 	ReasonRoleNotFound:      CausedBySystem,
 	ReasonRoleAmbiguous:     CausedBySystem,
@@ -65,8 +65,9 @@ var causes = map[string]Cause{
 	ReasonResultsNotStored:     CausedByEnvironment,
 }
 
-// CausedBy says who spoiled a trial whose condition Valid is False with this reason. A reason that
-// is not known, of another version say, is the environment's: it is tried again.
+// CausedBy returns the cause of a trial whose condition Valid is False with this reason. An unknown
+// reason, for example one of another version, counts as the environment's: the trial is tried
+// again.
 func CausedBy(reason string) Cause {
 	if cause, known := causes[reason]; known {
 		return cause

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// validReasons are the reasons that the source lists from the first on with which a trial can end.
+// validReasons returns the reasons of the source file with which a trial can end. They begin at
+// ReasonDeadlineExceeded.
 func validReasons(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "condition_types.go", nil, 0)

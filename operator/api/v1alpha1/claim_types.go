@@ -9,8 +9,8 @@ type ReportedSeries struct {
 	Name string `json:"name"`
 
 	// metric that the series reports. Throughput is in transactions per second, and
-	// ThroughputPerCorrectClient is that by the number of clients that no fault made behave
-	// otherwise. MeanLatency and percentiles of latency (P999Latency: the 99.9th) are in ms, unless
+	// ThroughputPerCorrectClient is Throughput divided by the number of clients that no fault makes
+	// misbehave. MeanLatency and percentiles of latency (P999Latency: the 99.9th) are in ms, unless
 	// unit says otherwise. Measurement is the one that measurement names.
 	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P90Latency;P95Latency;P99Latency;P999Latency;Measurement
 	Metric string `json:"metric"`
@@ -39,8 +39,9 @@ type ReportedSeries struct {
 	// +kubebuilder:validation:MaxItems=64
 	Values []ReportedValue `json:"values"`
 
-	// correction is what every value is multiplied by before it is compared: 0.967 for an artifact
-	// whose window is 3.4% longer than its divisor says. The note says why. Above 0. Default: 1.
+	// correction is a factor for every value, applied before values are compared: 0.967 for an
+	// artifact whose window is 3.4% longer than its divisor says. The note says why. Above 0.
+	// Default: 1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]*(\.[0-9]+)?|0\.[0-9]*[1-9][0-9]*)$`
@@ -63,8 +64,9 @@ type ReportedValue struct {
 
 // Claim is a statement of the paper, as an expression over results.
 //
-// With reported, the expression gives a quantity that must lie within the tolerance of it. Without,
-// it is a comparison, and holds or does not. Reported and within go together.
+// With reported or expected, the expression gives a quantity. The quantity must lie within the
+// tolerance of that value, so within is set, too. Without both, the expression is a comparison,
+// which holds or fails.
 type Claim struct {
 	// name of the claim.
 	// +kubebuilder:validation:MaxLength=63
@@ -81,9 +83,9 @@ type Claim struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Expr string `json:"expr"`
 
-	// basis says whose statement this is. Source: the source makes it. Own: the experiment's
-	// authors do, and the source says nothing of it. Default: Source where the experiment has a
-	// source and the claim has no expected; Own otherwise.
+	// basis says who makes the statement. Source: the source makes it. Own: the experiment's
+	// authors make it, and the source does not. Default: Source where the experiment has a source
+	// and the claim has no expected; Own otherwise.
 	// +optional
 	Basis ClaimBasis `json:"basis,omitempty"`
 
@@ -99,35 +101,36 @@ type Claim struct {
 	ReportedIn string `json:"reportedIn,omitempty"`
 
 	// expected is a value that the experiment's authors expect, and the source does not print. A
-	// claim has reported or expected, or compares.
+	// claim has reported, or expected, or is a comparison.
 	// +optional
 	Expected *Value `json:"expected,omitempty"`
 
 	// within is how far from reported or expected the quantity may be: a percentage of it (25%), or
 	// an amount in its unit (0.5ms, 100). With 50% of the effect, a quotient may have from 0.5 to
 	// 1.5 times the reported logarithm. A difference may be from 0.5 to 1.5 times the reported one.
-	// So no effect is never within. Less than 100% of a value that is no duration or rate of 0.
+	// So a result without any effect is never within the tolerance. The tolerance of a quantity
+	// that is never below 0 must not reach down to 0.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%( of the effect)?|ns|us|ms|s|m|h)?$`
 	Within string `json:"within,omitempty"`
 
-	// reportedBy says of how many runs the reported value is the mean, and how much runs deviate.
-	// The message then says where the mean of a replication should lie. It does not change the
-	// verdict, which is by within. Default: the value is taken as exact.
+	// reportedBy gives the number of runs that the reported value averages, and how much runs
+	// deviate. The message then says where the mean of a replication should lie. It does not change
+	// the verdict, which depends on within alone. Default: the value is taken as exact.
 	// +optional
 	ReportedBy *ReportedBy `json:"reportedBy,omitempty"`
 }
 
-// ReportedBy is what a reported value rests on.
+// ReportedBy describes the runs behind a reported value.
 type ReportedBy struct {
-	// runs that the value is the mean of. From 1 to 10000.
+	// runs is the number of runs that the value averages. From 1 to 10000.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Runs int32 `json:"runs"`
 
 	// deviation is the standard deviation of one run, as a percentage of the value: 5%. NotPrinted:
-	// the source does not print it; then 5% is assumed, and the message says so.
+	// the source does not print it; Assay then assumes 5%, and the message states that.
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|NotPrinted)$`
 	Deviation string `json:"deviation"`
@@ -140,17 +143,17 @@ const DeviationNotPrinted = "NotPrinted"
 // +kubebuilder:validation:Enum=Source;Own
 type ClaimBasis string
 
-// The statements that a claim may be of.
+// The bases of claims.
 const (
 	BasisSource ClaimBasis = "Source"
 	BasisOwn    ClaimBasis = "Own"
 )
 
 // Verdict of a claim, in ACM's words for artifacts. Reproduced, NotReproduced: the source's own
-// program was judged at full size. Replicated, NotReplicated: a re-implementation of it was, at
-// full size. Consistent, Contradicted: another program, or a reduced size. Holds, Fails: the claim
-// is not of a source. Inconclusive: the interval straddles the bound. NotEvaluated: there is no
-// data, or the profile skips the claim.
+// program was judged at full size. Replicated, NotReplicated: a re-implementation of it was judged
+// at full size. Consistent, Contradicted: another program, or a reduced size, was judged. Holds,
+// Fails: the claim is the experiment's own. Inconclusive: the interval straddles the bound.
+// NotEvaluated: there is no data, or the profile skips the claim.
 // +kubebuilder:validation:Enum=Reproduced;NotReproduced;Replicated;NotReplicated;Consistent;Contradicted;Holds;Fails;Inconclusive;NotEvaluated
 type Verdict string
 
@@ -176,7 +179,7 @@ var Verdicts = []Verdict{
 	VerdictInconclusive, VerdictNotEvaluated,
 }
 
-// Supports reports whether the trials support the claim, in whatever word.
+// Supports reports whether the verdict supports the claim.
 func (v Verdict) Supports() bool {
 	switch v {
 	case VerdictReproduced, VerdictReplicated, VerdictConsistent, VerdictHolds:
@@ -185,7 +188,7 @@ func (v Verdict) Supports() bool {
 	return false
 }
 
-// Refutes reports whether the trials refute the claim, in whatever word.
+// Refutes reports whether the verdict refutes the claim.
 func (v Verdict) Refutes() bool {
 	switch v {
 	case VerdictNotReproduced, VerdictNotReplicated, VerdictContradicted, VerdictFails:
@@ -201,13 +204,13 @@ type ClaimStatus struct {
 	// verdict of the claim. It is preliminary until the condition Complete is True.
 	Verdict Verdict `json:"verdict"`
 	// distance says how far the judged trials are from the source's measurements: another program,
-	// another version of it, a reduced size. Empty: it is as near as can be, or the claim is the
-	// experiment's own.
+	// another version of it, a reduced size. Empty: there is no such difference, or the claim is
+	// the experiment's own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Distance string `json:"distance,omitempty"`
-	// message says what was measured and what was wanted, at most 1024 characters of it: the whole
-	// is in the results.
+	// message gives the measured and the wanted value, in at most 1024 characters. The results have
+	// the full message.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

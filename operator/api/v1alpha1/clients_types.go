@@ -87,7 +87,7 @@ type Clients struct {
 
 	// thinkTime is how long a client of a closed loop, or the user of a session, waits after the
 	// end of a transaction before the next. In a closed loop the first wait is a random part of
-	// that, so that clients do not march in step. From 0s to 10m. Default: 0s.
+	// thinkTime, so that clients do not act all at once. From 0s to 10m. Default: 0s.
 	// +optional
 	// +kubebuilder:default="0s"
 	ThinkTime Duration `json:"thinkTime,omitempty"`
@@ -116,13 +116,13 @@ type LoadPhase struct {
 	// one.
 	Load Percentage `json:"load"`
 
-	// to is the load at the end of the phase, with the bounds of load: a ramp. Default: load, which
-	// is a step.
+	// to is the load at the end of the phase, with the bounds of load. A value that differs from
+	// load makes a ramp. Default: the value of load, which makes a step.
 	// +optional
 	To Percentage `json:"to,omitempty"`
 }
 
-// ToOrLoad is to with its default.
+// ToOrLoad returns to, or load if to is not set.
 func (p LoadPhase) ToOrLoad() Percentage { return cmp.Or(p.To, p.Load) }
 
 // Trace is a file of arrivals.

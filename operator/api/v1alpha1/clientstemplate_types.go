@@ -36,7 +36,7 @@ const (
 type ClientsTemplate struct {
 	// containers of a client pod. The first one is the client. With driver set, its command is the
 	// driver that Assay's load generator starts and talks to (docs/reference/driver-protocol.md);
-	// without, it is a complete client.
+	// without driver, its command is a complete client.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -74,23 +74,23 @@ type ClientsTemplate struct {
 	// +kubebuilder:default=Start
 	Barrier ClientBarrier `json:"barrier,omitempty"`
 
-	// uses lists the settings of an Experiment's clients that a complete client is given, by
-	// templates (.Load, docs/reference/templates.md), and carries out. An Experiment that sets
-	// another one is refused, since nothing would carry it out. Ignored with a driver, whose load
-	// generator carries out all. Default: none.
+	// uses lists the settings of an Experiment's clients that a complete client reads from
+	// templates (.Load, docs/reference/templates.md) and carries out. Assay rejects an Experiment
+	// that sets any other, since no program would carry it out. Ignored with a driver: its load
+	// generator carries out all settings. Default: none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	Uses []ClientSetting `json:"uses,omitempty"`
 
 	// misbehaving says which clients a complete client program itself makes misbehave, as Byzantine
-	// clients do, and leaves out of what it prints. It is a CEL expression over integers that is
-	// true for such a client. It sees client (its index over all pods), pod (the index of its pod)
-	// and index (its own index in the pod), each from 0. It also sees clients and pods, how many
-	// the trial has of each, and the System's parameters of type Integer. An artifact whose faulty
-	// clients are the first ones of every pod has "index * pods + pod < clients *
-	// parameters.faultyClients / 100". Numbers by correct client leave these clients out. Not
-	// allowed with a driver, where the fault clientBehavior does this. Default: none.
+	// clients do. The program leaves these clients out of its output. It is a CEL expression over
+	// integers that is true for such a client. It sees client (its index over all pods), pod (the
+	// index of its pod) and index (its own index in the pod), each from 0. It also sees clients and
+	// pods, how many the trial has of each, and the System's parameters of type Integer. An
+	// artifact whose faulty clients are the first ones of every pod has "index * pods + pod <
+	// clients * parameters.faultyClients / 100". Numbers by correct client leave these clients out.
+	// Not allowed with a driver, where the fault clientBehavior does this. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Misbehaving string `json:"misbehaving,omitempty"`

@@ -14,13 +14,12 @@ const (
 )
 
 // Component is pods of the system besides its replicas and clients: a coordinator, a proxy, a cold
-// tier, memory nodes. It is said of them what is said of replicas, with other words: count gives
-// the number of its pods, and there are no shards. Faults name them by target.component, templates
-// by .Components.
+// tier, memory nodes. A component has the fields of replicas, but no shards: count gives the number
+// of its pods. Faults name the pods by target.component, templates by .Components.
 type Component struct {
 	// name of the component, as templates, faults and experiments call it: at most 14 lower-case
-	// letters and digits, beginning with a letter. Not replica, client, prepare, or what a shard is
-	// called in names of pods, s0.
+	// letters and digits, beginning with a letter. Not replica, client or prepare, and not a
+	// shard's name, such as s0.
 	// +kubebuilder:validation:MaxLength=14
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
 	// +kubebuilder:validation:XValidation:rule="!(self in ['replica', 'replicas', 'client', 'clients', 'prepare', 'c']) && !self.matches('^s[0-9]+$')",message="the name is taken: replicas, clients, the prepare step and shards (s0) are called so; call the component otherwise"
@@ -66,7 +65,8 @@ type ComponentPool struct {
 	Pool string `json:"pool"`
 }
 
-// Group is the replicas, or the component of that name; nil: the System has no such component.
+// Group returns the component of that name, or the replicas for an empty name. It returns nil if
+// the System has no such component.
 func (s *SystemSpec) Group(component string) *ReplicasSpec {
 	if component == "" {
 		return &s.Replicas
@@ -79,7 +79,8 @@ func (s *SystemSpec) Group(component string) *ReplicasSpec {
 	return nil
 }
 
-// RegionsOf are where the replicas of each shard are, or the pods of the component of that name.
+// RegionsOf returns the regions of the pods of the component of that name. For an empty name it
+// returns the regions of each shard's replicas.
 func (t *Topology) RegionsOf(component string) []Region {
 	if component == "" {
 		return t.Regions
@@ -92,8 +93,8 @@ func (t *Topology) RegionsOf(component string) []Region {
 	return nil
 }
 
-// PoolOf is the pool of the replicas, or of the component of that name: the replicas', if it has
-// none of its own.
+// PoolOf returns the pool of the component of that name. It returns the pool of the replicas if the
+// name is empty, or if the component has no pool of its own.
 func (p *Placement) PoolOf(component string) string {
 	for i := range p.Components {
 		if component != "" && p.Components[i].Name == component {

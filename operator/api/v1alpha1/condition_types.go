@@ -15,9 +15,8 @@ const (
 	ExperimentResultsStored = "ResultsStored"
 
 	// ExperimentSupported is True when the trials support every claim that the profile judges, and
-	// False when they refute one, in whatever words the verdicts are. It is Unknown while trials
-	// are to run, and afterwards when a claim is undecided or none is judged. Its reason says
-	// which.
+	// False when they refute one. It is Unknown while trials are to run, and afterwards when a
+	// claim is undecided or none is judged. Its reason says which.
 	ExperimentSupported = "Supported"
 
 	// ExperimentDataReady is True when the data sets that the next trial needs are on the nodes,
@@ -40,8 +39,8 @@ const (
 	ExperimentReady = "Ready"
 	// ExperimentReconciling is True while trials run or are to run.
 	ExperimentReconciling = "Reconciling"
-	// ExperimentStalled is True when nothing goes on before a user acts: the spec is not accepted,
-	// or retries are used up.
+	// ExperimentStalled is True when the experiment waits for a user to act: the spec is not
+	// accepted, or retries are used up.
 	ExperimentStalled = "Stalled"
 )
 
@@ -64,10 +63,10 @@ const (
 	// ReasonAllTrialsValid: every repetition of every point has a valid trial.
 	ReasonAllTrialsValid = "AllTrialsValid"
 	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again: its
-	// retries are used up, or disturbances.retryFor is.
+	// retries or disturbances.retryFor are used up.
 	ReasonRetriesExhausted = "RetriesExhausted"
-	// ReasonBudgetExhausted: trials are missing that spec.budget does not pay for. The condition
-	// WithinBudget says which bound it is.
+	// ReasonBudgetExhausted: spec.budget does not pay for the trials that are missing. The
+	// condition WithinBudget says which bound it is.
 	ReasonBudgetExhausted = "BudgetExhausted"
 	// ReasonWithinBudget: the next trial fits into spec.budget, or none is needed.
 	ReasonWithinBudget = "WithinBudget"
@@ -95,9 +94,10 @@ const (
 	ReasonUndecided = "Undecided"
 	// ReasonNoClaims: the experiment has no claim, or its profile judges none.
 	ReasonNoClaims = "NoClaims"
-	// ReasonStored: written and read back.
+	// ReasonStored: the results were written and read back.
 	ReasonStored = "Stored"
-	// ReasonPartlyStored: written, with something left out for its size; the message says what.
+	// ReasonPartlyStored: the results were written without the parts that are too large; the
+	// message names those parts.
 	ReasonPartlyStored = "PartlyStored"
 	// ReasonStoreFailed: the results could not be written to their ConfigMap; it is tried again.
 	// The states of a store have reasons of their own.
@@ -114,8 +114,8 @@ const (
 	// TrialDeployed: every pod runs, its agent has reported, its files are written and the names of
 	// its peers resolve.
 	TrialDeployed = "Deployed"
-	// TrialNetworkVerified: the links between the pods are shaped, and every one of them has been
-	// measured and is as asked.
+	// TrialNetworkVerified: the links between the pods are shaped, and the trial has measured that
+	// every link is as asked.
 	TrialNetworkVerified = "NetworkVerified"
 	// TrialStarted: every replica is ready.
 	TrialStarted = "Started"
@@ -138,11 +138,11 @@ const (
 const (
 	// ReasonQueued: other trials use the pools, or come first.
 	ReasonQueued = "Queued"
-	// ReasonInsufficientResources: the pools are free of trials, and what else runs there leaves no
-	// room for every pod of the trial. It waits; others go first.
+	// ReasonInsufficientResources: no trial uses the pools, but other pods there leave no room for
+	// every pod of the trial. The trial waits; others go first.
 	ReasonInsufficientResources = "InsufficientResources"
-	// ReasonUnschedulable: the nodes that there are have no room for every pod of the trial even
-	// when nothing else runs there. It waits for nodes; others go first.
+	// ReasonUnschedulable: the existing nodes have no room for every pod of the trial, even when no
+	// other pod runs there. The trial waits for nodes; others go first.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonQuotaExceeded: a ResourceQuota of the namespace does not allow every pod of the trial.
 	// It waits; others go first.
@@ -155,7 +155,7 @@ const (
 	ReasonPodsPending = "PodsPending"
 	// ReasonConfiguring: files are being written and names resolved.
 	ReasonConfiguring = "Configuring"
-	// ReasonReady: what the condition waits for is there.
+	// ReasonReady: the condition waits for nothing more.
 	ReasonReady = "Ready"
 	// ReasonMeasuringPaths: the paths between the pods are measured before anything is shaped.
 	ReasonMeasuringPaths = "MeasuringPaths"
@@ -167,7 +167,7 @@ const (
 	ReasonStepsRunning = "StepsRunning"
 	// ReasonClientsNotAtBarrier: some clients are not at the start barrier yet.
 	ReasonClientsNotAtBarrier = "ClientsNotAtBarrier"
-	// ReasonWaitingForIdle: everything is ready, and others disturb the machines.
+	// ReasonWaitingForIdle: everything is ready, but other programs disturb the machines.
 	ReasonWaitingForIdle = "WaitingForIdle"
 	// ReasonReleased: t = 0 is agreed.
 	ReasonReleased = "Released"
@@ -203,21 +203,22 @@ const (
 	ReasonNoShapingBackend = "NoShapingBackend"
 	// ReasonNetworkWrong: a link was measured before t = 0 and is not as asked.
 	ReasonNetworkWrong = "NetworkWrong"
-	// ReasonNetworkLost: a link that had been proven was found not to be as asked any more.
+	// ReasonNetworkLost: a link was as asked before, and is no longer as asked.
 	ReasonNetworkLost = "NetworkLost"
 	// ReasonNetworkLate: packets were later than tolerated while the trial ran.
 	ReasonNetworkLate = "NetworkLate"
-	// ReasonPacketsLost: packets were lost while the trial ran that nothing asked to be lost.
+	// ReasonPacketsLost: the network lost packets while the trial ran, and the experiment had not
+	// asked for that loss.
 	ReasonPacketsLost = "PacketsLost"
-	// ReasonNetworkNotConfirmed: it is not known of every link that it stayed as asked.
+	// ReasonNetworkNotConfirmed: the trial could not confirm that every link stayed as asked.
 	ReasonNetworkNotConfirmed = "NetworkNotConfirmed"
 	// ReasonPodsForbidden: the cluster refuses a pod of the trial (Pod Security, a quota, another
 	// policy), or the machine of a run without a cluster cannot run it.
 	ReasonPodsForbidden = "PodsForbidden"
 	// ReasonMachinesPending: the pods that will reset machines do not run yet.
 	ReasonMachinesPending = "MachinesPending"
-	// ReasonMachineRefused: a fault would reset a node that does not allow it, or on which more
-	// runs than the trial's replicas.
+	// ReasonMachineRefused: a fault would reset a node that does not allow it, or a node that also
+	// runs other pods than the trial's replicas.
 	ReasonMachineRefused = "MachineRefused"
 	// ReasonChaosMeshMissing: a fault needs Chaos Mesh, which the cluster does not have or the
 	// manager may not use.
@@ -233,10 +234,10 @@ const (
 	ReasonClientFailed = "ClientFailed"
 	// ReasonLoadEndedEarly: a client ended before the measurement window did.
 	ReasonLoadEndedEarly = "LoadEndedEarly"
-	// ReasonClientSilent: a client told about no request at all, though others did.
+	// ReasonClientSilent: a client reported no request at all, though others did.
 	ReasonClientSilent = "ClientSilent"
-	// ReasonRunLost: the run was released, and its pods are gone, or what became of one is not
-	// known; it is not repeated silently.
+	// ReasonRunLost: the run was released, and then its pods disappeared, or the fate of one is
+	// unknown. The run is not repeated silently.
 	ReasonRunLost = "RunLost"
 	// ReasonInterrupted: the command that carried the trial out on one machine ended in its middle,
 	// by Ctrl-C say. The trial is repeated, and no budget pays for that.
@@ -249,7 +250,7 @@ const (
 	ReasonClientLost = "ClientLost"
 	// ReasonPodRestarted: a container of the trial was restarted by the kubelet.
 	ReasonPodRestarted = "PodRestarted"
-	// ReasonMarkMissing: a fault counts from a mark, and no line of output was that mark.
+	// ReasonMarkMissing: a fault counts from a mark, and no line of output matched that mark.
 	ReasonMarkMissing = "MarkMissing"
 	// ReasonFaultLate: a fault was confirmed too late.
 	ReasonFaultLate = "FaultLate"
@@ -258,15 +259,15 @@ const (
 	// ReasonFaultNotEnded: the end of a fault was not confirmed: it may have lasted longer than
 	// planned.
 	ReasonFaultNotEnded = "FaultNotEnded"
-	// ReasonRoleNotFound: a fault was for the replica that has a role, and none of a shard had it
-	// then.
+	// ReasonRoleNotFound: a fault targets the replica that has a role, and in some shard no replica
+	// had it then.
 	ReasonRoleNotFound = "RoleNotFound"
-	// ReasonRoleAmbiguous: a fault was for the replica that has a role, and several of a shard had
-	// it then.
+	// ReasonRoleAmbiguous: a fault targets the replica that has a role, and in some shard several
+	// replicas had it then.
 	ReasonRoleAmbiguous = "RoleAmbiguous"
 	// ReasonStartSpread: the clients did not start together.
 	ReasonStartSpread = "StartSpread"
-	// ReasonStartLate: clients were released later than agreed, or began in the window only.
+	// ReasonStartLate: clients were released later than agreed, or only began within the window.
 	ReasonStartLate = "StartLate"
 	// ReasonNotMeasuring: profilers sampled the trial's pods, as a flameGraph asks.
 	ReasonNotMeasuring = "NotMeasuring"
@@ -274,11 +275,11 @@ const (
 	ReasonCPUThrottled = "CPUThrottled"
 	// ReasonCPUStolen: a node's hypervisor gave more of its processors to others than tolerated.
 	ReasonCPUStolen = "CPUStolen"
-	// ReasonProcessorContended: others on its nodes had the processors that the trial wanted, more
-	// often than tolerated.
+	// ReasonProcessorContended: other programs on the trial's nodes had the processors that the
+	// trial wanted, more often than tolerated.
 	ReasonProcessorContended = "ProcessorContended"
-	// ReasonResourcesNotMeasured: an agent did not say what its pod used, or of too little of the
-	// window.
+	// ReasonResourcesNotMeasured: an agent did not report what its pod used, or reported it for too
+	// little of the window.
 	ReasonResourcesNotMeasured = "ResourcesNotMeasured"
 	// ReasonGeneratorLate: a load generator did not keep its schedule, though clients were free.
 	ReasonGeneratorLate = "GeneratorLate"
@@ -289,7 +290,7 @@ const (
 	// ReasonClockStepped: the manager's clock, which all instants are given in, changed while the
 	// trial ran.
 	ReasonClockStepped = "ClockStepped"
-	// ReasonClientsMiscounted: the merged results are not those of exactly the clients that the
+	// ReasonClientsMiscounted: the merged results do not come from exactly the clients that the
 	// numbers must be about.
 	ReasonClientsMiscounted = "ClientsMiscounted"
 	// ReasonNothingMeasured: no transaction was committed in the window.

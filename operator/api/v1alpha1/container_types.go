@@ -47,10 +47,11 @@ type Container struct {
 
 	// processors is how many processors the command may run on. That is also how many it sees:
 	// nproc, Java, Go and C++'s hardware_concurrency count these. Template that renders to a whole
-	// number from 0 to 4096, or to nothing. The launcher binds the command to so many of those that
-	// the container has. Containers of a trial on one node get different ones, as far as there are
-	// enough. A trial fails where the container has fewer. A program that binds its own threads
-	// undoes this. Not for recipes of data sets. Default: 0, all that the container has.
+	// number from 0 to 4096, or to nothing. The launcher binds the command to this many of the
+	// container's processors. Containers of a trial on one node get different processors, as long
+	// as there are enough. A trial fails if the container has fewer. A program that binds its own
+	// threads undoes this. Not for recipes of data sets. Default: 0, all processors of the
+	// container.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Processors string `json:"processors,omitempty"`
@@ -150,8 +151,8 @@ type Volume struct {
 	// medium the volume lives on.
 	Medium VolumeMedium `json:"medium"`
 
-	// size is the most that the volume may hold; for a claim, what is asked for. HugePages: not
-	// used, since the containers' limits bound the pages.
+	// size is the most that the volume may hold; for a PersistentVolumeClaim, the size that it
+	// requests. HugePages: not used, since the containers' limits bound the pages.
 	Size resource.Quantity `json:"size"`
 
 	// storageClass of a PersistentVolumeClaim, such as one of the nodes' local disks. A class whose

@@ -20,9 +20,10 @@ const (
 	DatasetForComponents DatasetUsers = "Components"
 )
 
-// DatasetCheck says how a copy is compared with what was prepared. Sizes: names, kinds, modes,
-// sizes and targets of links; and the sizes and times of what was prepared, in case a program
-// changed it. Content: that, and the SHA-256 of every file, read back from the copy.
+// DatasetCheck says how a copy is compared with the prepared data. Sizes compares names, kinds,
+// modes, sizes and targets of links. It also compares sizes and times of the prepared files, in
+// case a program changed them. Content does the same, and compares the SHA-256 of every file, read
+// back from the copy.
 // +kubebuilder:validation:Enum=Sizes;Content
 type DatasetCheck string
 
@@ -48,8 +49,8 @@ type DatasetSource struct {
 
 	// container is the recipe: it fills outputPath and exits with 0. Among its templates' variables
 	// it may use only .Parameters, since the data outlives the trial. The rendered recipe is the
-	// data set's key: another image, command, environment, user or directory makes another one. The
-	// recipe must give the same bytes each time, unless the set is on one node only.
+	// data set's key: another image, command, environment, user or directory makes another data
+	// set. The recipe must give the same bytes each time, unless the set is on one node only.
 	Container Container `json:"container"`
 
 	// outputPath is the directory that the recipe fills, absolute. Links out of it are refused.
@@ -61,8 +62,7 @@ type DatasetSource struct {
 	// A node needs twice the size while the set is made, and once for each copy.
 	Size resource.Quantity `json:"size"`
 
-	// timeout of the recipe and of keeping what it made, on each node. Default: 1h. From 1s to
-	// 72h.
+	// timeout on each node, of the recipe and of storing its files. Default: 1h. From 1s to 72h.
 	// +optional
 	// +kubebuilder:default="1h"
 	Timeout Duration `json:"timeout,omitempty"`
@@ -86,7 +86,7 @@ type DatasetSource struct {
 	// +kubebuilder:validation:items:MaxLength=14
 	Components []string `json:"components,omitempty"`
 
-	// check says how each copy is compared with what was prepared. Default: Sizes.
+	// check says how each copy is compared with the prepared data. Default: Sizes.
 	// +optional
 	// +kubebuilder:default=Sizes
 	Check DatasetCheck `json:"check,omitempty"`
@@ -104,7 +104,7 @@ func (d *DatasetSource) ForClients() bool {
 
 // DatasetRecipe is a recipe with its templates rendered.
 type DatasetRecipe struct {
-	// system and name of the data set in it, as they were when the set was first asked for.
+	// system is the System for which the data set was first asked for.
 	// +kubebuilder:validation:MaxLength=40
 	System string `json:"system"`
 	// name of the data set.
@@ -176,23 +176,23 @@ type DatasetNode struct {
 	PreparedAt metav1.Time `json:"preparedAt"`
 	// recipeSeconds is how long the recipe ran, in whole seconds.
 	RecipeSeconds int64 `json:"recipeSeconds"`
-	// keepMilliseconds is how long it took to hash what the recipe made and to put it in its
+	// keepMilliseconds is how long it took to hash the recipe's files and to put them in their
 	// place.
 	KeepMilliseconds int64 `json:"keepMilliseconds"`
 }
 
-// DatasetStatus is what is known of a data set.
+// DatasetStatus is the state of a data set.
 type DatasetStatus struct {
 	// conditions: Ready is True when every node of the spec has the data. It is False with the
-	// reason Preparing, or with the reason why it cannot be prepared: RecipeFailed, NotIdentical,
-	// NoClaim.
+	// reason Preparing, or with the reason why the data cannot be prepared: RecipeFailed,
+	// NotIdentical, NoClaim.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// digest of the tree, sha256: over names, kinds, modes, sizes, targets of links and SHA-256 of
-	// all files.
+	// digest of the tree: sha256: and a hash in hexadecimal. It covers names, kinds, modes, sizes,
+	// targets of links and the SHA-256 of all files.
 	// +optional
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest,omitempty"`
@@ -232,8 +232,9 @@ const (
 	ReasonRemoving = "Removing"
 )
 
-// Dataset is data that a System's recipe made, kept on the nodes' disks. The manager makes it; it
-// is deleted when nothing has used it for long, or by hand. With it go the bytes.
+// Dataset is data that a System's recipe made, kept on the nodes' disks. The manager makes the
+// Dataset, and deletes it when no trial has used it for long. A user may delete it by hand. The
+// bytes are deleted with it.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=assay,shortName=ads
@@ -273,23 +274,23 @@ type TrialDataset struct {
 	// dataset is the name of the Dataset.
 	// +kubebuilder:validation:MaxLength=63
 	Dataset string `json:"dataset"`
-	// digest of its tree.
+	// digest of the data set's tree.
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest"`
 	// bytes of all files together.
 	Bytes int64 `json:"bytes"`
 	// files, directories not counted.
 	Files int64 `json:"files"`
-	// preparedNodes is on how many nodes it had been prepared.
+	// preparedNodes is the number of nodes on which the data had been prepared.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	PreparedNodes int32 `json:"preparedNodes"`
-	// prepareMilliseconds is how long that took on the node where it took longest: recipe, hash
-	// and keeping.
+	// prepareMilliseconds is how long the slowest node took to prepare the data: recipe, hash and
+	// storing.
 	PrepareMilliseconds int64 `json:"prepareMilliseconds"`
 }
 
-// DatasetCopies is what became of one data set's copies in the pods of a trial.
+// DatasetCopies describes one data set's copies in the pods of a trial.
 type DatasetCopies struct {
 	// name of the data set in the System.
 	// +kubebuilder:validation:MaxLength=20
@@ -303,8 +304,8 @@ type DatasetCopies struct {
 	Method string `json:"method"`
 	// check that each copy has passed.
 	Check DatasetCheck `json:"check"`
-	// fastestMilliseconds and slowestMilliseconds of a copy with its check.
+	// fastestMilliseconds is how long the fastest copy took, with its check.
 	FastestMilliseconds int64 `json:"fastestMilliseconds"`
-	// slowestMilliseconds of a copy with its check.
+	// slowestMilliseconds is how long the slowest copy took, with its check.
 	SlowestMilliseconds int64 `json:"slowestMilliseconds"`
 }

@@ -15,16 +15,16 @@ type Debug struct {
 	// +optional
 	KeepFailed Duration `json:"keepFailed,omitempty"`
 
-	// keepLogs is how much of the end of each stream of each container is kept with the results of
-	// every later trial, also of those that count. From 1Ki to 16Mi. Logs and collected files of a
-	// trial share 900 KiB, packed: what finds no room is left out, and listed. With a store,
-	// complete logs are there anyway, and this has no effect. Default: 64Ki of trials that are
-	// Invalid or Failed, nothing of others.
+	// keepLogs is how much of each container's output is kept with the results of every later
+	// trial, also of a valid one. It is the last part of each stream. From 1Ki to 16Mi. Logs and
+	// collected files of a trial share 900 KiB, packed: files that find no room are left out, and
+	// listed. With a store, complete logs are in the store anyway, and keepLogs has no effect.
+	// Default: 64Ki for trials that are Invalid or Failed, nothing for others.
 	// +optional
 	KeepLogs *resource.Quantity `json:"keepLogs,omitempty"`
 }
 
-// KeepFailed is debug.keepFailed with its default.
+// KeepFailed returns debug.keepFailed, or its default.
 func (s *ExperimentSpec) KeepFailed() time.Duration {
 	if s.Debug == nil {
 		return 0
@@ -32,7 +32,7 @@ func (s *ExperimentSpec) KeepFailed() time.Duration {
 	return s.Debug.KeepFailed.OrZero()
 }
 
-// KeepLogs is debug.keepLogs; nil: the default.
+// KeepLogs returns debug.keepLogs; nil means the default.
 func (s *ExperimentSpec) KeepLogs() *resource.Quantity {
 	if s.Debug == nil {
 		return nil

@@ -114,9 +114,9 @@ type ExperimentSpec struct {
 	// +kubebuilder:default={}
 	Disturbances Disturbances `json:"disturbances,omitempty"`
 
-	// budget bounds what the experiment may take: no trial starts that would exceed it. The trials
-	// until then are judged. It may be changed at any time, and a greater budget lets the
-	// experiment go on. Default: none.
+	// budget bounds what the experiment may take: a trial that would exceed it does not start.
+	// Verdicts then rest on the trials so far. It may be changed at any time, and a greater budget
+	// lets the experiment go on. Default: none.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
 
@@ -166,9 +166,9 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Claims []Claim `json:"claims,omitempty"`
 
-	// measurements are numbers of each trial that the installation's Prometheus knows or the
-	// clients count: columns of the results, and what claims and figures may be about. Default:
-	// none.
+	// measurements are further numbers of each trial, from the installation's Prometheus, the
+	// clients or the pods. Each is a column of the results, and claims and figures may use it.
+	// Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -215,7 +215,8 @@ type PrePull struct {
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-// TimeoutOrDefault is timeout with its default, which specs lack that no API server has seen.
+// TimeoutOrDefault returns timeout, or its default. A spec that did not come from an API server
+// lacks the default.
 func (p *PrePull) TimeoutOrDefault() Duration { return cmp.Or(p.Timeout, "1h") }
 
 // Source is where an evaluation was published.
@@ -236,8 +237,8 @@ type Source struct {
 
 	// systems are the programs that the source measured in this section, as it names them. A System
 	// is an Original if its program has one of these names. It is a Reimplementation if the program
-	// re-implements one of them, and a StandIn otherwise. Default: not known; then nothing that ran
-	// counts as an Original.
+	// re-implements one of them, and a StandIn otherwise. Default: not known; then no System counts
+	// as an Original.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -267,8 +268,8 @@ type SystemReference struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// parameters for this system only, over those of the experiment, under those of the workload
-	// and of the point.
+	// parameters for this system only. They override the experiment's parameters. Those of the
+	// workload and of the point override them.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Parameters map[string]Value `json:"parameters,omitempty"`
@@ -286,7 +287,7 @@ type SystemReference struct {
 // WorkloadReference names a workload of the System.
 type WorkloadReference struct {
 	// name of the workload, as the System declares it. Default: the only workload of the systems,
-	// where each has one, of the same name.
+	// if each has exactly one, and all have the same name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -298,15 +299,15 @@ type WorkloadReference struct {
 	Parameters map[string]Value `json:"parameters,omitempty"`
 }
 
-// ExperimentStatus is what is known of an experiment. It holds counts and references, never lists
-// that grow with trials.
+// ExperimentStatus is the state of an experiment. It holds counts and references, never lists that
+// grow with trials.
 type ExperimentStatus struct {
 	// observedGeneration of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Accepted, Complete, ResultsStored, Supported, with a budget WithinBudget, and for
-	// tools that know no kind of ours (kstatus) Ready, Reconciling and Stalled.
+	// conditions: Accepted, Complete, ResultsStored, Supported, and with a budget WithinBudget.
+	// Ready, Reconciling and Stalled are for tools that read kstatus.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -333,7 +334,8 @@ type ExperimentStatus struct {
 	// +optional
 	Progress Progress `json:"progress,omitempty"`
 
-	// disturbedSeconds is the time that disturbed trials took, of spec.disturbances.retryFor.
+	// disturbedSeconds is the time that disturbed trials took. spec.disturbances.retryFor bounds
+	// it.
 	// +optional
 	DisturbedSeconds int64 `json:"disturbedSeconds,omitempty"`
 
@@ -354,22 +356,24 @@ type ExperimentStatus struct {
 	// +optional
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
 
-	// resultsDigest is the SHA-256, in hexadecimal, of what is in that ConfigMap. Nothing else is
-	// taken for the results. Empty: there are none, or an earlier manager wrote them.
+	// resultsDigest is the SHA-256, in hexadecimal, of the results in that ConfigMap. Assay accepts
+	// no others as the results. Empty: there are no results, or an earlier manager wrote them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ResultsDigest string `json:"resultsDigest,omitempty"`
 
-	// recurrence is how far an experiment that recurs is. Absent: it does not.
+	// recurrence counts the runs of an experiment that recurs. Absent: the experiment does not
+	// recur.
 	// +optional
 	Recurrence *RecurrenceStatus `json:"recurrence,omitempty"`
 
-	// archive is what has become of the results in the experiment's store. Absent: it has none.
+	// archive says how the results stand in the experiment's store. Absent: the experiment has no
+	// store.
 	// +optional
 	Archive *ResultsArchive `json:"archive,omitempty"`
 
-	// capacities are how the searches for a capacity stand, one for each combination of the other
-	// axes, in the order of the points. Absent: no axis has a search.
+	// capacities are the states of the searches for a capacity, one for each combination of the
+	// other axes, in the order of the points. Absent: no axis has a search.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -397,7 +401,7 @@ type Progress struct {
 	Trials string `json:"trials,omitempty"`
 
 	// claims that the trials support, of all that the profile judges, as "4/6", or "4/6 so far"
-	// while trials are to run. Empty: it judges none.
+	// while trials are to run. Empty: the profile judges no claim.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Claims string `json:"claims,omitempty"`
@@ -411,19 +415,19 @@ type Progress struct {
 
 // TrialCounts counts trials by outcome.
 type TrialCounts struct {
-	// planned is the number of valid trials that the experiment wants; with repetitions.until, as
-	// far as the trials so far can tell.
+	// planned is the number of valid trials that the experiment wants; with repetitions.until, an
+	// estimate from the trials so far.
 	Planned int32 `json:"planned"`
-	// active are those that are not done.
+	// active trials are not done.
 	Active int32 `json:"active"`
-	// succeeded are done and valid.
+	// succeeded trials are done and valid.
 	Succeeded int32 `json:"succeeded"`
-	// invalid are done and cannot be trusted.
+	// invalid trials are done, and their results cannot be trusted.
 	Invalid int32 `json:"invalid"`
-	// failed could not be carried out.
+	// failed trials could not be carried out.
 	Failed int32 `json:"failed"`
-	// disturbed are those of the invalid and failed ones that the environment made so. They count
-	// against spec.disturbances.retryFor and not against spec.retries.
+	// disturbed trials are invalid or failed because of the environment. They count against
+	// spec.disturbances.retryFor and not against spec.retries.
 	// +optional
 	Disturbed int32 `json:"disturbed,omitempty"`
 }
@@ -449,8 +453,8 @@ type Experiment struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec of the experiment. Only suspend, priority, budget, debug and faults with a flameGraph
-	// may change after the first trial, and additionalRepetitions may rise. That of an experiment
-	// that recurs may change at any time, for the runs to come.
+	// may change after the first trial, and additionalRepetitions may rise. The spec of an
+	// experiment that recurs may change at any time; later runs use the new spec.
 	Spec ExperimentSpec `json:"spec"`
 
 	// status of the experiment.

@@ -19,21 +19,21 @@ type Fault struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// mark of a script that at counts from, in place of t = 0. A trial in which the mark does not
-	// come is invalid. Default: none.
+	// mark of a script from which at counts, in place of t = 0. A trial without that mark is
+	// invalid. Default: none.
 	// +optional
 	Mark *FaultMark `json:"mark,omitempty"`
 
-	// at is when it happens, relative to t = 0 or to the mark. A negative time lies in the warm-up.
-	// From a mark at least 250ms, since the other machines must hear of it.
+	// at is when the fault begins, relative to t = 0 or to the mark. A negative time lies in the
+	// warm-up. From a mark at least 250ms, since the other machines must hear of it.
 	// +optional
 	At Duration `json:"at,omitempty"`
 
-	// for is how long it lasts. Default: until the end of the trial.
+	// for is how long the fault lasts. Default: until the end of the trial.
 	// +optional
 	For *Duration `json:"for,omitempty"`
 
-	// repeat makes it happen again.
+	// repeat makes the fault happen again.
 	// +optional
 	Repeat *Repeat `json:"repeat,omitempty"`
 
@@ -62,7 +62,7 @@ type Fault struct {
 	// +optional
 	ChaosMesh *ChaosMesh `json:"chaosMesh,omitempty"`
 
-	// clientBehavior makes a share of the clients behave otherwise. They are not measured.
+	// clientBehavior makes a share of the clients misbehave. These clients are not measured.
 	// +optional
 	ClientBehavior *ClientBehavior `json:"clientBehavior,omitempty"`
 
@@ -89,7 +89,8 @@ const (
 )
 
 // FlameGraph says which pods are profiled, and how. It happens in trials of their own, one for each
-// point, after all others. They never count: a profiler takes time from what it samples.
+// point, after all others. They never count: a profiler takes time from the process that it
+// samples.
 // +kubebuilder:validation:XValidation:rule="has(self.port) == (self.tool == 'Pprof')",fieldPath=".port",message="is needed for Pprof, and for no other tool"
 type FlameGraph struct {
 	// target says which pods.
@@ -155,12 +156,13 @@ type FaultMark struct {
 	// +kubebuilder:validation:MaxLength=40
 	Name string `json:"name"`
 
-	// groups are what named groups of the mark's pattern must have matched. Default: anything.
+	// groups are the texts that named groups of the mark's pattern must have matched. Default: any
+	// text.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	Groups map[string]Value `json:"groups,omitempty"`
 
-	// occurrence is which of these marks it is, from 1. Default: 1.
+	// occurrence is the number of the mark among those that match, from 1. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -219,7 +221,7 @@ type Pause struct {
 // Partition loses packets. Exactly one of groups, isolate and (from and to) is set.
 // +kubebuilder:validation:XValidation:rule="[has(self.groups), has(self.isolate), has(self.from) || has(self.to)].filter(x, x).size() == 1 && has(self.from) == has(self.to)",message="set exactly one of: groups; isolate; from and to"
 type Partition struct {
-	// groups that cannot reach each other. Replicas in no group reach everybody.
+	// groups that cannot reach each other. Replicas in no group reach all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=2
@@ -230,11 +232,12 @@ type Partition struct {
 	// +optional
 	Isolate *Target `json:"isolate,omitempty"`
 
-	// from: packets from these replicas
+	// from: the partition loses packets that go from these replicas to those of to, in this
+	// direction only.
 	// +optional
 	From *Target `json:"from,omitempty"`
 
-	// to: to these are lost, and only in this direction.
+	// to: packets from the replicas of from do not reach these replicas.
 	// +optional
 	To *Target `json:"to,omitempty"`
 
@@ -292,26 +295,26 @@ type ChaosMesh struct {
 	// target says which replicas. It becomes the object's selector.
 	Target Target `json:"target"`
 
-	// peers of a NetworkChaos: the other end, less the replicas of target, which becomes its
-	// spec.target. Default: all pods, the manager included.
+	// peers of a NetworkChaos are its other end. They become the object's spec.target, without the
+	// replicas of target. Default: all pods, the manager included.
 	// +optional
 	Peers *Target `json:"peers,omitempty"`
 
-	// spec of the object, as Chaos Mesh documents it. It leaves out what target, at, for and peers
-	// say: selector, mode, value, duration, scheduler, remoteCluster and, of a NetworkChaos,
-	// target. An example is action: bandwidth, bandwidth: {rate: 1mbps, limit: 20971520, buffer:
-	// 10000}. When containerNames is left out, it is the replica's own containers.
+	// spec of the object, as Chaos Mesh documents it. It leaves out the fields that Assay sets from
+	// target, at, for and peers: selector, mode, value, duration, scheduler, remoteCluster and, of
+	// a NetworkChaos, target. An example is action: bandwidth, bandwidth: {rate: 1mbps, limit:
+	// 20971520, buffer: 10000}. When it leaves out containerNames, the fault acts on the replica's
+	// own containers.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	Spec runtime.RawExtension `json:"spec"`
 }
 
-// ClientBehavior makes some clients behave otherwise, as Byzantine clients do, for systems whose
-// clients have a driver. The counters, latencies and timelines of the results leave these clients
-// out.
+// ClientBehavior makes some clients misbehave, as Byzantine clients do. The clients of the system
+// must have a driver. The counters, latencies and timelines of the results leave these clients out.
 type ClientBehavior struct {
-	// share of the clients that behave so, spread evenly over the client pods: 30%. More than 0%,
+	// share of the clients that misbehave, spread evenly over the client pods: 30%. More than 0%,
 	// less than 100%. The number is rounded down.
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
@@ -323,15 +326,15 @@ type ClientBehavior struct {
 	Parameters map[string]Value `json:"parameters"`
 }
 
-// Target chooses replicas, or pods of a component. One is chosen if it meets everything that is
-// given. At least one of machine, replicas, regions, role, pick and component is given.
+// Target chooses replicas, or pods of a component. A replica or pod is chosen if it meets every
+// field that is set. At least one of machine, replicas, regions, role, pick and component is set.
 // +kubebuilder:validation:XValidation:rule="has(self.machine) || has(self.replicas) || has(self.regions) || has(self.role) || has(self.pick) || has(self.component)",message="none of machine, replicas, regions, role, pick, component is set; name at least one"
 // +kubebuilder:validation:XValidation:rule="!has(self.component) || !(has(self.replicas) || has(self.shards))",fieldPath=".component",message="replicas and shards choose replicas, not pods of a component: choose those by pods, regions, role, pick"
 // +kubebuilder:validation:XValidation:rule="has(self.component) || !has(self.pods)",fieldPath=".pods",message="are those of a component: name it by component, or choose replicas by replicas"
 // +kubebuilder:validation:XValidation:rule="!(has(self.role) && has(self.pick))",fieldPath=".pick",message="role is set too: the replica that has the role is chosen when the fault begins, and cannot be picked from"
 type Target struct {
-	// machine by its host name, of a System with machines, and nothing else then. Default: machines
-	// are chosen as replicas or as pods of a component.
+	// machine is the host name of a machine, for a System with machines. With it, no other field is
+	// set. Default: machines are chosen as replicas or as pods of a component.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Machine string `json:"machine,omitempty"`
@@ -382,17 +385,17 @@ type Target struct {
 	// +kubebuilder:validation:MaxLength=40
 	Role string `json:"role,omitempty"`
 
-	// pick chooses so many of the matching replicas of each shard, at random by the trial's seed: a
-	// number; f; majority; minority (of all replicas of the shard). A component is picked from as
-	// one shard. In partition.groups, each group picks from what the groups before it left.
+	// pick chooses this many of the matching replicas of each shard, at random by the trial's seed:
+	// a number; f; majority; minority (of all replicas of the shard). A component counts as one
+	// shard. In partition.groups, each group picks from the replicas that earlier groups left.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(f|majority|minority|[1-9][0-9]?|1[0-9][0-9]|200)$`
 	Pick *intstr.IntOrString `json:"pick,omitempty"`
 }
 
-// PickCount is how many replicas of a shard of the given size a pick means, f being the faults that
-// the shard tolerates. Without a pick: all.
+// PickCount returns how many replicas the pick chooses in a shard of the given size that tolerates
+// f faults. Without a pick it returns size.
 func (t Target) PickCount(f, size int) int {
 	switch {
 	case t.Pick == nil:

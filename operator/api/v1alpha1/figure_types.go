@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Figure is a plot that the report has beside those of every experiment. It has one of stack,
-// speedUp and percentiles. docs/guide/figures.md shows each.
+// Figure is a plot that the report has in addition to those of every experiment. It has one of
+// stack, speedUp and percentiles. docs/guide/figures.md shows each.
 // +kubebuilder:validation:XValidation:rule="(has(self.stack) ? 1 : 0) + (has(self.speedUp) ? 1 : 0) + (has(self.percentiles) ? 1 : 0) == 1",message="must have one of stack, speedUp and percentiles"
 type Figure struct {
 	// name of the figure, and of its files.
@@ -19,20 +19,20 @@ type Figure struct {
 	// +optional
 	Stack *Stack `json:"stack,omitempty"`
 
-	// speedUp draws every point by a baseline.
+	// speedUp draws the ratio of every point to a baseline.
 	// +optional
 	SpeedUp *SpeedUp `json:"speedUp,omitempty"`
 
-	// percentiles draws percentiles of latency as curves over the axis that is a number; bars where
-	// there is none.
+	// percentiles draws percentiles of latency as curves over the axis that is a number, or as bars
+	// if no axis is a number.
 	// +optional
 	Percentiles *Percentiles `json:"percentiles,omitempty"`
 }
 
 // Stack is parts that add up.
 type Stack struct {
-	// parts in the order in which they are stacked, from 0 on: names of measurements of one unit. A
-	// trial whose parts are not all measured, or of which one is below 0, is not in the figure.
+	// parts in the order in which they are stacked, from 0 on: names of measurements of one unit.
+	// The figure leaves out a trial if one of its parts was not measured or is below 0.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=2
 	// +kubebuilder:validation:MaxItems=8
@@ -40,12 +40,13 @@ type Stack struct {
 	Parts []string `json:"parts"`
 }
 
-// SpeedUp is the ratio of a metric at each point to its baseline. The baseline is the point with
-// the values that over gives, and otherwise the point's own. The interval is that of the
-// function ratio in claims.
+// SpeedUp is the ratio of a metric at each point to its baseline. The baseline is the point that
+// has the values of over, and on all other axes the same values. The figure computes intervals as
+// the function ratio of claims does.
 type SpeedUp struct {
-	// of says which metric. Throughput: the point's by the baseline's. MeanLatency, P50Latency,
-	// P99Latency: the baseline's by the point's, so that above 1 is faster. Default: Throughput.
+	// of names the metric. For Throughput, the point's value is divided by the baseline's. For
+	// MeanLatency, P50Latency and P99Latency, the baseline's value is divided by the point's, so
+	// that a ratio above 1 is faster. Default: Throughput.
 	// +optional
 	// +kubebuilder:default=Throughput
 	// +kubebuilder:validation:Enum=Throughput;MeanLatency;P50Latency;P99Latency

@@ -8,8 +8,8 @@ const (
 	LabelTrial = "assay.dev/trial"
 	// LabelPoint is on a Trial, its pods and its results: the index of its point.
 	LabelPoint = "assay.dev/point"
-	// LabelTrialNamespace is on what a trial has outside of its namespace, the pods that reset
-	// machines: the trial's namespace.
+	// LabelTrialNamespace is on the pods that reset machines, which run outside of the trial's
+	// namespace: the name of that namespace.
 	LabelTrialNamespace = "assay.dev/trial-namespace"
 	// LabelPodType is on every pod of a trial: PodTypeReplica, PodTypeComponent, PodTypeClient,
 	// PodTypePrepare or PodTypeMachine.
@@ -20,19 +20,19 @@ const (
 	LabelComponent = "assay.dev/component"
 	// LabelRegion is on every replica and component pod: the name of its region.
 	LabelRegion = "assay.dev/region"
-	// LabelReplicaBase is on every StatefulSet: the index in the shard or component of its ordinal
-	// 0.
+	// LabelReplicaBase is on every StatefulSet: the index that its pod of ordinal 0 has in the
+	// shard or component.
 	LabelReplicaBase = "assay.dev/replica-base"
 	// LabelSystem is on the snapshot of a System that an experiment took, and on the pods of the
 	// trials with it: the System's name.
 	LabelSystem = "assay.dev/system"
-	// LabelSeal is on the ControllerRevision that holds what an experiment's seal is of: "claims".
+	// LabelSeal is on the ControllerRevision that holds the text of an experiment's seal: "claims".
 	LabelSeal = "assay.dev/seal"
 	// LabelResults is on every ConfigMap with results: "experiment", "trial" or "files".
 	LabelResults = "assay.dev/results"
 
 	// LabelTry is on an Experiment that kubectl assay try made: the name of the experiment whose
-	// point it tries. Its one trial is for its author and in no average.
+	// point it tries. The made experiment has one trial, which is in no average.
 	LabelTry = "assay.dev/try"
 
 	// LabelRecurs is on every run of an experiment that recurs, and on its results: the name of
@@ -60,8 +60,8 @@ const (
 	// RFC 3339 writes it.
 	AnnotationDueTime = "assay.dev/due-time"
 
-	// AnnotationAxisPrefix is followed by the name of an axis, on every pod of a trial: the point's
-	// value of that axis.
+	// AnnotationAxisPrefix begins annotations of every pod of a trial. The name of an axis follows
+	// the prefix. The value is the point's value of that axis.
 	AnnotationAxisPrefix = "axis.assay.dev/"
 
 	// AnnotationAllowMachineFaults is set on a Node by its owner: "true" allows trials to reset it

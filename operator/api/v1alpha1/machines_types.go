@@ -9,12 +9,11 @@ import (
 )
 
 // MachineGroup is machines that are alike. Each is a pod that answers SSH on port 22 with the keys
-// of its trial, under a host name of its own. Nothing of that must be in the image. bash or sh
-// must, and ssh and scp where the script calls them.
+// of its trial, under a host name of its own. The image needs no SSH server and no keys. It must
+// have bash or sh, and ssh and scp where the script calls them.
 type MachineGroup struct {
-	// name of the group, as faults and experiments call it, unless it is the first group, whose
-	// machines faults call replicas. At most 14 lower-case letters and digits, beginning with a
-	// letter.
+	// name of the group in faults and experiments. Faults call the machines of the first group
+	// replicas. At most 14 lower-case letters and digits, beginning with a letter.
 	// +kubebuilder:validation:MaxLength=14
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
 	// +kubebuilder:validation:XValidation:rule="!(self in ['replica', 'replicas', 'client', 'clients', 'prepare', 'c']) && !self.matches('^s[0-9]+$')",message="the name is taken: replicas, clients, the prepare step and shards (s0) are called so; call the group otherwise"
@@ -59,8 +58,8 @@ type MachineGroup struct {
 	// +kubebuilder:validation:Minimum=0
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
 
-	// home is the user's home directory, absolute. A machine begins with a copy of what the image
-	// has there. Default: /home/author with the user's name.
+	// home is the user's home directory, absolute. A machine begins with a copy of that directory
+	// of the image. Default: /home/ and the user's name, or /root for root.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/.+`
@@ -82,7 +81,7 @@ type MachineGroup struct {
 	// directory. The machine answers SSH when the command has ended, or after a minute. Processes
 	// that it leaves behind, such as a server that it started with nohup, live on. A command that
 	// exits with another code than 0 is in the trial's record, and is no failure. Each element is a
-	// template. Default: none runs.
+	// template. Default: no command.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -97,21 +96,22 @@ type MachineGroup struct {
 //
 // On a cluster it lies in the PersistentVolumeClaim assay-shared of the namespace, below the
 // trial's name. The owner of the cluster makes the claim. All nodes must be able to write to its
-// volume (ReadWriteMany), and all users to the volume's root. How soon machines see what others
-// write is the volume's: NFS promises it to those who open a file after the writer has closed it.
-// Without a cluster the directory is one of this machine, and all see at once what one writes.
+// volume (ReadWriteMany), and all users to the volume's root. The volume decides how soon one
+// machine sees what another writes. On NFS, a machine sees it if it opens the file after the writer
+// has closed it. Without a cluster the directory is on the local machine, and every write is seen
+// at once.
 type SharedDirectory struct {
-	// path of the directory on every machine, absolute. It may lie in the home directory, and must
-	// not be that or hold it.
+	// path of the directory on every machine, absolute. It may lie in the home directory, but must
+	// not be that directory or a parent of it.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/.+`
 	Path string `json:"path"`
 }
 
-// Script is what the authors of an artifact run on one of their machines. It is the run of a trial:
-// the trial is over when it ends. It may take as long as the window of the experiment's schedule,
-// and is killed at the window's end. A trial whose script exits with another code than 0 is
-// invalid.
+// Script is the command that the authors of an artifact run on one of their machines. It is the run
+// of a trial: the trial is over when the script ends. The script may take as long as the window of
+// the experiment's schedule, and is killed at the window's end. A trial whose script exits with
+// another code than 0 is invalid.
 type Script struct {
 	// group of the machine that runs the script: its first one. Default: the first group.
 	// +optional
@@ -136,8 +136,8 @@ type Script struct {
 	// +optional
 	HostsFile *HostsFile `json:"hostsFile,omitempty"`
 
-	// marks are instants that lines of output name. Faults may count from them, and windows of rows
-	// lie between them. Default: none.
+	// marks are instants at which certain lines of output were written. Faults may count from them,
+	// and windows of rows lie between them. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -148,8 +148,8 @@ type Script struct {
 	Results ScriptResults `json:"results"`
 }
 
-// Mark is an instant that a line of output names: that at which the line is written. At most 1000
-// marks of a machine are kept in a trial.
+// Mark is the instant at which a certain line of output is written. A trial keeps at most 1000
+// marks of a machine.
 type Mark struct {
 	// name of the mark.
 	// +kubebuilder:validation:MaxLength=40
@@ -192,15 +192,16 @@ type HostsFile struct {
 }
 
 // ScriptResults say where a script leaves its numbers. One run may give results of several points:
-// each row is one of its own point.
+// each row belongs to a point of its own.
 type ScriptResults struct {
 	// path of the file, absolute or below the home directory of the script's machine; ~/ stands for
-	// that. The file is read when the script has ended, at most 256 KiB.
+	// the home directory. The file is read when the script has ended, at most 256 KiB.
 	//
 	// A script that leaves a file for each point has the names of axes in braces:
 	// ~/results/{scheme}-{threads}/stats.json. Such a part of the path is the value of the axis. A
-	// part * says nothing. Neither holds a slash. At most 128 files are read, of 4 MiB each and 1
-	// MiB in all. Lists of more than 64 numbers or points in a file of JSON are left out before.
+	// part * matches any text, which is ignored. Neither kind of part matches a slash. At most 128
+	// files are read, of 4 MiB each and 1 MiB in all. In a file of JSON, lists of more than 64
+	// numbers or points do not count: they are left out first.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Path string `json:"path"`
@@ -215,26 +216,26 @@ type ScriptResults struct {
 	// +kubebuilder:validation:Enum=Table;HATSTable;DMTreeTable;ELECTSummary;EigerGraph;PequinStats;YCSB
 	Format string `json:"format,omitempty"`
 
-	// axes are what tells rows apart. An experiment sweeps them like parameters; no trial is run
-	// for each of their values. A row belongs to the point with its cells. Default: none, and the
-	// file has one row.
+	// axes are the columns that tell rows apart. An experiment sweeps them like parameters, but no
+	// trial runs for each of their values. A row belongs to the point whose values equal the row's
+	// cells. Default: none, and the file has one row.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=4
 	Axes []RowAxis `json:"axes,omitempty"`
 
-	// numbers are the columns that are numbers of a row. A column whose name says what it is, such
-	// as throughput or p99_ms, needs no entry. Others are not read. A row must have a throughput or
-	// a latency.
+	// numbers are the columns that hold the numbers of a row. A column with a known name, such as
+	// throughput or p99_ms, needs no entry. Other columns are not read. A row must have a
+	// throughput or a latency.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Numbers []RowNumber `json:"numbers,omitempty"`
 
-	// window of each row: the part of the run that the row's numbers are about, and that its
-	// validity is judged by. Default: the whole run.
+	// window of each row: the part of the run that the row's numbers are about. The same part
+	// decides whether the row is valid. Default: the whole run.
 	// +optional
 	Window *RowWindow `json:"window,omitempty"`
 }
@@ -254,13 +255,15 @@ func (r *ScriptResults) PathAxes() (names []string) {
 
 // RowWindow is the part of a run that a row is about, from one mark to another.
 type RowWindow struct {
-	// from is the mark that begins it. Its pattern has a group for each axis of rows, with the
-	// axis's name. The groups match the cells of the mark's row; each row has one such mark.
+	// from is the mark that begins the window. The mark's pattern has a group for each axis of
+	// rows, with the axis's name. The groups match the cells of the mark's row; each row has one
+	// such mark.
 	// +kubebuilder:validation:MaxLength=40
 	From string `json:"from"`
 
-	// to is the mark that ends it, the first one after from. A group of its pattern with an axis's
-	// name must match the row's cell. Default: the next mark from, or the end of the script.
+	// to is the mark that ends the window: the first such mark after from. If its pattern has a
+	// group with an axis's name, the group must match the row's cell. Default: the next mark of
+	// from, or the end of the script.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	To string `json:"to,omitempty"`
@@ -273,7 +276,7 @@ type RowAxis struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
 	Name string `json:"name"`
 
-	// column of the axis. Default: its name. An axis that results.path has in braces has none.
+	// column of the axis. Default: its name. An axis that results.path has in braces has no column.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Column string `json:"column,omitempty"`
@@ -310,12 +313,12 @@ type TrialScript struct {
 	Rows []Point `json:"rows"`
 }
 
-// RowStatus is what a row of a script came to.
+// RowStatus is the outcome of a row of a script.
 type RowStatus struct {
 	// point of the row.
 	Point Point `json:"point"`
 
-	// missing says why there is no such row. Empty: there is.
+	// missing says why there is no such row. Empty: the row exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Missing string `json:"missing,omitempty"`
@@ -347,7 +350,7 @@ const (
 // FormatRows is the format of a script's results, which are read when the trial is over.
 const FormatRows ResultsFormat = "Rows"
 
-// MachineConfigFile is the file from which a machine knows what it is.
+// MachineConfigFile is the file from which a machine reads its configuration.
 const MachineConfigFile = "/assay/run/machine.json"
 
 // UserOrDefault is the name of the group's user.
@@ -371,10 +374,10 @@ func (s *SystemSpec) ScriptGroup() int {
 	return -1
 }
 
-// Deployed is how a System is deployed: a System with machines as the replicas, components, client
-// and prepare step that these are, and any other as it is. The machine of the script is the client,
-// whose run the trial is. The rest of its group are the replicas, or the next group if it has no
-// rest. Further groups are components.
+// Deployed returns the System as it is deployed. It turns machines into replicas, components, a
+// client and a prepare step; a System without machines stays as it is. The machine of the script
+// becomes the client. The other machines of its group become the replicas; if there are none, the
+// next group does. Further groups become components.
 func (s *SystemSpec) Deployed() *SystemSpec {
 	on := s.ScriptGroup()
 	if on < 0 || s.Replicas.Count != "" {
@@ -431,8 +434,9 @@ func (g *MachineGroup) container() Container {
 	}
 }
 
-// PlaceOfMachine is what machine number of a group is in the deployed System. It is the client,
-// which runs the script, or a pod by its index, of the replicas where component is empty.
+// PlaceOfMachine says what a machine becomes in the deployed System, by its group and its number in
+// it. The machine of the script becomes the client. Any other machine becomes the pod of that index
+// of the component, or of the replicas if component is empty.
 func (s *SystemSpec) PlaceOfMachine(group, number int) (client bool, component string, index int) {
 	on, first := s.ScriptGroup(), true
 	for i := range s.Machines {
@@ -457,8 +461,8 @@ func (s *SystemSpec) PlaceOfMachine(group, number int) (client bool, component s
 	return false, "", 0
 }
 
-// MachineOf is the group of a pod of a deployed System with machines, and the machine's number in
-// it. A client's component is empty, as a replica's is.
+// MachineOf is the reverse of PlaceOfMachine: it returns the group of machines that a pod comes
+// from, and the machine's number in the group. For a client or a replica, component is empty.
 func (s *SystemSpec) MachineOf(client bool, component string, index int) (group *MachineGroup, number int) {
 	on := s.ScriptGroup()
 	if on < 0 {

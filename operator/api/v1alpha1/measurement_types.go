@@ -1,10 +1,11 @@
 package v1alpha1
 
 // MetricsEndpoint is where every pod of a part (replicas, clients) serves metrics in Prometheus'
-// format. On a cluster with the Prometheus operator, a PodMonitor that lives as long as trials of
-// the experiment run has them scraped; elsewhere nothing happens. docs/guide/prometheus.md.
+// format. On a cluster with the Prometheus operator, a PodMonitor makes Prometheus scrape them
+// while trials of the experiment run. Without the operator, the field has no effect.
+// docs/guide/prometheus.md.
 type MetricsEndpoint struct {
-	// port number that is listened on, in each pod of the part.
+	// port number that each pod of the part listens on.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
@@ -25,12 +26,12 @@ type MetricsEndpoint struct {
 
 // MeasurementOver is how the values of a query over the measurement window become one. Last: the
 // value at the end of the window, for queries that span it themselves, as with
-// increase(...[{{.Window}}]). Mean, Minimum and Maximum: of the values at instants from t = 0 to
-// the end of the window, as far apart as samples are.
+// increase(...[{{.Window}}]). Mean, Minimum and Maximum are of the values from t = 0 to the end of
+// the window, one for each interval between samples.
 // +kubebuilder:validation:Enum=Last;Mean;Minimum;Maximum
 type MeasurementOver string
 
-// The ways to make one number of a window.
+// The ways to make one number of a window's values.
 const (
 	OverLast    MeasurementOver = "Last"
 	OverMean    MeasurementOver = "Mean"
@@ -49,15 +50,17 @@ type MeasuredResource string
 // +kubebuilder:validation:Enum=replica;component;client
 type MeasuredPart string
 
-// MeasuredPods is how several pods become one number. Sum: they are added up in each second, and
-// over is of the sums. Mean, Largest and Variation: over is of each pod, and the number is the mean
-// of these, the largest, or their standard deviation by their mean.
+// MeasuredPods is how several pods become one number. Sum: the pods' values are added up in each
+// second, and over applies to the sums. Mean, Largest and Variation: over applies to each pod by
+// itself. The number is then the mean of the pods' numbers, the largest, or their standard
+// deviation divided by their mean.
 // +kubebuilder:validation:Enum=Sum;Mean;Largest;Variation
 type MeasuredPods string
 
 // MeasuredOver is how the seconds of the measurement window become one number: the mean, a
 // percentile or the maximum of them, or the total of the window. The unit of a total is s of CPU,
-// and B of network and disk. End is for VolumeSize, and no other is: what there is at the end.
+// and B of network and disk. End is the value at the end of the window. It is the only one for
+// VolumeSize, and for VolumeSize only.
 // +kubebuilder:validation:Enum=Mean;P50;P95;P99;Maximum;Total;End
 type MeasuredOver string
 
@@ -107,20 +110,21 @@ type Measurement struct {
 	Over MeasurementOver `json:"over,omitempty"`
 
 	// counter is the name of one of the clients' own counters (driver in their reports), added up
-	// over all client pods. It may also be an own number of a summary
-	// (spec.clients.results.summary of the System), if there is one client pod. Both are of the
-	// whole run, with warm-up and cool-down. A report that tells kinds of operations apart also has
-	// the latencies of each, over all client pods and of the window: operationP99Millis:READ, in
+	// over all client pods. If there is one client pod, it may also be a number of the client's own
+	// in a summary (spec.clients.results.summary of the System). Both cover the whole run, with
+	// warm-up and cool-down. A report that tells kinds of operations apart also has the latencies
+	// of each kind, over all client pods and within the window: operationP99Millis:READ, in
 	// milliseconds. P10, P50, P75, P90, P95, P999, P9999, P99999, Mean and Max are there, too. The
-	// same exist by node that answered (nodeP99Millis:NODE), and by region of the clients, if there
-	// are several (regionP99Millis:REGION). Further names of counters, as nodeMeanMillisVariation,
-	// misbehavingShare and restoredBytes:FAULT, are in docs/guide/prometheus.md.
+	// same numbers exist for each node that answered (nodeP99Millis:NODE). If clients are in
+	// several regions, they exist for each region, too (regionP99Millis:REGION). Further names of
+	// counters, such as nodeMeanMillisVariation, misbehavingShare and restoredBytes:FAULT, are in
+	// docs/guide/prometheus.md.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Counter string `json:"counter,omitempty"`
 
-	// per is another counter that the counter is divided by: microseconds by operations. Default:
+	// per is another counter, by which counter is divided: microseconds by operations. Default:
 	// none, the count as it is.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -145,35 +149,35 @@ type Measurement struct {
 	Required bool `json:"required,omitempty"`
 }
 
-// MeasuredValue is what became of a measurement in one trial.
+// MeasuredValue is the result of a measurement in one trial.
 type MeasuredValue struct {
 	// name of the measurement.
 	// +kubebuilder:validation:MaxLength=40
 	Name string `json:"name"`
 
-	// value, a decimal number. Absent: there is none.
+	// value, a decimal number. Absent: there is no value.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Value string `json:"value,omitempty"`
 
-	// reason why there is none.
+	// reason why there is no value.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
 }
 
-// TrialMeasured is True when every number that measurements ask for is there, False when one is not
-// (the message says which and why) or Prometheus is being asked. Trials without measurements do not
-// have it. The trial controller sets it.
+// TrialMeasured is True when the trial has every number that measurements ask for. It is False
+// while the trial asks Prometheus, and when a number is missing (the message says which and why).
+// Trials without measurements do not have it. The trial controller sets it.
 const TrialMeasured = "Measured"
 
 const (
-	// ReasonAskingPrometheus: it is waited for that Prometheus scrapes the pods, or for the last
-	// samples of the window, or Prometheus computes.
+	// ReasonAskingPrometheus: the trial waits until Prometheus scrapes the pods, has the last
+	// samples of the window, or answers the queries.
 	ReasonAskingPrometheus = "AskingPrometheus"
 	// ReasonMeasured: every number is there.
 	ReasonMeasured = "Measured"
-	// ReasonNotMeasured: a number could not be had. As the reason of Valid: one that the experiment
-	// requires.
+	// ReasonNotMeasured: a number could not be had. As the reason of Valid, it means a number that
+	// the experiment requires.
 	ReasonNotMeasured = "NotMeasured"
 )

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Argo Rollouts has the short name exp, Katib has the kinds Experiment and Trial, Fluid has
-// Dataset: a short name that says whose it is reaches the right one.
+// Argo Rollouts has the short name exp, Katib has the kinds Experiment and Trial, and Fluid has
+// Dataset. Short names of Assay begin with an a, so that they reach Assay's kinds.
 func TestShortNamesAreOurs(t *testing.T) {
 	want := map[string]string{"Experiment": "aexp", "Trial": "atr", "System": "asys", "Dataset": "ads"}
 	for _, crd := range definitions(t) {

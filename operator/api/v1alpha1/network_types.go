@@ -53,8 +53,8 @@ type Network struct {
 	// +kubebuilder:default=lan
 	Profile NetworkProfile `json:"profile,omitempty"`
 
-	// links between regions, and inside one; they replace what the profile says of the same
-	// direction. Where two say something of the same direction, the later one holds.
+	// links between regions, and inside one; they override the profile for the same direction. If
+	// two links are for the same direction, the later one applies.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
@@ -86,12 +86,12 @@ type RegionLink struct {
 	// +kubebuilder:validation:items:MaxLength=14
 	Between []string `json:"between,omitempty"`
 
-	// from this region,
+	// from is the region that sends the packets. Set with to.
 	// +optional
 	// +kubebuilder:validation:MaxLength=14
 	From string `json:"from,omitempty"`
 
-	// to that one: this direction only.
+	// to is the region that receives the packets: the link is for this direction only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=14
 	To string `json:"to,omitempty"`

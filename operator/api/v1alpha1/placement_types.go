@@ -19,7 +19,7 @@ type Topology struct {
 	// +kubebuilder:validation:Maximum=64
 	Shards int32 `json:"shards,omitempty"`
 
-	// regions the replicas of every shard are in, of the systems that name none themselves; the
+	// regions of the replicas of every shard, for systems that name no regions themselves; the
 	// counts must add up to the System's number of replicas for f. Replicas are numbered in this
 	// order. Empty: one region, "local", with all of them.
 	// +optional
@@ -28,8 +28,8 @@ type Topology struct {
 	// +kubebuilder:validation:MaxItems=16
 	Regions []Region `json:"regions,omitempty"`
 
-	// components of the systems, where their pods are not all in the first region of the replicas.
-	// Default: all pods of every component are there.
+	// components whose pods are not all in the first region of the replicas. Default: all pods of
+	// every component are in that region.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -109,7 +109,7 @@ type Placement struct {
 
 // NodeSet is the pools that a trial has for itself while others of its experiment run elsewhere.
 type NodeSet struct {
-	// name of the set, which results say of each trial.
+	// name of the set. The results of each trial have it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -137,8 +137,8 @@ type NodeSet struct {
 	Components []ComponentPool `json:"components,omitempty"`
 }
 
-// On is the placement of a trial on one of the sets, by its number. Without sets it is the
-// placement itself.
+// On returns the placement of a trial on the set of that number, and the set's name. Without sets
+// it returns the placement itself.
 func (p Placement) On(set int) (on Placement, name string) {
 	if len(p.Sets) == 0 {
 		return p, ""
@@ -163,8 +163,8 @@ const (
 
 // RegionNodes says which nodes are in which region.
 type RegionNodes struct {
-	// label of the nodes that says their region. Default: topology.kubernetes.io/region, which
-	// clouds set.
+	// label of the nodes with the name of their region. Default: topology.kubernetes.io/region,
+	// which clouds set.
 	// +optional
 	// +kubebuilder:default="topology.kubernetes.io/region"
 	// +kubebuilder:validation:MaxLength=316
@@ -172,8 +172,8 @@ type RegionNodes struct {
 	// +kubebuilder:validation:XValidation:rule="self != 'assay.dev/pool'",message="assay.dev/pool says the pool of a node; name the label that says its region"
 	Label string `json:"label,omitempty"`
 
-	// values of the label, by region. Several regions may have one value. If there are any, each
-	// region that holds pods must be in the list. Default: a region's value is its name.
+	// values of the label, by region. Several regions may have one value. A list that is not empty
+	// must have each region that holds pods. Default: a region's value is its name.
 	// +optional
 	// +listType=map
 	// +listMapKey=region
@@ -181,7 +181,7 @@ type RegionNodes struct {
 	Values []RegionValue `json:"values,omitempty"`
 }
 
-// RegionValue says what nodes of a region have as the value of their label.
+// RegionValue gives the value of the label on nodes of a region.
 type RegionValue struct {
 	// region, as topology and clients call it.
 	// +kubebuilder:validation:MaxLength=14
@@ -205,8 +205,8 @@ func (r *RegionNodes) Of(region string) (value string, ok bool) {
 	return "", false
 }
 
-// NodeSelector is what nodes for the pods of a pool and a region are labelled with. Either may be
-// empty: any.
+// NodeSelector returns the labels of the nodes that may run the pods of a pool and a region. An
+// empty pool or region allows any.
 func (p *Placement) NodeSelector(pool, region string) map[string]string {
 	wanted := map[string]string{}
 	if pool != "" {
@@ -224,7 +224,8 @@ func (p *Placement) NodeSelector(pool, region string) map[string]string {
 // IsExclusive is exclusive with its default.
 func (p Placement) IsExclusive() bool { return p.Exclusive == nil || *p.Exclusive }
 
-// Pools that a trial uses, each once; none: any node, hence all pools.
+// Pools returns the pools that a trial uses, each once. No pool means that it may use any node, and
+// so all pools.
 func (p Placement) Pools() []string {
 	if p.Replicas == "" || p.Clients == "" {
 		return nil

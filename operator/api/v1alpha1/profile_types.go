@@ -104,7 +104,7 @@ type ProfileClaim struct {
 	Statement string `json:"statement,omitempty"`
 
 	// widerBecause says why the tolerance may be wider than that of the full evaluation. It is
-	// required where it is.
+	// required if the tolerance is wider.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	WiderBecause string `json:"widerBecause,omitempty"`

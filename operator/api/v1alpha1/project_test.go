@@ -14,8 +14,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The file PROJECT of kubebuilder names the kinds that there are, in their group, version and
-// package.
+// The file PROJECT of kubebuilder must name every kind, with its group, version and package.
 func TestProjectNamesTheKinds(t *testing.T) {
 	text, err := os.ReadFile("../../../PROJECT")
 	if err != nil {

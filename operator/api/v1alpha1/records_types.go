@@ -1,9 +1,9 @@
 package v1alpha1
 
-// ClientEnd says when a client is over. Several may be set; the first to happen ends it. Exit
-// always does.
+// ClientEnd says when a client is over. Several fields may be set; the first event ends the client.
+// The exit of its process always ends it.
 type ClientEnd struct {
-	// log ends the client when it has printed the matching line, or as many as log.lines says.
+	// log ends the client when it has printed the matching line, or log.lines such lines.
 	// +optional
 	Log *LogGate `json:"log,omitempty"`
 
@@ -31,8 +31,8 @@ type ClientEnd struct {
 // Reckon: the JSON messages that clients of reckon write, each after its length. HdrHistogram: a
 // log with a histogram for each interval (.hlog), as HdrHistogram's own writers write it. These
 // seven hold every transaction, so that the trial's window can be cut out and percentiles are those
-// of all clients together. Summary: what a client prints of its whole run at its end, read by the
-// patterns of summary. It is not cut to the window, and percentiles are not merged.
+// of all clients together. Summary: numbers of the whole run that a client prints at its end, read
+// by the patterns of summary. It is not cut to the window, and percentiles are not merged.
 // +kubebuilder:validation:MaxLength=40
 // +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'JSONLines', 'Reckon', 'HdrHistogram', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV, JSONLines, Reckon, HdrHistogram or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression, CSV, JSONLines, Reckon and HdrHistogram hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
 type ResultsFormat string
@@ -83,8 +83,8 @@ type ClientResults struct {
 }
 
 // ClientHistograms say how a log of HdrHistograms is read. The log has the instant of each interval
-// on the wall clock of the client's node. An interval belongs to the window if its middle does, as
-// a whole: with intervals of a second, the window's ends are exact to half a second.
+// on the wall clock of the client's node. A whole interval belongs to the window if its middle
+// does. With intervals of a second, the window's ends are therefore exact to half a second.
 type ClientHistograms struct {
 	// unit of the latencies.
 	Unit RecordUnit `json:"unit"`
@@ -106,9 +106,9 @@ type ClientHistograms struct {
 	Errors []string `json:"errors,omitempty"`
 }
 
-// ClientSummary says where the numbers are that a client prints of its whole run. It must have a
+// ClientSummary says how to read the numbers that a client prints of its whole run. It must have a
 // rate (Throughput, EndedRate), or a count (Committed, Ended, Answered) and RunTime. Assay computes
-// what is not there:
+// missing numbers:
 //
 //   - Ended = Committed + failures, which are Aborted, Errors and Timeouts as far as they are there
 //   - Ended = Answered + Timeouts
@@ -116,9 +116,9 @@ type ClientHistograms struct {
 //   - Committed = Throughput * RunTime, Ended = EndedRate * RunTime
 //   - Throughput = EndedRate * Committed / Ended
 //
-// Without a count and RunTime, the time of the load by the schedule stands for RunTime, and results
-// say so. A number that differs by more than 2% from the computed one, beyond rounding, makes the
-// report unreadable. So do percentiles that fall by as much.
+// Without a count and RunTime, Assay uses the schedule's time of load as RunTime, and the results
+// state that. A number that differs by more than 2% from the computed one, beyond rounding, makes
+// the report unreadable. Percentiles that fall by as much make it unreadable, too.
 type ClientSummary struct {
 	// numbers that the client prints. All have a pattern, or all have a path.
 	// +listType=map
@@ -128,14 +128,14 @@ type ClientSummary struct {
 	Numbers []SummaryNumber `json:"numbers"`
 }
 
-// SummaryNumberName says what a number of a summary is. Committed counts transactions, Aborted
+// SummaryNumberName is the meaning of a number of a summary. Committed counts transactions, Aborted
 // attempts. Errors and Timeouts count requests. Ended counts all attempts, also those that failed.
-// Answered counts those that had an answer: all but Timeouts.
-// Throughput is committed transactions per second, EndedRate all attempts per second. RunTime is
-// how long the client ran. MeanLatency, MaxLatency and percentiles are of committed transactions:
-// P50Latency, P95Latency, P999Latency (99.9%), P99999Latency (99.999%). A name that begins with a
-// small letter is a number of the client's own: hitRate. Measurements of an Experiment read it by
-// counter, if there is one client pod.
+// Answered counts attempts that had an answer: all but Timeouts. Throughput is committed
+// transactions per second, EndedRate all attempts per second. RunTime is how long the client ran.
+// MeanLatency, MaxLatency and percentiles are of committed transactions: P50Latency, P95Latency,
+// P999Latency (99.9%), P99999Latency (99.999%). A name that begins with a small letter is a number
+// of the client's own: hitRate. Measurements of an Experiment read it by counter, if there is one
+// client pod.
 // +kubebuilder:validation:MaxLength=40
 // +kubebuilder:validation:XValidation:rule="self in ['Committed', 'Aborted', 'Errors', 'Timeouts', 'Ended', 'Answered', 'Throughput', 'EndedRate', 'RunTime', 'MeanLatency', 'MaxLatency'] || self.matches('^P([1-9][0-9]|9[0-9]{2,4})Latency$') || self.matches('^[a-z][a-zA-Z0-9]*$')",message="must be Committed, Aborted, Errors, Timeouts, Ended, Answered, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client's own such as hitRate",messageExpression="self + ' is no number of a summary; it must be Committed, Aborted, Errors, Timeouts, Ended, Answered, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client\\'s own such as hitRate'"
 type SummaryNumberName string
@@ -143,7 +143,7 @@ type SummaryNumberName string
 // SummaryNumber is one number of a summary.
 // +kubebuilder:validation:XValidation:rule="has(self.pattern) != has(self.path)",message="must have either pattern or path"
 type SummaryNumber struct {
-	// name says what the number is.
+	// name is the meaning of the number.
 	Name SummaryNumberName `json:"name"`
 
 	// pattern that the number's line matches, a regular expression (RE2) with the group value:
@@ -173,30 +173,31 @@ type SummaryNumber struct {
 	// +kubebuilder:validation:MaxLength=8
 	Unit string `json:"unit,omitempty"`
 
-	// of several lines that match. Only: different numbers are an error. Last: the last one counts,
-	// for numbers that grow until the end. Sum: all are added up, for counts by kind of operation.
-	// Mean: that of all, for rates of intervals. LastOfEach: the sum of the last ones of each text
-	// of the group each, for numbers that grow and are printed by kind of operation. Times are not
-	// added up, and percentiles have no Mean. Default: Only.
+	// of says which number counts when several lines match. Only: different numbers are an error.
+	// Last: the last one counts, for numbers that grow until the end. Sum: all are added up, for
+	// counts by kind of operation. Mean: the mean of all, for rates of intervals. LastOfEach is for
+	// numbers that grow and are printed for each kind of operation. The pattern's group each
+	// matches the kind, and the last number of each kind is added up. Times are not added up, and
+	// percentiles have no Mean. Default: Only.
 	// +optional
 	// +kubebuilder:default=Only
 	// +kubebuilder:validation:Enum=Only;Last;Sum;Mean;LastOfEach
 	Of string `json:"of,omitempty"`
 }
 
-// ClientRecords say what is in a line of a client's report, each of which is one operation. Whether
-// it belongs to the measurement window is decided by the instant at which it ended.
+// ClientRecords say what a line of a client's report holds. Each line is one operation. An
+// operation belongs to the measurement window if it ended in the window.
 type ClientRecords struct {
 	// pattern that an operation's line matches, a regular expression (RE2) with named groups:
-	// ^[A-Z]+,(?P<end>[0-9]+),(?P<latency>[0-9.]+)$. Some field reads each named group. For the
-	// format RegularExpression, and only there.
+	// ^[A-Z]+,(?P<end>[0-9]+),(?P<latency>[0-9.]+)$. Each named group must have a field that reads
+	// it. For the format RegularExpression, and only there.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Pattern string `json:"pattern,omitempty"`
 
-	// where says which lines of the format JSONLines are operations: those whose members at these
-	// paths have these values: {$.metric: http_req_duration}. Others are counted and left out.
-	// Default: all that have a member at some path that is read.
+	// where says which lines of the format JSONLines are operations: lines whose members at these
+	// paths have these values: {$.metric: http_req_duration}. Other lines are counted and left out.
+	// Default: all lines that have a member at a path that some field reads.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	Where map[string]string `json:"where,omitempty"`
@@ -218,19 +219,19 @@ type ClientRecords struct {
 	// +optional
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
 
-	// operation is the name of a group of the pattern, or of a column, that says which kind of
-	// operation it was. Results then have each kind's rate and percentiles, merged over pods and
-	// cut to the window, of at most 32 kinds. Measurements of an Experiment read them by counter:
+	// operation is the name of a group of the pattern, or of a column, with the kind of the
+	// operation. Results then have each kind's rate and percentiles, merged over pods and cut to
+	// the window, of at most 32 kinds. Measurements of an Experiment read them by counter:
 	// operation:KIND, the committed operations; operationMicros:KIND, the sum of their latencies;
 	// operationP99Millis:KIND and other percentiles. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Operation string `json:"operation,omitempty"`
 
-	// node is the name of a group of the pattern, or of a column, with the node that answered. It
-	// is a replica, by a name of the client's. Results then have the rate and percentiles of each,
-	// of at most 32 nodes. Measurements read them by counter: nodeP99Millis:NODE, and
-	// nodeMeanMillisVariation for how much the nodes differ. Default: none.
+	// node is the name of a group of the pattern, or of a column, with the node that answered. The
+	// node is a replica, under a name that the client chooses. Results then have the rate and
+	// percentiles of each, of at most 32 nodes. Measurements read them by counter:
+	// nodeP99Millis:NODE, and nodeMeanMillisVariation for how much the nodes differ. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Node string `json:"node,omitempty"`
@@ -240,7 +241,7 @@ type ClientRecords struct {
 // +kubebuilder:validation:Enum=ns;us;ms;s
 type RecordUnit string
 
-// RecordLatency is where a line says how long its operation took.
+// RecordLatency says where a line has the latency of its operation.
 // +kubebuilder:validation:XValidation:rule="has(self.from) != has(self.since) && has(self.from) == has(self.unit)",message="must have either from and unit, or since"
 type RecordLatency struct {
 	// from is the name of a group of the pattern, or of a column, or a path such as $.data.value.
@@ -262,7 +263,7 @@ type RecordLatency struct {
 	Since string `json:"since,omitempty"`
 }
 
-// RecordFraction is what another group or column adds to an instant.
+// RecordFraction is another group or column whose number is added to an instant.
 type RecordFraction struct {
 	// from is the name of a group of the pattern, or of a column, or a path such as $.data.value.
 	// +kubebuilder:validation:MinLength=1
@@ -273,7 +274,7 @@ type RecordFraction struct {
 	Unit RecordUnit `json:"unit"`
 }
 
-// RecordInstant is where a line says when its operation was.
+// RecordInstant says where a line has the instant of its operation.
 // +kubebuilder:validation:XValidation:rule="(self.from != 'Arrival' && !has(self.layout)) == has(self.unit)",message="unit is needed, unless from is Arrival or layout is set",messageExpression="'from is ' + self.from + '; unit is needed, unless from is Arrival or layout is set'"
 type RecordInstant struct {
 	// from is the name of a group of the pattern, or of a column, or a path; or Arrival: the
@@ -291,13 +292,13 @@ type RecordInstant struct {
 
 	// layout of an instant that is a date: RFC3339 for 2023-11-14T22:13:22.123Z; or the instant
 	// 2006-01-02 15:04:05 as the client would print it, as Go's package time has layouts. A
-	// fraction of the second may follow in the line without being in the layout. For a layout
-	// without a date, the day is the one that is nearest to t = 0.
+	// fraction of the second may follow in the line without being in the layout. If the layout has
+	// no date, Assay chooses the day that is nearest to t = 0.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Layout string `json:"layout,omitempty"`
 
-	// zone of a date that does not say one itself: +01:00. Default: UTC.
+	// zone of a date that has no zone itself: +01:00. Default: UTC.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[-+][0-9]{2}:[0-9]{2}$`
 	Zone string `json:"zone,omitempty"`
@@ -309,21 +310,21 @@ type RecordInstant struct {
 
 	// clock that was read: Wall (time since 1970, or a date); Monotonic (CLOCK_MONOTONIC, as
 	// System.nanoTime and std::chrono::steady_clock read it); SinceStart (time since Assay's
-	// launcher started the client's process). A client that counts from later, when it has
-	// connected, is off by as much. Default: Wall.
+	// launcher started the client's process). If a client counts from a later instant, such as its
+	// connection, its instants are wrong by the difference. Default: Wall.
 	// +optional
 	// +kubebuilder:validation:Enum=Wall;Monotonic;SinceStart
 	// +kubebuilder:default=Wall
 	Clock string `json:"clock,omitempty"`
 
-	// of says whether it is the Begin or the End of the operation. Default: End.
+	// of says whether the instant is the Begin or the End of the operation. Default: End.
 	// +optional
 	// +kubebuilder:validation:Enum=Begin;End
 	// +kubebuilder:default=End
 	Of string `json:"of,omitempty"`
 }
 
-// RecordOutcome is where a line says how its operation ended.
+// RecordOutcome says where a line has the outcome of its operation.
 type RecordOutcome struct {
 	// from is the name of a group of the pattern, or of a column, or a path such as $.data.value.
 	// +kubebuilder:validation:MinLength=1
@@ -331,7 +332,8 @@ type RecordOutcome struct {
 	From string `json:"from"`
 
 	// committed are the texts of operations that took effect: [OK]. Needed, unless others is
-	// Committed. Where from is that of latency, every number is one, too: 8333, or failed.
+	// Committed. If from is also the from of latency, every number counts as committed, too: 8333,
+	// or failed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -359,8 +361,8 @@ type RecordOutcome struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	Timeouts []string `json:"timeouts,omitempty"`
 
-	// others says what a text is that no list has: Errors, Aborted, Timeouts, Committed, or Skipped
-	// (no operation at all). The results count such texts by name. Default: Errors.
+	// others says how a text counts that is in no list: Errors, Aborted, Timeouts, Committed, or
+	// Skipped (no operation at all). The results count such texts by name. Default: Errors.
 	// +optional
 	// +kubebuilder:validation:Enum=Errors;Aborted;Timeouts;Committed;Skipped
 	// +kubebuilder:default=Errors

@@ -28,9 +28,9 @@ type Recurrence struct {
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// startWithin is how late a run may be made, where no manager was there at its due time. A due
-	// time that lies further back is skipped, and so are all but the last of several. From 1m to
-	// 24h. Default: 1h.
+	// startWithin is how late a run may be made if no manager ran at its due time. The manager
+	// skips a due time that lies further back. It also skips all but the last of several due times.
+	// From 1m to 24h. Default: 1h.
 	// +optional
 	// +kubebuilder:default="1h"
 	StartWithin Duration `json:"startWithin,omitempty"`
@@ -45,19 +45,20 @@ type Recurrence struct {
 	Keep int32 `json:"keep,omitempty"`
 }
 
-// ZoneOrDefault is timeZone with its default, which specs lack that no API server has seen.
+// ZoneOrDefault returns timeZone, or its default. A spec that did not come from an API server lacks
+// the default.
 func (r *Recurrence) ZoneOrDefault() string { return cmp.Or(r.TimeZone, "UTC") }
 
-// StartWithinOrDefault is startWithin with its default.
+// StartWithinOrDefault returns startWithin, or its default.
 func (r *Recurrence) StartWithinOrDefault() Duration { return cmp.Or(r.StartWithin, "1h") }
 
-// KeepOrDefault is keep with its default.
+// KeepOrDefault returns keep, or its default.
 func (r *Recurrence) KeepOrDefault() int { return int(cmp.Or(r.Keep, 30)) }
 
-// RecurrenceStatus is how far an experiment that recurs is.
+// RecurrenceStatus counts the runs of an experiment that recurs.
 type RecurrenceStatus struct {
-	// lastDueTime is the last due time that was decided on: a run was made, or it was skipped.
-	// Absent: none has come yet.
+	// lastDueTime is the last due time for which the manager made a run or skipped it. Absent: no
+	// due time has come yet.
 	// +optional
 	LastDueTime *metav1.Time `json:"lastDueTime,omitempty"`
 
@@ -104,7 +105,7 @@ const (
 	SkippedStillGoing = "StillGoing"
 	// SkippedSuspended: spec.suspend was set.
 	SkippedSuspended = "Suspended"
-	// SkippedMissed: no manager was there until startWithin had passed, or a later run was due.
+	// SkippedMissed: no manager ran until startWithin had passed, or a later run was due.
 	SkippedMissed = "Missed"
 	// SkippedNotAccepted: the spec and its Systems did not fit together.
 	SkippedNotAccepted = "NotAccepted"

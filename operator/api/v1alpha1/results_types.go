@@ -4,7 +4,8 @@ package v1alpha1
 // default store.
 const NoStore = "none"
 
-// Results says where an experiment's results are kept besides the cluster, where they always are.
+// Results says where an experiment's results are kept besides the cluster. The cluster always keeps
+// them.
 type Results struct {
 	// store of this installation that raw results, timelines, logs, the report and the bundle are
 	// put in: a name that the installation's owner gave it, or none. Default: the installation's
@@ -15,7 +16,7 @@ type Results struct {
 	Store string `json:"store,omitempty"`
 }
 
-// ResultsArchive is what has become of an experiment's results in its store.
+// ResultsArchive says how an experiment's results stand in its store.
 type ResultsArchive struct {
 	// store in use. It is chosen when the experiment is accepted and never changed.
 	// +kubebuilder:validation:MaxLength=40
@@ -32,8 +33,8 @@ type ResultsArchive struct {
 	// +kubebuilder:validation:MaxLength=64
 	Digest string `json:"digest,omitempty"`
 
-	// reason why the store does not take results, one of those of the condition ResultsStored;
-	// empty: it took what it was given last.
+	// reason why the store does not take results, as the condition ResultsStored has it. Empty: the
+	// store took the last results that it got.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
@@ -44,12 +45,13 @@ type ResultsArchive struct {
 	Message string `json:"message,omitempty"`
 }
 
-// TrialResultsStored is True when all that is known of the trial is in the store that its
-// experiment names, False with the reason while it waits in the cluster. Trials without a store do
-// not have it. It is set when the trial is complete; nothing waits for it.
+// TrialResultsStored is True when the store of the trial's experiment has all files of the trial.
+// It is False with the reason while files wait in the cluster. Trials without a store do not have
+// the condition. It is set when the trial is complete; nothing waits for it.
 const TrialResultsStored = "ResultsStored"
 
-// Reasons why results are not in a store. They stay in the cluster, and it is tried again.
+// Reasons why results are not in a store. The results stay in the cluster, and the manager tries
+// again.
 const (
 	// ReasonStoring: the results are on the way.
 	ReasonStoring = "Storing"
@@ -59,7 +61,7 @@ const (
 	ReasonStoreUnreachable = "StoreUnreachable"
 	// ReasonStoreCertificate: the store's certificate is not trusted.
 	ReasonStoreCertificate = "StoreCertificate"
-	// ReasonStoreDenied: the store refuses the credentials, or what they may do.
+	// ReasonStoreDenied: the store rejects the credentials, or they do not permit the request.
 	ReasonStoreDenied = "StoreDenied"
 	// ReasonStoreBucketMissing: the store has no such bucket.
 	ReasonStoreBucketMissing = "StoreBucketMissing"
@@ -71,8 +73,8 @@ const (
 	ReasonStoreCorrupted = "StoreCorrupted"
 )
 
-// ResultsKept is the value of LabelResults on what waits in the cluster for a store: parts of
-// objects, without a meaning of their own.
+// ResultsKept is the value of LabelResults on ConfigMaps that wait in the cluster for a store. Each
+// holds a part of an object, and has no meaning by itself.
 const ResultsKept = "kept"
 
 // ResultsFiles is the value of LabelResults on a ConfigMap with the files of a trial's pods, a
@@ -82,16 +84,18 @@ const (
 	FilesSuffix  = "-files"
 )
 
-// AnnotationResultsDigest is on an experiment's results ConfigMap: a digest of what is stored,
-// without the time at which it was.
+// AnnotationResultsDigest is on an experiment's results ConfigMap: a digest of the stored results,
+// which leaves out the time of storing.
 const AnnotationResultsDigest = "assay.dev/digest"
 
-// AnnotationTrialUID is on a trial's results ConfigMap: the UID of the Trial that they are of.
+// AnnotationTrialUID is on a trial's results ConfigMap: the UID of the Trial that the results
+// belong to.
 const AnnotationTrialUID = "assay.dev/trial-uid"
 
 // AnnotationOutcome is on a trial's results ConfigMap: how the trial ended.
 const AnnotationOutcome = "assay.dev/outcome"
 
-// AnnotationReplaced is on a trial's results ConfigMap when it replaced results of an earlier Trial
-// of the name, which a user deleted. It says how those ended, with commas between them.
+// AnnotationReplaced is on a trial's results ConfigMap if it replaced results of earlier Trials of
+// the same name, which a user deleted. It lists the outcomes of those Trials, with commas between
+// them.
 const AnnotationReplaced = "assay.dev/replaced"

@@ -1,7 +1,8 @@
 package v1alpha1
 
-// Role says how to find the replica that plays a role: each replica is asked for itself, shortly
-// before a fault that targets the role. Exactly one of command, http and log is set.
+// Role says how to find the replica that plays a role. Shortly before a fault that targets the
+// role, Assay asks each replica whether it has the role. Exactly one of command, http and log is
+// set.
 // +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command",messageExpression=`(has(self.log) ? 'log ' : "") + (has(self.http) ? 'http ' : "") + (has(self.command) ? 'command ' : "") + 'is set; set exactly one of log, http, command'`
 type Role struct {
 	// name of the role: leader, primary.
@@ -26,21 +27,21 @@ type Role struct {
 	// +optional
 	HTTP *HTTPGate `json:"http,omitempty"`
 
-	// log tells by what the replica prints.
+	// log finds the role in the replica's output.
 	// +optional
 	Log *RoleLog `json:"log,omitempty"`
 }
 
-// RoleLog finds a role in a replica's output: the replica has the role if of all lines that match
-// either pattern the last one matches gained.
+// RoleLog finds a role in a replica's output. The last line that matches one of the two patterns
+// decides: the replica has the role if that line matches gained.
 type RoleLog struct {
 	// gained is a regular expression (RE2) of a line that a replica prints when it gets the role.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Gained string `json:"gained"`
 
-	// lost is a regular expression (RE2) of a line that it prints when it has lost the role, or
-	// sees another one that has it.
+	// lost is a regular expression (RE2) of a line that a replica prints when it loses the role, or
+	// sees that another replica has it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Lost string `json:"lost"`

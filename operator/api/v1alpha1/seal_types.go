@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Seal says what the verdicts of an experiment were to be made from before its first trial.
+// Seal records, before the first trial, what the verdicts of an experiment will be made from.
 type Seal struct {
 	// sha256 of the claims, the profile, the tolerances and all else that verdicts are made from,
 	// in hexadecimal digits. The text is in a ControllerRevision of the experiment and in its

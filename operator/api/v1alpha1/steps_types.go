@@ -7,9 +7,9 @@ type PrepareStep struct {
 
 	// outputPath is the directory that the command fills, absolute. All of it, at most 768 KiB
 	// packed, is put into every replica and client at the same path. The pod's group has the same
-	// rights on each file as its owner, so that ssh refuses a private key until a copy of it has
-	// mode 600. It is kept in a Secret until the trial is over; with reuse, until the last trial of
-	// the experiment is over.
+	// rights on each file as its owner. ssh therefore rejects a private key there: copy the key and
+	// give the copy mode 600. The files are kept in a Secret until the trial is over; with reuse,
+	// until the last trial of the experiment is over.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/.+`
 	OutputPath string `json:"outputPath"`
@@ -21,9 +21,9 @@ type PrepareStep struct {
 
 	// reuse of what the step has made. Never: the step runs in every trial. WithinExperiment: a
 	// trial gets the files that the experiment's first trial of this System has made, and the step
-	// does not run. A trial whose image, command or environment of the step differs runs it.
-	// WithinExperiment is for keys and the like; repetitions must differ where the files decide
-	// what is measured. Default: Never.
+	// does not run. A trial in which the image, command or environment of the step differs runs the
+	// step itself. WithinExperiment is for files such as keys. Use Never where the files decide
+	// what is measured, since repetitions must differ there. Default: Never.
 	// +optional
 	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Never;WithinExperiment
@@ -105,8 +105,9 @@ type SafetyCheck struct {
 	// +kubebuilder:validation:MaxLength=512
 	Doc string `json:"doc,omitempty"`
 
-	// runsOn says in which pods the command runs, in the pod's first container. In several, all of
-	// them must agree that the promise holds. A replica that is down has no verdict.
+	// runsOn says in which pods the command runs, in the pod's first container. If there are
+	// several pods, the promise holds only if all of them agree. A replica that is down has no
+	// verdict.
 	RunsOn StepTarget `json:"runsOn"`
 
 	// component whose pods run the command, instead of replicas. With runsOn: EveryReplica or
@@ -117,7 +118,7 @@ type SafetyCheck struct {
 	Component string `json:"component,omitempty"`
 
 	// command to run, with all arguments: exit code 0 says that the promise holds, violatedExitCode
-	// that it does not. Any other code, and none in time, says that it is not known. Template.
+	// that it does not. Any other code, or no exit in time, means Unknown. Template.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64

@@ -25,8 +25,8 @@ func kinds() map[string]any {
 	}
 }
 
-// Objects as earlier managers have written them, specs and statuses, are read without an unknown
-// field, and come out as they went in. docs/design/0042-the-api-grows.md says why.
+// Specs and statuses that earlier managers wrote have no unknown field, and are written again as
+// they were read. docs/design/0042-the-api-grows.md says why.
 func TestStoredObjectsAreReadable(t *testing.T) {
 	files, err := filepath.Glob("testdata/stored/*/*.yaml")
 	if err != nil || len(files) < 4 {
@@ -72,8 +72,8 @@ func TestStoredObjectsAreReadable(t *testing.T) {
 	}
 }
 
-// A field that was released stays, with its type: testdata/fields.txt lists all. -update adds new
-// ones, and takes none away.
+// A released field must stay, with its type. testdata/fields.txt lists all fields; -update adds new
+// ones, and removes none.
 func TestFieldsStay(t *testing.T) {
 	const file = "testdata/fields.txt"
 	var now []string
@@ -107,8 +107,8 @@ func TestFieldsStay(t *testing.T) {
 	}
 }
 
-// fields appends the paths of all fields of a type, with their types in JSON or, where another
-// package says what they are, by name.
+// fields appends the paths of all fields of a type. Each path has the field's kind, or the name of
+// its type if another package defines it.
 func fields(t reflect.Type, path string, within []reflect.Type, out *[]string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -141,7 +141,7 @@ func fields(t reflect.Type, path string, within []reflect.Type, out *[]string) {
 	}
 }
 
-// isScalar: a type that says itself what it is in JSON.
+// isScalar reports whether a type reads its JSON itself.
 func isScalar(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }

@@ -4,9 +4,9 @@ package v1alpha1
 // together, or a search for the highest load that meets an objective. It has one of the three;
 // admission checks that, since CEL rules of a CRD cannot see a Value.
 type Axis struct {
-	// axis is its name. With values it says what is set: clients, rate, f, shards, network (its
-	// profile), or a parameter of the system or workload. With a search it is rate or clients. With
-	// points it is free; "system" is taken.
+	// axis is its name. With values it names the thing that they set: clients, rate, f, shards,
+	// network (its profile), or a parameter of the system or workload. With a search it is rate or
+	// clients. With points it may be any name but "system".
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
 	Axis string `json:"axis"`
@@ -50,8 +50,9 @@ type CapacitySearch struct {
 	// +kubebuilder:validation:Maximum=100000000
 	To int64 `json:"to"`
 
-	// precision is how far the ends of the interval may lie from its middle, relative to it. Loads
-	// that are tried are half of it apart. From 0.5% to 50%. Default: 5%.
+	// precision is how far the ends of the interval may lie from its middle, relative to the
+	// middle. The search tries loads that are half the precision apart. From 0.5% to 50%. Default:
+	// 5%.
 	// +optional
 	// +kubebuilder:default="5%"
 	Precision Percentage `json:"precision,omitempty"`
@@ -67,8 +68,8 @@ type CapacitySearch struct {
 	Objective LoadObjective `json:"objective"`
 }
 
-// LoadObjective is what each trial is judged by. All fields that are set must hold; one at least is
-// set. A trial that commits nothing does not meet it.
+// LoadObjective is the condition that each trial is judged by. All fields that are set must hold;
+// at least one is set. A trial that commits nothing does not meet the objective.
 // +kubebuilder:validation:MinProperties=1
 type LoadObjective struct {
 	// meanLatency is the most that the mean latency of committed transactions may be: 5ms. From 1us
@@ -76,9 +77,9 @@ type LoadObjective struct {
 	// +optional
 	MeanLatency Duration `json:"meanLatency,omitempty"`
 
-	// p50Latency is the most that their median may be. From 1us to 1h. As for every percentile, a
-	// trial does not meet it in which so many requests fail that the percentile of all requests
-	// lies among them.
+	// p50Latency is the most that their median may be. From 1us to 1h. A trial does not meet the
+	// bound of any percentile if so many requests fail that this percentile of all requests is a
+	// failed one.
 	// +optional
 	P50Latency Duration `json:"p50Latency,omitempty"`
 
@@ -108,10 +109,10 @@ type LoadObjective struct {
 }
 
 // CapacityOutcome is how a search for a capacity stands. Searching: trials are to run. Found: the
-// interval is as narrow as was asked for. OutOfTrials: it is not, and there are no trials left.
-// AboveHighest: the objective is met at the highest load, too. BelowLowest: it is not met at the
-// lowest load. GivenUp: no trial of the next load counted, and its retries are used up. NotJudged:
-// a trial does not know what the objective asks for.
+// interval is as narrow as was asked for. OutOfTrials: the interval is wider, and there are no
+// trials left. AboveHighest: the objective is met at the highest load, too. BelowLowest: the
+// objective is not met at the lowest load. GivenUp: no trial of the next load counted, and the
+// retries are used up. NotJudged: a trial lacks a number that the objective needs.
 // +kubebuilder:validation:Enum=Searching;Found;OutOfTrials;AboveHighest;BelowLowest;GivenUp;NotJudged
 type CapacityOutcome string
 
@@ -126,7 +127,7 @@ const (
 	CapacityNotJudged    CapacityOutcome = "NotJudged"
 )
 
-// CapacityStatus is how one search stands. Loads are in thousandths of what its axis counts:
+// CapacityStatus is the state of one search. Loads are in thousandths of the unit of its axis:
 // requests per second, or clients.
 type CapacityStatus struct {
 	// variant is the combination of the other axes, as "system=etcd, variant=ideal"; empty: the
@@ -179,8 +180,8 @@ type AxisPoint struct {
 	// +optional
 	Network NetworkProfile `json:"network,omitempty"`
 
-	// links come after the network's own: they replace what its profile and links say of the same
-	// direction. So a point may have a distance between regions beside one that has none.
+	// links come after the network's own: they override its profile and links for the same
+	// direction. So one point may have a distance between regions, and another point none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -196,7 +197,7 @@ type AxisPoint struct {
 // Schedule divides a trial. t = 0 is the start of the measurement window; every time in a spec is
 // relative to it.
 type Schedule struct {
-	// warmUp runs load before t = 0 that is not measured. Default: 5s. At most 1h.
+	// warmUp runs load before t = 0; that load is not measured. Default: 5s. At most 1h.
 	// +optional
 	// +kubebuilder:default="5s"
 	WarmUp Duration `json:"warmUp,omitempty"`
@@ -207,7 +208,7 @@ type Schedule struct {
 	// +optional
 	Measure Duration `json:"measure,omitempty"`
 
-	// coolDown runs load after the window that is not measured. Default: 2s. At most 1h.
+	// coolDown runs load after the window; that load is not measured. Default: 2s. At most 1h.
 	// +optional
 	// +kubebuilder:default="2s"
 	CoolDown Duration `json:"coolDown,omitempty"`
@@ -222,8 +223,8 @@ type Schedule struct {
 // are known well enough. Admission checks how the fields go together: a message of a CEL rule that
 // names a number costs more than the API server allows.
 type Repetitions struct {
-	// min is the number of valid trials of each point; with until, the least of them. From 1 to
-	// 100, with until from 3. Default: 3.
+	// min is the number of valid trials of each point; with until, the least number. From 1 to 100,
+	// with until from 3. Default: 3.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -237,8 +238,8 @@ type Repetitions struct {
 	// +kubebuilder:validation:Maximum=100
 	Max *int32 `json:"max,omitempty"`
 
-	// until says when all points have enough trials. While one has not, all of them get another
-	// one, up to max. Default: each point gets min.
+	// until says when all points have enough trials. As long as one point has too few, every point
+	// gets another trial, up to max. Default: each point gets min.
 	// +optional
 	Until *StoppingRule `json:"until,omitempty"`
 }
@@ -246,23 +247,24 @@ type Repetitions struct {
 // StoppingRule says when all points have enough trials: when their means are known well enough
 // (relativeCI), or when the claims are decided (claims). Admission asks for one of them.
 type StoppingRule struct {
-	// claims: Decided stops after the first round in which each claim is decided, or hopeless: then
-	// max would decide it with a probability of less than 10%. Verdicts are looked at after min
-	// rounds and after each further one, and their intervals are wider for it: all looks together
-	// are wrong in at most 5% of experiments. It needs order: RandomizedInterleaved, and no claim
-	// about a crossover. Default: claims do not end repetitions.
+	// claims: Decided stops after the first round in which each claim is decided, or hopeless. A
+	// claim is hopeless if max would decide it with a probability of less than 10%. Assay looks at
+	// verdicts after min rounds and after each further one. Their intervals are wider for that
+	// reason: all looks together are wrong in at most 5% of experiments. It needs order:
+	// RandomizedInterleaved, and no claim about a crossover. Default: claims do not end
+	// repetitions.
 	// +optional
 	Claims ClaimsUntil `json:"claims,omitempty"`
 
-	// relativeCI is the most that half of the 95% interval of a mean may be of that mean: 5%. Above
-	// 0% and at most 100%. Default: precision does not end repetitions.
+	// relativeCI is the greatest half-width of the 95% interval of a mean, relative to that mean:
+	// 5%. Above 0% and at most 100%. Default: precision does not end repetitions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
 	RelativeCI string `json:"relativeCI,omitempty"`
 
-	// of which metrics relativeCI is; each must be known as well. Default: MeanLatency and
-	// Throughput, the two axes of a latency-throughput curve.
+	// of lists the metrics that relativeCI is about. Each of them must be known that well. Default:
+	// MeanLatency and Throughput, the two axes of a latency-throughput curve.
 	// +optional
 	// +listType=set
 	// +kubebuilder:default={"MeanLatency","Throughput"}
@@ -271,7 +273,7 @@ type StoppingRule struct {
 	Of []PrecisionMetric `json:"of,omitempty"`
 }
 
-// ClaimsUntil is how far claims must be before repetitions end. Decided: each is decided, or
+// ClaimsUntil is the state of the claims that ends repetitions. Decided: each claim is decided, or
 // hopeless.
 // +kubebuilder:validation:Enum=Decided
 type ClaimsUntil string
@@ -279,12 +281,12 @@ type ClaimsUntil string
 // ClaimsDecided ends repetitions when all claims are decided or hopeless.
 const ClaimsDecided ClaimsUntil = "Decided"
 
-// PrecisionMetric is what repetitions can go by: MeanLatency; Throughput; P50Latency (the median
-// within each trial); P99Latency (the 99th percentile within each trial).
+// PrecisionMetric is a metric whose precision can end repetitions: MeanLatency; Throughput;
+// P50Latency (the median within each trial); P99Latency (the 99th percentile within each trial).
 // +kubebuilder:validation:Enum=MeanLatency;Throughput;P50Latency;P99Latency
 type PrecisionMetric string
 
-// The metrics that repetitions can go by.
+// The metrics whose precision can end repetitions.
 const (
 	PrecisionMeanLatency PrecisionMetric = "MeanLatency"
 	PrecisionThroughput  PrecisionMetric = "Throughput"

@@ -26,8 +26,8 @@ type SystemSpec struct {
 	// +optional
 	Program *Program `json:"program,omitempty"`
 
-	// parameters are the knobs that an Experiment may turn. Setting one that is not declared here
-	// is refused.
+	// parameters are the knobs that an Experiment may turn. Assay rejects an Experiment that sets
+	// any other parameter.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -103,8 +103,8 @@ type SystemSpec struct {
 	Clients ClientsTemplate `json:"clients,omitzero"`
 
 	// checks run when the clients of a trial are over and the replicas still run: each says whether
-	// the system kept its promises. Their verdict is a result of the trial. It makes no trial
-	// invalid and none is repeated for it. Default: none.
+	// the system kept its promises. Their verdict is a result of the trial. A verdict makes no
+	// trial invalid, and no trial is repeated because of it. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -43,8 +43,8 @@ type Tolerances struct {
 	// +kubebuilder:default="20ms"
 	FaultLateness Duration `json:"faultLateness,omitempty"`
 
-	// chaosMeshLateness is how much later than planned a fault of Chaos Mesh may be confirmed; it
-	// is not waited for longer. Such faults go through the API server and Chaos Mesh's controller
+	// chaosMeshLateness is how much later than planned a fault of Chaos Mesh may be confirmed;
+	// Assay does not wait longer. Such faults go through the API server and Chaos Mesh's controller
 	// and daemon, which takes about a second. Faults that end processes also give them their time
 	// to end. Default: 10s.
 	// +optional
@@ -56,10 +56,10 @@ type Tolerances struct {
 	// +kubebuilder:default="100ms"
 	StartSpread Duration `json:"startSpread,omitempty"`
 
-	// linkDelay is how much longer than asked, over the undelayed path, a packet may travel between
-	// two pods. It is measured one way where both share a clock, else for the round trip. It is
-	// measured between every two pods before t = 0, and by the median of the canary probes while
-	// the trial runs. Default: 1ms.
+	// linkDelay is how much later a packet may arrive at another pod than the asked delay and the
+	// path's own delay allow. It is measured one way where both pods share a clock, else for the
+	// round trip. Before t = 0, Assay measures every two pods. While the trial runs, it takes the
+	// median of the canary probes. Default: 1ms.
 	// +optional
 	// +kubebuilder:default="1ms"
 	LinkDelay Duration `json:"linkDelay,omitempty"`
@@ -76,49 +76,50 @@ type Tolerances struct {
 	// +kubebuilder:default="5%"
 	LinkLoss Percentage `json:"linkLoss,omitempty"`
 
-	// throttling is the share of the window in which a container may be held back by its CPU limit:
-	// periods of the limit in which it was, times their length. 100%: never judged. Default: 1%.
+	// throttling is the share of the window in which a container may be held back by its CPU limit.
+	// Each period of the limit in which the container was held back counts in full. 100%: never
+	// judged. Default: 1%.
 	// +optional
 	// +kubebuilder:default="1%"
 	Throttling Percentage `json:"throttling,omitempty"`
 
-	// steal is the share of the processor time that a node's processes want, in the window, that
-	// its hypervisor may give to others. Time in which the node idles does not count. With 100% it
-	// is never judged. Default: 1%.
+	// steal is the greatest share of processor time that a hypervisor may take from a node in the
+	// window. It is relative to the time that the node's processes want, so idle time does not
+	// count. With 100% it is never judged. Default: 1%.
 	// +optional
 	// +kubebuilder:default="1%"
 	Steal Percentage `json:"steal,omitempty"`
 
-	// contention is a share of the moments, in the window, at which a thread of the trial wants a
-	// processor of a machine. It is the share at which the thread may wait for more than 1ms since
-	// processes that are not the trial's have the processor. Waiting for the trial's own threads
-	// does not count. With 100% it is never judged. Default: 5%.
+	// contention is how often a thread of the trial may wait for more than 1ms for a processor that
+	// other programs use. It is a share of the moments in the window at which a thread of the trial
+	// wants a processor of a machine. Waiting for the trial's own threads does not count. With 100%
+	// it is never judged. Default: 5%.
 	// +optional
 	// +kubebuilder:default="5%"
 	Contention Percentage `json:"contention,omitempty"`
 
 	// generatorLag is how late the load generator may send requests of an open loop for which a
-	// client is free, at the 99th percentile. Requests that wait for a client wait for the system,
-	// and are not meant. Default: 10ms.
+	// client is free, at the 99th percentile. Requests that wait for a free client do not count,
+	// since they wait for the system. Default: 10ms.
 	// +optional
 	// +kubebuilder:default="10ms"
 	GeneratorLag Duration `json:"generatorLag,omitempty"`
 
-	// clockError is how well each pod's clock must be known: half of the shortest round trip to the
-	// manager, and drift since. Faults and starts are compared with their plan through it. Default:
-	// 10ms.
+	// clockError is how uncertain each pod's clock may be: half of the shortest round trip to the
+	// manager, plus the drift since then. Assay uses these clocks to compare faults and starts with
+	// their plan. Default: 10ms.
 	// +optional
 	// +kubebuilder:default="10ms"
 	ClockError Duration `json:"clockError,omitempty"`
 
-	// clockOffset is how far the wall clocks of any two pods may be apart, their error added. Assay
-	// corrects for what they are apart; a system that orders by its own clock does not. Default:
-	// not judged.
+	// clockOffset is how far the wall clocks of any two pods may be apart, including their error.
+	// Assay corrects its own numbers for the offset. A system that orders by its own clock does
+	// not. Default: not judged.
 	// +optional
 	ClockOffset Duration `json:"clockOffset,omitempty"`
 
-	// outOfRange is the share of committed transactions whose latency, of more than an hour, the
-	// histogram may not hold. Default: 0%.
+	// outOfRange is the share of committed transactions that may take more than an hour, which the
+	// histogram cannot hold. Default: 0%.
 	// +optional
 	// +kubebuilder:default="0%"
 	OutOfRange Percentage `json:"outOfRange,omitempty"`

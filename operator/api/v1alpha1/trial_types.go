@@ -69,8 +69,8 @@ type TrialSpec struct {
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
 
-	// nodeSet is the one of the experiment's sets of nodes whose pools placement has. Empty: it has
-	// none.
+	// nodeSet is the name of the experiment's set of nodes that the trial runs on. Empty: the
+	// experiment has no sets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	NodeSet string `json:"nodeSet,omitempty"`
@@ -90,7 +90,8 @@ type TrialSpec struct {
 	// schedule of the trial.
 	Schedule Schedule `json:"schedule"`
 
-	// script is there where the System has one: the points that its rows are results of.
+	// script lists the points that the rows of the System's script are results of. Absent: the
+	// System has no script.
 	// +optional
 	Script *TrialScript `json:"script,omitempty"`
 
@@ -117,13 +118,13 @@ type TrialSpec struct {
 	// +optional
 	IdleWait Duration `json:"idleWait,omitempty"`
 
-	// idleThreshold is the share of processor time that others may take on an idle machine, as
-	// there. Default: 0%.
+	// idleThreshold is the share of processor time that others may take on an idle machine, as in
+	// the experiment's disturbances. Default: 0%.
 	// +optional
 	IdleThreshold Percentage `json:"idleThreshold,omitempty"`
 
-	// keepLogs is how much of the end of each stream of each container is kept, as in the
-	// experiment's debug. Default: 64Ki if the trial does not count, else nothing.
+	// keepLogs is how much of the end of each container's output is kept, as in the experiment's
+	// debug. Default: 64Ki if the trial does not count, else nothing.
 	// +optional
 	KeepLogs *resource.Quantity `json:"keepLogs,omitempty"`
 
@@ -132,8 +133,8 @@ type TrialSpec struct {
 	// +optional
 	Purpose TrialPurpose `json:"purpose,omitempty"`
 
-	// resultsStore is the store that the trial's files are put in; empty: none, its results are in
-	// the cluster only.
+	// resultsStore is the store that the trial's files are put in; empty: the results are in the
+	// cluster only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	ResultsStore string `json:"resultsStore,omitempty"`
@@ -176,8 +177,8 @@ type SystemSnapshot struct {
 	Revision string `json:"revision"`
 }
 
-// TrialStatus is what is known of a trial. It is small: nothing in it grows with replicas, clients
-// or time.
+// TrialStatus is the state of a trial. It is small: nothing in it grows with replicas, clients or
+// time.
 type TrialStatus struct {
 	// conditions: Admitted, Deployed, NetworkVerified, Started, Loaded, Running, Collected, Valid,
 	// CleanedUp, Complete, and with a store ResultsStored.
@@ -195,31 +196,31 @@ type TrialStatus struct {
 	// +optional
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 
-	// gapMilliseconds is how long the machines had measured nothing when this trial's warm-up
-	// began: since the end of the drain of the last trial of any experiment. 0 for the first trial
-	// of an experiment.
+	// gapMilliseconds is the time in which the machines measured nothing before this trial's
+	// warm-up. It begins at the end of the drain of the last trial of any experiment. 0 for the
+	// first trial of an experiment.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	GapMilliseconds int64 `json:"gapMilliseconds,omitempty"`
 
 	// idleGate says how long the trial waited for idle machines, and what ended the wait. Absent:
-	// it has not been released, or was not to wait.
+	// the trial has not been released, or its spec asks for no wait.
 	// +optional
 	IdleGate *IdleGate `json:"idleGate,omitempty"`
 
 	// network that the pods are given. It is written before the first link is shaped and never
-	// changed, so that a manager that takes over goes on with it.
+	// changed, so that the next manager uses the same network.
 	// +optional
 	Network *TrialNetwork `json:"network,omitempty"`
 
-	// podsDigest names the pods that were deployed. A pod that is made again afterwards is another
-	// one, and the trial is lost.
+	// podsDigest names the pods that were deployed. If Kubernetes makes a pod again later, the
+	// digest differs, and the trial is lost.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodsDigest string `json:"podsDigest,omitempty"`
 
-	// nodes is how many nodes the pods of the trial were on when it was deployed. 0: it was not, or
-	// an older version of Assay ran it.
+	// nodes is how many nodes the pods of the trial were on when it was deployed. 0: the trial was
+	// not deployed, or an older version of Assay ran it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Nodes int32 `json:"nodes,omitempty"`
@@ -232,8 +233,8 @@ type TrialStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Datasets []DatasetCopies `json:"datasets,omitempty"`
 
-	// checks of the System and their verdicts. Absent: it has none, or the trial was given up
-	// before they ran.
+	// checks of the System and their verdicts. Absent: the System has no checks, or the trial was
+	// given up before they ran.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -244,7 +245,7 @@ type TrialStatus struct {
 	// +optional
 	Headline *Headline `json:"headline,omitempty"`
 
-	// rows of the trial's script. Absent: it has none, or none was read.
+	// rows of the trial's script. Absent: the trial has no script, or no row was read.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -254,10 +255,10 @@ type TrialStatus struct {
 	// +optional
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
 
-	// resultsDigest is the SHA-256, in hexadecimal, of the trial's results as JSON. They are those
-	// in the ConfigMap. Where that has no room for all, and a store is to have them, they are all.
-	// Nothing else is stored as its results. It is written before they are. Empty: it has none, or
-	// an earlier manager wrote them.
+	// resultsDigest is the SHA-256, in hexadecimal, of the trial's results as JSON. It is of the
+	// results in the ConfigMap. If the ConfigMap lacks room and the trial has a store, it is of all
+	// results. The manager writes the digest before the results, and stores no others as the
+	// trial's results. Empty: the trial has no results, or an earlier manager wrote them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ResultsDigest string `json:"resultsDigest,omitempty"`
@@ -282,14 +283,14 @@ type CheckStatus struct {
 	Name string `json:"name"`
 	// verdict of the check.
 	Verdict SafetyVerdict `json:"verdict"`
-	// message says in which pod it was violated or gave no answer, and what it printed last. Empty:
-	// it holds.
+	// message names the pod in which the check found a violation or gave no answer, and has its
+	// last output. Empty: the promise holds.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// TrialNetwork is what was chosen for a trial's network.
+// TrialNetwork is Assay's choice for a trial's network.
 type TrialNetwork struct {
 	// backend that shapes in every pod: the one that the spec asks for, or the one that was chosen
 	// because it works in every pod. Empty when the trial asks for nothing that must be shaped.
@@ -301,7 +302,8 @@ type TrialNetwork struct {
 type IdleGate struct {
 	// idle is true when the machines were idle, and false when idleWait was over first.
 	Idle bool `json:"idle"`
-	// waitedMilliseconds from when every client stood at the start barrier.
+	// waitedMilliseconds is how long the trial waited after every client stood at the start
+	// barrier.
 	// +kubebuilder:validation:Minimum=0
 	WaitedMilliseconds int64 `json:"waitedMilliseconds"`
 	// message says what disturbed the machines last. Empty: nothing did.
@@ -340,7 +342,7 @@ type TrialTimes struct {
 	// collected is when every result was stored.
 	// +optional
 	Collected *metav1.MicroTime `json:"collected,omitempty"`
-	// kept is when the time was over for which the pods stayed for inspection. Absent: they did not
+	// kept is when the pods' time for inspection was over. Absent: the pods did not stay
 	// (spec.debug.keepFailed of the experiment).
 	// +optional
 	Kept *metav1.MicroTime `json:"kept,omitempty"`
@@ -350,7 +352,7 @@ type TrialTimes struct {
 }
 
 // PercentilesOfAll are percentiles of latency, of committed and failed requests together. A failed
-// request counts as slower than any committed one, so 0 is a percentile among the failed ones.
+// request counts as slower than any committed one, so a percentile of 0 lies among the failed ones.
 type PercentilesOfAll struct {
 	// p10Microseconds is the 10th percentile.
 	// +optional
@@ -367,7 +369,7 @@ type PercentilesOfAll struct {
 	// p999Microseconds is the 99.9th percentile.
 	// +optional
 	P999Microseconds int64 `json:"p999Microseconds,omitempty"`
-	// p75Microseconds is the 75th percentile, as the next three 0 in older trials.
+	// p75Microseconds is the 75th percentile. This field and the next three are 0 in older trials.
 	// +optional
 	P75Microseconds int64 `json:"p75Microseconds,omitempty"`
 	// p95Microseconds is the 95th percentile.
@@ -381,9 +383,9 @@ type PercentilesOfAll struct {
 	P99999Microseconds int64 `json:"p99999Microseconds,omitempty"`
 }
 
-// WindowCause is what makes a measurement window not steady. Start: its start is unlike the rest.
+// WindowCause says why a measurement window is not steady. Start: its start is unlike the rest.
 // Drift: the level rises or falls from its start to its end. Change: the level changes within it.
-// End: clients ended before it did.
+// End: clients ended before the window did.
 // +kubebuilder:validation:Enum=Start;Drift;Change;End
 type WindowCause string
 
@@ -392,9 +394,10 @@ type UnsteadyWindow struct {
 	// of is what was not steady: Throughput, or Latency, which is mean latency.
 	// +kubebuilder:validation:Enum=Throughput;Latency
 	Of string `json:"of"`
-	// cause of it.
+	// cause says why it was not steady.
 	Cause WindowCause `json:"cause"`
-	// movesPerMillion is by how much the cause moves the mean of the window, as a share of it.
+	// movesPerMillion is by how much the cause moves the mean of the window, as a share of that
+	// mean.
 	MovesPerMillion int64 `json:"movesPerMillion"`
 }
 
@@ -408,17 +411,19 @@ type Headline struct {
 	Errors int64 `json:"errors"`
 	// timeouts are requests without an answer in time.
 	Timeouts int64 `json:"timeouts"`
-	// offered requests: what was to be sent in the window. 0 in older trials.
+	// offered is the number of requests that were to be sent in the window. 0 in older trials.
 	// +optional
 	Offered int64 `json:"offered,omitempty"`
-	// givenUp transactions aborted in their last permitted attempt. 0 in older trials.
+	// givenUp is the number of transactions that aborted in their last permitted attempt. 0 in
+	// older trials.
 	// +optional
 	GivenUp int64 `json:"givenUp,omitempty"`
-	// unsent requests of an open loop found no free client. 0 in older trials.
+	// unsent is the number of requests of an open loop that found no free client. 0 in older
+	// trials.
 	// +optional
 	Unsent int64 `json:"unsent,omitempty"`
-	// unreported are the counters that some client does not report, by name, such as aborted: they
-	// are not known, and 0 here.
+	// unreported are the counters that some client does not report, by name, such as aborted. Their
+	// values are unknown, and 0 here.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -445,18 +450,18 @@ type Headline struct {
 	// p999LatencyMicroseconds is their 99.9th percentile. 0 in older trials.
 	// +optional
 	P999LatencyMicroseconds int64 `json:"p999LatencyMicroseconds,omitempty"`
-	// percentiles of their latency besides these.
+	// percentiles of the latency of committed transactions, besides those above.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Percentiles []HeadlinePercentile `json:"percentiles,omitempty"`
-	// ofAll are percentiles of committed and failed requests together. Absent: none failed, or the
-	// trial is from before they were kept here.
+	// ofAll are percentiles of committed and failed requests together. Absent: no request failed,
+	// or the trial is older than this field.
 	// +optional
 	OfAll *PercentilesOfAll `json:"ofAll,omitempty"`
-	// unsteady says how throughput and latency were not steady in the window. Empty: they were, or
-	// that could not be told, as in windows with a fault.
+	// unsteady says how throughput and latency were not steady in the window. Empty: both were
+	// steady, or Assay could not tell, as in windows with a fault.
 	// +optional
 	// +listType=map
 	// +listMapKey=of
@@ -466,29 +471,28 @@ type Headline struct {
 	// older trials.
 	// +optional
 	CorrectClients int32 `json:"correctClients,omitempty"`
-	// throttledPerMillion is the share of the window in which the container that was throttled most
-	// was held back by its CPU limit. Absent: not measured.
+	// throttledPerMillion is the share of the window in which a CPU limit held a container back,
+	// for the container with the greatest share. Absent: not measured.
 	// +optional
 	ThrottledPerMillion *int32 `json:"throttledPerMillion,omitempty"`
-	// stealPerMillion is the share of the processor time wanted there that the hypervisor of the
-	// node that lost most gave to others. Absent: not measured.
+	// stealPerMillion is the share of the wanted processor time that a hypervisor gave to others,
+	// for the node with the greatest share. Absent: not measured.
 	// +optional
 	StealPerMillion *int32 `json:"stealPerMillion,omitempty"`
-	// contendedPerMillion is the share of moments at which others had a processor that the trial
-	// wanted, on the machine with the greatest share. Absent: not measured.
+	// contendedPerMillion is the share of moments at which other programs had a processor that the
+	// trial wanted, for the machine with the greatest share. Absent: not measured.
 	// +optional
 	ContendedPerMillion *int32 `json:"contendedPerMillion,omitempty"`
 	// clientTimePerMillion is the share of the clients' time in the window that their transactions
-	// and think time fill: 1,000,000 by Little's law. Absent: the loop is not closed, or it is not
-	// known.
+	// and think time fill: 1,000,000 by Little's law. Absent: the loop is not closed, or the share
+	// is unknown.
 	// +optional
 	ClientTimePerMillion *int32 `json:"clientTimePerMillion,omitempty"`
-	// clientBusyPerMillion is how full the client pods were: the greatest share that was used of a
+	// clientBusyPerMillion is how busy the client pods were: the greatest used share of a
 	// container's CPU limit or of a node's processors. Absent: not measured.
 	// +optional
 	ClientBusyPerMillion *int32 `json:"clientBusyPerMillion,omitempty"`
-	// recoveries from the first times of faults in the window, at most 16; all are in the full
-	// results.
+	// recoveries from faults in the window, the first 16 at most. The full results have all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -501,9 +505,9 @@ type Headline struct {
 	Measurements []MeasuredValue `json:"measurements,omitempty"`
 }
 
-// RecoveryOutcome is what became of throughput after a fault. NoDip: it did not fall, or not by
-// more than its noise. Recovered: it fell and came back. NotRecovered: it was not back at the end
-// of the window. Unknown: there is nothing to measure. The fault lies at the edge of the window, or
+// RecoveryOutcome says what throughput did after a fault. NoDip: it did not fall, or not by more
+// than its noise. Recovered: it fell and came back. NotRecovered: it was not back at the end of the
+// window. Unknown: there is nothing to measure. The fault lies at the edge of the window, or
 // nothing was committed before it.
 // +kubebuilder:validation:Enum=NoDip;Recovered;NotRecovered;Unknown
 type RecoveryOutcome string
@@ -516,15 +520,15 @@ const (
 	RecoveryUnknown      RecoveryOutcome = "Unknown"
 )
 
-// FaultRecovery is what one time of a fault did to throughput; docs/reference/statistics.md says
-// how it is measured.
+// FaultRecovery is the effect of one occurrence of a fault on throughput;
+// docs/reference/statistics.md says how it is measured.
 type FaultRecovery struct {
 	// fault is its name.
 	// +kubebuilder:validation:MaxLength=63
 	Fault string `json:"fault"`
-	// time of the fault, from 1: faults may repeat.
+	// time is the number of the occurrence, from 1: faults may repeat.
 	Time int32 `json:"time"`
-	// outcome of it.
+	// outcome says what throughput did.
 	Outcome RecoveryOutcome `json:"outcome"`
 	// detectMicroseconds from the confirmed fault to the start of the dip.
 	// +optional
@@ -537,16 +541,16 @@ type FaultRecovery struct {
 	// +optional
 	RecoverMicroseconds int64 `json:"recoverMicroseconds,omitempty"`
 	// lostMilli are thousandths of transactions that were not committed from the dip to the
-	// recovery or the end of the window. Below 0: more than was lost was made up for.
+	// recovery or the end of the window. Below 0: the system made up for more than it lost.
 	// +optional
 	LostMilli int64 `json:"lostMilli,omitempty"`
-	// leastDipPerMillion is the depth from which on a dip is told from noise in 97.7% of trials. A
-	// shallower dip, and none, say only that the dip was no deeper than this. 0 in older trials: it
+	// leastDipPerMillion is the depth of the shallowest dip that 97.7% of trials tell from noise. A
+	// shallower dip, or no dip, says only that the dip was at most this deep. 0 in older trials: it
 	// is not known.
 	// +optional
 	LeastDipPerMillion int64 `json:"leastDipPerMillion,omitempty"`
-	// resolvedMicroseconds is how long throughput must be below 90% to be noticed. 0: however long,
-	// noise may hide it, or the trial is from before it was kept here.
+	// resolvedMicroseconds is how long throughput must be below 90% to be noticed. 0: noise may
+	// hide a dip of any length, or the trial is older than this field.
 	// +optional
 	ResolvedMicroseconds int64 `json:"resolvedMicroseconds,omitempty"`
 }
@@ -591,6 +595,6 @@ type HeadlinePercentile struct {
 	// +kubebuilder:validation:MaxLength=8
 	Name string `json:"name"`
 
-	// microseconds that it is.
+	// microseconds is the value of the percentile.
 	Microseconds int64 `json:"microseconds"`
 }

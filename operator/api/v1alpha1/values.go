@@ -46,7 +46,7 @@ type Value struct {
 	text string `json:"-"` // read and written by UnmarshalJSON and MarshalJSON
 }
 
-// NewValue returns the Value that is written as text.
+// NewValue returns the Value with that text.
 func NewValue(text string) Value { return Value{text: text} }
 
 // String returns the value as text: no quotes, numbers as they were written.

@@ -6,12 +6,13 @@ import (
 )
 
 // Agree reports how the parts of results contradict each other. The parts are three counts of
-// committed transactions: of the counters, of the histogram with values out of its range, and of
-// the timeline within the window. The manager calls Agree on clients' reports when it collects
-// them, and "kubectl assay verify" on a bundle. So both accept the same results.
+// committed transactions: those of the counters, of the histogram (with values out of its range),
+// and of the timeline within the window. The manager calls Agree on clients' reports when it
+// collects them, and "kubectl assay verify" calls it on a bundle. So both accept the same results.
 //
-// latencies are how many the histogram has. A timeline without bins says nothing, and a window that
-// is no multiple of TimelineInterval ends within a bin: neither is compared.
+// The argument latencies is the number of values in the histogram. Agree does not compare a
+// timeline without bins. It does not compare one if the window is no multiple of TimelineInterval
+// either, since the window then ends within a bin.
 func Agree(c Counters, latencies int64, t Timeline, window time.Duration) error {
 	if n := latencies + c.OutOfRange; n != c.Committed {
 		return fmt.Errorf("%d transactions are said to be committed, its histogram has %d (%d of them out of its range)", c.Committed, n, c.OutOfRange)

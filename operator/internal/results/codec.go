@@ -99,8 +99,9 @@ const (
 	clientBin = 4 * 20
 )
 
-// UnpackClient reads a client's gzipped results of a run of the given length. It refuses what takes
-// more than any such run can, so that their writer cannot make the reader run out of memory.
+// UnpackClient reads a client's gzipped results of a run of the given length. It refuses more bytes
+// than any run of that length can have, so that the writer cannot make the reader run out of
+// memory.
 func UnpackClient(packed []byte, run time.Duration) (Client, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -173,9 +174,9 @@ var (
 	experimentMay = jsonlimit.For(Experiment{}, maxRecords, maxObjects)
 )
 
-// decode looks at the format before anything else, since another version's members may have other
-// types. Unknown members are ignored: an older reader can read what a newer writer of the same
-// format added. renamed gives members their present names; nil: none has another.
+// decode first checks the format, since members of another version may have other types. It ignores
+// unknown members, so that an older reader can read results of a newer writer in the same format.
+// The function renamed gives members their present names; nil: no member was renamed.
 func decode(b []byte, may jsonlimit.Limit, want string, renamed func([]byte) ([]byte, error), format *string, v any) error {
 	if err := jsonlimit.Check(b, may); err != nil {
 		return err
@@ -274,7 +275,8 @@ func (t Timeline) check() error {
 	return nil
 }
 
-// checkUnreported refuses names of no counter, and numbers of what is said not to be known.
+// checkUnreported refuses names that are no counters, and numbers of counters that the client
+// reports as unknown.
 func (c Client) checkUnreported() error {
 	known := map[string]int64{}
 	for _, n := range c.Counters.all() {
@@ -297,7 +299,7 @@ func (c Client) checkUnreported() error {
 type namedCounter struct {
 	name  string
 	value *int64
-	// optional: a client may not know it.
+	// optional: some clients do not know the counter.
 	optional bool
 }
 

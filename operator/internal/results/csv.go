@@ -10,8 +10,8 @@ import (
 
 // WriteTimelineCSV writes a timeline as CSV, a line for each bin. It has the bin's start in ms
 // relative to t = 0, the transactions committed, attempts aborted, requests failed, and committed
-// per second. The next is the mean latency of the committed ones in ms (empty when there are none).
-// The last are the requests that were offered, if the clients said.
+// per second. Then comes the mean latency of the committed ones in ms (empty when there are none).
+// The last column has the offered requests, if the clients report them.
 func WriteTimelineCSV(w io.Writer, t Timeline) error {
 	if err := t.check(); err != nil {
 		return fmt.Errorf("write the timeline: %w", err)

@@ -18,7 +18,7 @@ type Aggregate struct {
 	High   float64 `json:"high"`
 }
 
-// PointResult is what a point comes to over its valid trials.
+// PointResult summarizes a point over its valid trials.
 type PointResult struct {
 	Index       int32             `json:"index"`
 	Coordinates map[string]string `json:"coordinates"`
@@ -27,8 +27,8 @@ type PointResult struct {
 	Invalid int `json:"invalid"`
 	Failed  int `json:"failed"`
 	// Metrics by name: throughput (tx/s), meanLatency, p50Latency, p99Latency (ms), abortRate
-	// (aborted attempts by all ended attempts), and the experiment's measurements, each over the
-	// trials that have it.
+	// (aborted attempts divided by all ended attempts), and the experiment's measurements. Each is
+	// over the trials that have it.
 	Metrics map[string]Aggregate `json:"metrics"`
 }
 
@@ -57,7 +57,7 @@ type TrialLine struct {
 	GivenUp int64 `json:"givenUp,omitempty"`
 	Unsent  int64 `json:"unsent,omitempty"`
 	// Unreported are the counters that some client does not know, by their names in JSON: they are
-	// 0 here, and mean nothing.
+	// unknown, and 0 here.
 	Unreported []string `json:"unreported,omitempty"`
 	// RunSummary is as in Summary.
 	RunSummary bool    `json:"runSummary,omitempty"`
@@ -72,11 +72,12 @@ type TrialLine struct {
 	CorrectClients int32   `json:"correctClients,omitempty"`
 	// OfAll is as in Summary.
 	OfAll *Percentiles `json:"ofAll,omitempty"`
-	// ThrottledShare of the container, and StealShare of the node, that had most of it. Nil: not
-	// measured.
+	// ThrottledShare is the greatest of a container, and StealShare the greatest of a node. Nil:
+	// not measured.
 	ThrottledShare *float64 `json:"throttledShare,omitempty"`
 	StealShare     *float64 `json:"stealShare,omitempty"`
-	// ContendedShare of the machine on which the trial waited most for others. Nil: not known.
+	// ContendedShare is the greatest of a machine: how often the trial waited there for other
+	// programs. Nil: not known.
 	ContendedShare *float64 `json:"contendedShare,omitempty"`
 	// ClientTimeShare of a closed loop is the share of the clients' time in the window that their
 	// transactions and think time fill: 1 by Little's law. ClientBusyShare is the greatest share of
@@ -84,25 +85,26 @@ type TrialLine struct {
 	// these results.
 	ClientTimeShare *float64 `json:"clientTimeShare,omitempty"`
 	ClientBusyShare *float64 `json:"clientBusyShare,omitempty"`
-	// Script is the name of the trial whose script wrote the row that this is. Empty: it is all of
-	// its trial.
+	// Script is the name of the trial whose script wrote this line's row. Empty: the line is a
+	// whole trial.
 	Script string `json:"script,omitempty"`
 	// Measurements of Prometheus and of the clients' counters, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
-	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before
-	// are in the trial's own results.
+	// Recovery from faults, the first 16 at most. Their cautions and the throughput before are in
+	// the trial's own results.
 	Recovery []Recovery `json:"recovery,omitempty"`
-	// Checks of the System and what they say of the trial, valid or not.
+	// Checks of the System with their verdicts, for valid and invalid trials.
 	Checks []Check `json:"checks,omitempty"`
 	// Datasets that the pods began with.
 	Datasets  []Dataset `json:"datasets,omitempty"`
 	ConfigMap string    `json:"configMap,omitempty"`
-	// Window says whether the window was steady. The manager's lines have it where it was not, with
-	// what moves the mean and by how much; a report computes the rest from the trial's timeline.
-	// Nil: it was steady, or that is not known, or the trial does not count.
+	// Window says whether the window was steady. The manager's lines have it only for a window that
+	// was not steady, with the cause and by how much it moves the mean. A report computes the rest
+	// from the trial's timeline. Nil: the window was steady, or this is unknown, or the trial does
+	// not count.
 	Window *WindowCheck `json:"window,omitempty"`
-	// P95Millis is 0 in older results, and where it is not known. A report reads it off the trial's
-	// histogram then.
+	// P95Millis is 0 in older results, and where it is not known. Then a report reads it from the
+	// trial's histogram.
 	P95Millis float64 `json:"p95Millis,omitempty"`
 	// Percentiles are as in Summary.
 	Percentiles map[string]float64 `json:"percentiles,omitempty"`
@@ -112,15 +114,15 @@ type TrialLine struct {
 
 // Dataset is a data set that the pods of a trial began with.
 type Dataset struct {
-	// Name in the System, and Object: the name of the Dataset.
+	// Name is the data set's name in the System, and Object the name of its Dataset.
 	Name   string `json:"name"`
 	Object string `json:"object"`
 	// Digest of the tree, with which every copy was compared.
 	Digest string `json:"digest"`
 	Bytes  int64  `json:"bytes"`
 	Files  int64  `json:"files"`
-	// PreparedNodes had the data when the trial was made. PrepareSeconds is how long the recipe,
-	// the hash and keeping took on the slowest of them.
+	// PreparedNodes is how many nodes had the data when the trial was made. PrepareSeconds is how
+	// long the slowest of them took for the recipe, the hash and storing.
 	PreparedNodes  int32   `json:"preparedNodes"`
 	PrepareSeconds float64 `json:"prepareSeconds"`
 	// Copies of the trial, one in each pod that uses the set; Method is Reflink, Copy or Mixed,
@@ -128,17 +130,18 @@ type Dataset struct {
 	Copies int32  `json:"copies"`
 	Method string `json:"method,omitempty"`
 	Check  string `json:"check,omitempty"`
-	// FastestSeconds and SlowestSeconds of a copy with its check.
+	// FastestSeconds and SlowestSeconds are the times of the fastest and the slowest copy, with its
+	// check.
 	FastestSeconds float64 `json:"fastestSeconds"`
 	SlowestSeconds float64 `json:"slowestSeconds"`
 }
 
-// Experiment is what an experiment comes to.
+// Experiment holds the results of an experiment.
 type Experiment struct {
 	Format string `json:"format"`
 	Name   string `json:"name"`
-	// Recurs is the experiment that recurs and has this one as a run. The runs of one history have
-	// the same. Empty: this one was applied by itself.
+	// Recurs is the name of the experiment that recurs and made this one as a run. All runs of one
+	// history have the same name here. Empty: a user applied this experiment.
 	Recurs     string            `json:"recurs,omitempty"`
 	UID        string            `json:"uid"`
 	Profile    string            `json:"profile,omitempty"`
@@ -152,23 +155,23 @@ type Experiment struct {
 	// Written is when these results were put together: they are about the trials that were done by
 	// then.
 	Written time.Time `json:"written"`
-	// Judged says that all but the trials was made anew after the run. Nil: it was not.
+	// Judged says that everything but the trials was made anew after the run. Nil: nothing was.
 	Judged *Judged `json:"judged,omitempty"`
 	// Seal says what the claims were before the first trial. Nil: the results do not have it.
 	Seal *Seal `json:"seal,omitempty"`
-	// Method is the version of the statistics by which claims and searches were judged. 0: one from
-	// before it was kept.
+	// Method is the version of the statistics by which claims and searches were judged. 0: the
+	// results are older than this field.
 	Method int `json:"method,omitempty"`
 	// Planned is the number of valid trials that the experiment wants.
 	Planned int `json:"planned,omitempty"`
-	// AdditionalRepetitions of each point were asked for when the experiment was complete: after a
-	// look at its results.
+	// AdditionalRepetitions of each point were requested when the experiment was complete, so after
+	// a look at its results.
 	AdditionalRepetitions int `json:"additionalRepetitions,omitempty"`
-	// Stopped says why trials are missing that the experiment's budget does not pay for. Empty: it
-	// has no budget, or none is missing.
+	// Stopped says why the experiment's budget does not pay for missing trials. Empty: the
+	// experiment has no budget, or no trial is missing.
 	Stopped string `json:"stopped,omitempty"`
-	// Look is the one at which the claims are judged, where repetitions go on until claims are
-	// decided; absent: verdicts are looked at once.
+	// Look is the look at which the claims are judged, if repetitions go on until claims are
+	// decided. Absent: verdicts are looked at once.
 	Look *Look `json:"look,omitempty"`
 	// Axes in the order of the sweep, with their values in order.
 	Axes []Axis `json:"axes"`
@@ -178,16 +181,17 @@ type Experiment struct {
 	Figures []Figure `json:"figures,omitempty"`
 
 	Points []PointResult `json:"points"`
-	// Capacities are what searches came to, one for each combination of the other axes.
+	// Capacities are the outcomes of searches, one for each combination of the other axes.
 	Capacities []Capacity `json:"capacities,omitempty"`
 
 	Trials []TrialLine `json:"trials"`
-	// NotMeasuring are the trials that profilers sampled. Nothing else of these results has them.
+	// NotMeasuring are the trials that profilers sampled. No other part of these results includes
+	// them.
 	NotMeasuring []TrialLine      `json:"notMeasuring,omitempty"`
 	Claims       []ClaimResult    `json:"claims"`
 	Reported     []ReportedSeries `json:"reported,omitempty"`
-	// Networks and Faults of the valid trials, and what they did over time. Only a report has them:
-	// they are in the trials' own results.
+	// Networks, faults, series and resources of the valid trials. Only a report has these members:
+	// the trials' own results have the data.
 	Networks   []NetworkLine  `json:"networks,omitempty"`
 	Faults     []FaultLine    `json:"faults,omitempty"`
 	Series     []PointSeries  `json:"series,omitempty"`
@@ -195,13 +199,13 @@ type Experiment struct {
 	Resources  []ResourceLine `json:"resources,omitempty"`
 	LatencyBy  []LatencyBy    `json:"latencyBy,omitempty"`
 	Provenance *Provenance    `json:"provenance,omitempty"`
-	// Collected are the files of pods' own that are kept beside the trials' results, and the ends
-	// of logs. Only a report has them.
+	// Collected are the pods' own files that are kept beside the trials' results, and the ends of
+	// logs. Only a report has them.
 	Collected []CollectedFile `json:"collected,omitempty"`
 	// FlameGraphs are those of NotMeasuring. Only a report has them.
 	FlameGraphs []FlameGraph `json:"flameGraphs,omitempty"`
-	// Scripts are what scripts did on the trials' machines, of one trial for each kind of run. Only
-	// a report has them.
+	// Scripts record what scripts did on the trials' machines, for one trial of each kind of run.
+	// Only a report has them.
 	Scripts []ScriptRun `json:"scripts,omitempty"`
 	// Spec of the experiment with its profile applied, as JSON. Only a report has it: it is stored
 	// beside the results.
@@ -209,8 +213,8 @@ type Experiment struct {
 	LeftOut []string        `json:"leftOut,omitempty"`
 }
 
-// HistoryName is what the runs of one history have in common: the name of the experiment, or of the
-// one that recurs.
+// HistoryName is the name that all runs of one history share: that of the experiment that recurs,
+// or else the experiment's own.
 func (e *Experiment) HistoryName() string { return cmp.Or(e.Recurs, e.Name) }
 
 // Axis of a sweep.
@@ -233,6 +237,6 @@ type ReportedSeries struct {
 	Note   string            `json:"note,omitempty"`
 	// Measurement that the series is of, where Metric is Measurement.
 	Measurement string `json:"measurement,omitempty"`
-	// Correction is by what the values are multiplied before they are compared; 0: by nothing.
+	// Correction is a factor for the values, applied before values are compared. 0: no correction.
 	Correction float64 `json:"correction,omitempty"`
 }

@@ -14,8 +14,8 @@ type Stack struct {
 	Parts []string `json:"parts"`
 }
 
-// SpeedUp is a metric of every point by that of a baseline: of a latency the baseline's by the
-// point's.
+// SpeedUp is a metric of every point divided by that of a baseline. For a latency, the value of the
+// baseline is divided by the value of the point.
 type SpeedUp struct {
 	// Of is Throughput, MeanLatency, P50Latency or P99Latency.
 	Of   string            `json:"of"`

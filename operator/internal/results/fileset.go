@@ -22,7 +22,7 @@ const (
 	ReportsPack  = "reports.tar.gz"
 )
 
-// FileSet is what results say of files that are kept beside them.
+// FileSet describes files that are kept beside results.
 type FileSet struct {
 	Files int `json:"files"`
 	// SHA256 of the lines that sha256sum prints of the files, in the order of their names' bytes:

@@ -8,7 +8,7 @@ import (
 
 // WholeLimit is the most that a trial's results may take as JSON where they wait for a store, in
 // bytes. Anyone who may write these ConfigMaps decides what their reader unpacks: Go values take
-// some eight times as much.
+// some eight times as much as the JSON.
 const WholeLimit = 8 << 20
 
 // FitTrial encodes a trial in limit bytes at most, for a ConfigMap. When it is too large it leaves
@@ -58,7 +58,7 @@ func FitTrial(t Trial, limit int) ([]byte, error) {
 	return nil, fmt.Errorf("the results of trial %s take %d bytes even without logs, links, timeline and histogram; %d are allowed", t.Name, size, limit)
 }
 
-// coarseBins is how many bins resources over time are left when there is little room.
+// coarseBins is how many bins remain of resources over time when there is little room.
 const coarseBins = 64
 
 // changeSeries changes the pods' resources over time, in copies. It reports whether that changed
@@ -78,8 +78,7 @@ func (t *Trial) changeSeries(change func(*ResourceSeries) *ResourceSeries) (chan
 	return changed
 }
 
-// dropOverTime leaves out how each pod's resources were spread over time. Those of all pods
-// together stay.
+// dropOverTime leaves out each pod's resources over time. Those of all pods together stay.
 func (t *Trial) dropOverTime() (had bool) {
 	t.Pods = slices.Clone(t.Pods)
 	for i, p := range t.Pods {
@@ -92,8 +91,8 @@ func (t *Trial) dropOverTime() (had bool) {
 	return had
 }
 
-// coarser puts bins together until there are coarseBins at most: bytes are added up, of memory the
-// greatest reading stays, the rest are means.
+// coarser merges bins until there are coarseBins at most. It adds up bytes, keeps the greatest
+// reading of memory, and takes the mean of the rest.
 func (s *ResourceSeries) coarser() *ResourceSeries {
 	n := (len(s.CPUMillicores) + coarseBins - 1) / coarseBins
 	if n <= 1 {

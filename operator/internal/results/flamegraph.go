@@ -12,8 +12,8 @@ type FlameGraph struct {
 	FromMillis float64 `json:"fromMillis"`
 	ToMillis   float64 `json:"toMillis"`
 	Samples    int64   `json:"samples"`
-	// File is the picture, by its name among the pod's files, and In where it is, as in
-	// CollectedFile. Empty: it is not there.
+	// File is the name of the picture among the pod's files, and In says where the picture is, as
+	// in CollectedFile. Empty: there is no picture.
 	File string `json:"file,omitempty"`
 	In   string `json:"in,omitempty"`
 	// Error says why there is no picture.

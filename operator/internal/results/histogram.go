@@ -40,7 +40,7 @@ func (h *Histogram) Record(d time.Duration) {
 	}
 }
 
-// RecordTimes adds a duration as often as said.
+// RecordTimes adds a duration n times.
 func (h *Histogram) RecordTimes(d time.Duration, n int64) {
 	micros := max(int64(d.Round(time.Microsecond)/time.Microsecond), HistogramLowestMicros)
 	if micros > HistogramHighestMicros || h.h.RecordValues(micros, n) != nil {
@@ -48,7 +48,7 @@ func (h *Histogram) RecordTimes(d time.Duration, n int64) {
 	}
 }
 
-// Merge adds all of another histogram; what is dropped counts as out of range.
+// Merge adds all of another histogram. Durations that it has to drop count as out of range.
 func (h *Histogram) Merge(o *Histogram) {
 	h.outOfRange += o.outOfRange + h.h.Merge(o.h)
 }
@@ -60,10 +60,10 @@ func (h *Histogram) Count() int64 { return h.h.TotalCount() }
 func (h *Histogram) OutOfRange() int64 { return h.outOfRange }
 
 // Percentile returns the duration that p percent (0 to 100, to thousandths) of the recorded ones do
-// not exceed, within the histogram's precision; 0 when it is empty. It is that of the nearest rank,
-// the k-th shortest with k the least whole number from pn/100 on, and 1 at least. The library
-// rounds pn/100, so that its 99th percentile of 556 durations is exceeded by 6 of them, which is
-// more than 1%.
+// not exceed, within the histogram's precision; 0 when it is empty. It is the k-th shortest of n
+// durations, where k is pn/100 rounded up, and at least 1 (nearest rank). The library rounds pn/100
+// to the nearest number instead. So 6 of 556 durations exceed the library's 99th percentile, which
+// is more than 1%.
 func (h *Histogram) Percentile(p float64) time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -74,10 +74,10 @@ func (h *Histogram) Percentile(p float64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(100*float64(rank)/float64(n))) * time.Microsecond
 }
 
-// PercentileOfAll is Percentile of the recorded durations together with so many requests that
-// failed, each of which counts as slower than any duration. With C durations and F failures the
-// p-th of all has the rank p (C+F) among the durations, which is their percentile p (C+F)/C. 0: it
-// lies among the failures, or among the durations out of range.
+// PercentileOfAll is Percentile of the recorded durations together with failed requests. A failed
+// request counts as slower than any duration. With C durations and F failures, the p-th percentile
+// of all is the percentile p (C+F)/C of the durations. It is 0 if it lies among the failures, or
+// among the durations out of range.
 func (h *Histogram) PercentileOfAll(p float64, failed int64) time.Duration {
 	n := h.Count()
 	rank := nearestRank(p, n+h.outOfRange+failed)
@@ -87,7 +87,7 @@ func (h *Histogram) PercentileOfAll(p float64, failed int64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(100*float64(rank)/float64(n))) * time.Microsecond
 }
 
-// nearestRank is the least whole number from p percent of n on, from 1 to n. It is exact: as a
+// nearestRank is p percent of n, rounded up, from 1 to n. It computes with whole numbers: as a
 // float, 99.9% of 1000 is above 999.
 func nearestRank(p float64, n int64) int64 {
 	const whole = 100_000 // thousandths of a percent
@@ -113,7 +113,7 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.h.Max()) * time.Microsecond
 }
 
-// Bin of a histogram: so many durations from From to To, both included, in microseconds.
+// Bin of a histogram: Count durations from From to To, both included, in microseconds.
 type Bin struct{ From, To, Count int64 }
 
 // Bins of the histogram that hold a duration, in rising order.
@@ -161,9 +161,9 @@ func DecodeHistogram(s string) (*Histogram, error) {
 	return sum.histogram(), nil
 }
 
-// histogramSum adds encoded histograms up. It exists since each histogram takes 190 kB unpacked,
-// and a trial has one for each of up to thousands of pods. They are added as they are decoded, and
-// only the sum is ever in memory.
+// histogramSum adds encoded histograms up. Each histogram takes 190 kB unpacked, and a trial may
+// have thousands of them, one for each pod. histogramSum therefore adds them while it decodes them,
+// so that only the sum is in memory.
 type histogramSum struct {
 	counts     []int64
 	total      int64 // of the counts, maxCount at most
@@ -217,7 +217,7 @@ func (h *histogramSum) add(s string) (int64, error) {
 	return n, nil
 }
 
-// histogram returns the sum as a histogram, which takes the counts over: nothing may be added any
+// histogram returns the sum as a histogram, which then owns the counts: the caller must not add any
 // more.
 func (h *histogramSum) histogram() *Histogram {
 	return &Histogram{outOfRange: h.outOfRange, h: hdr.Import(&hdr.Snapshot{

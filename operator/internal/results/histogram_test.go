@@ -60,8 +60,8 @@ func TestHistogramPercentilesOfMerged(t *testing.T) {
 	}
 }
 
-// The p-th percentile is exceeded by at most 100-p percent. The library rounds to the nearest rank
-// below, too: the 99th percentile of 556 durations was the 550th, where it is the 551st.
+// The p-th percentile is exceeded by at most 100-p percent. The library may round the rank down:
+// its 99th percentile of 556 durations is the 550th, but the 551st is right.
 func TestPercentileIsOfTheNearestRank(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 99, 100, 101, 160, 556, 999, 1000, 1001, 12345} {
 		h := NewHistogram()
@@ -84,7 +84,8 @@ func TestPercentileIsOfTheNearestRank(t *testing.T) {
 	}
 }
 
-// encodePlain builds an encoded histogram from any plain content, so that tests can lie in it.
+// encodePlain builds an encoded histogram from any plain content, so that tests can put false
+// numbers into it.
 func encodePlain(plain []byte) string {
 	var z bytes.Buffer
 	w := zlib.NewWriter(&z)
@@ -135,8 +136,8 @@ func TestDecodeHistogramRefuses(t *testing.T) {
 	}
 }
 
-// A reader of another implementation must get the same numbers: the encoding is the library's, the
-// decoder is ours.
+// Another implementation must read the same numbers: the encoder is the library's, and the decoder
+// is ours.
 func TestHistogramEncodingIsTheLibrarys(t *testing.T) {
 	h := NewHistogram()
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// hostile are results that their reader believes to be a client's, or a trial's that wait for a
-// store. They are written so as to take as much memory as can be: two bytes are one number of
-// eight.
+// hostile are results that look like a client's, or like a trial's that wait for a store. They make
+// their reader use as much memory as possible: two bytes become a number of eight bytes.
 var hostile = map[string]func() error{
 	"a client's": func() error {
 		_, err := UnpackClient(zipped(`{"format":"`+ClientFormat+`","timeline":{"committed":[0`, ",0", 256<<20), time.Minute)
@@ -53,7 +52,7 @@ func storedTrial(list string) func() error {
 	}
 }
 
-// storedExperiment does so for an experiment, with a record in as many bytes.
+// storedExperiment does the same for an experiment, with records of bytesEach bytes.
 func storedExperiment(list, record string, bytesEach int) func() error {
 	return func() error {
 		packed, err := Pack(records(ExperimentFormat, list, record, bytesEach))
@@ -76,7 +75,7 @@ func records(format, list, record string, bytesEach int) []byte {
 	return []byte(start + strings.Repeat(each, (storedLimit-len(start)-2)/len(each)) + "]}")
 }
 
-// zipped is a text with so many bytes of a repeated part.
+// zipped returns a gzipped text that repeats part up to size bytes.
 func zipped(start, part string, size int) []byte {
 	var packed bytes.Buffer
 	gz := gzip.NewWriter(&packed)
@@ -96,8 +95,8 @@ const hostileCase = "ASSAY_HOSTILE_RESULTS"
 // manager's memory: the manager reads clients' and trials' results at once.
 const mostMegabytes = 150
 
-// A user who could write a client's ConfigMap, or the parts that a trial's results wait in, made
-// the manager run out of memory, and each new leader again.
+// A user who could write a client's ConfigMap, or the ConfigMaps of waiting results, made the
+// manager run out of memory. The same happened to each new leader.
 func TestHostileResultsTakeLittleMemory(t *testing.T) {
 	if name := os.Getenv(hostileCase); name != "" {
 		t.Logf("result: %v", hostile[name]())

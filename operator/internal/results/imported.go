@@ -5,8 +5,8 @@ package results
 type Imported struct {
 	// Format that the numbers were read in.
 	Format string `json:"format"`
-	// File, by its name below the folder that was imported, and the Line in it; 0: the file as a
-	// whole. SHA256 of the file, in hexadecimal.
+	// File is the name of the file below the imported folder, and Line the line in it; 0: the whole
+	// file. SHA256 is the file's hash, in hexadecimal.
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`

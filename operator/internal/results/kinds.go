@@ -11,19 +11,20 @@ import (
 // concurrent use.
 type Kinds struct {
 	byName map[string]*kind
-	// last is the kind of the operation before, and lastName its name as it was given. Most
-	// operations are of the same kind as the one before, which saves a look-up.
+	// last is the kind of the previous operation, and lastName its name as it was given. Most
+	// operations are of the same kind as the previous one, which saves a look-up.
 	last     *kind
 	lastName string
 }
 
-// kind is the committed operations of one name: how many, what they took in all, and each.
+// kind has the committed operations of one name: their number, the sum of their latencies, and a
+// histogram of them.
 type kind struct {
 	count, micros int64
 	latency       *Histogram
 }
 
-// Commit takes in n operations, each after a latency.
+// Commit adds n operations with the same latency.
 func (k *Kinds) Commit(name string, n int64, latency time.Duration) {
 	if k.last == nil || name != k.lastName {
 		k.last, k.lastName = k.of(name), name
@@ -33,10 +34,11 @@ func (k *Kinds) Commit(name string, n int64, latency time.Duration) {
 	k.last.latency.RecordTimes(latency, n)
 }
 
-// Is reports whether the operation before had the name.
+// Is reports whether the previous operation had the name.
 func (k *Kinds) Is(name string) bool { return k.last != nil && name == k.lastName }
 
-// of is a kind by its name; beyond what a report may have, all others are one.
+// of returns the kind of a name. If there are more kinds than a report may have, all further names
+// share one kind.
 func (k *Kinds) of(name string) *kind {
 	name = name[:min(len(name), MaxOperationName)]
 	if name == "" {

@@ -12,9 +12,9 @@ import (
 //	others    = busy - interrupts - trial
 //	contended = late x others / (busy - interrupts)
 //
-// While a canary waits, another thread has the processor: one of the trial's own, in a system that
-// has more to do than its machine can, or another's. The kernel does not say whose, so waiting is
-// put down to both by the processor time that they had.
+// While a canary waits, another thread has the processor. It is one of the trial's threads, if the
+// system has more work than its machine can do, or a thread of another program. The kernel does not
+// tell which. So the share of late canaries is divided between both by their processor time.
 type MachineUse struct {
 	// Machine is the ID of the boot, or the node's name where that is not known. Nodes are those of
 	// its nodes that had pods of the trial.
@@ -26,12 +26,12 @@ type MachineUse struct {
 	// neither.
 	TrialCores  float64 `json:"trialCores"`
 	OthersCores float64 `json:"othersCores"`
-	// WaitedShare of the time in which threads of the trial's containers wanted a processor, they
-	// waited for one, mostly for each other. Nil: not known.
+	// WaitedShare: threads of the trial's containers waited in this share of the time in which they
+	// wanted a processor. They mostly waited for each other. Nil: not known.
 	WaitedShare *float64 `json:"waitedShare,omitempty"`
-	// LateShare of the times that canaries in the trial's containers woke up, they waited for a
-	// processor for more than a millisecond. ContendedShare is the part of it that is put down to
-	// others. Nil: not known.
+	// LateShare: canaries in the trial's containers waited for a processor for more than a
+	// millisecond after this share of their wake-ups. ContendedShare is the part of LateShare that
+	// other programs caused. Nil: not known.
 	LateShare      *float64 `json:"lateShare,omitempty"`
 	ContendedShare *float64 `json:"contendedShare,omitempty"`
 }
@@ -41,7 +41,7 @@ type machineSums struct {
 	MachineUse
 	node   *NodeUse // of the pod that saw most of the window
 	trial  float64
-	used   float64 // by containers of which it is known how long they waited
+	used   float64 // by containers whose waits are known
 	waited float64
 	known  bool
 	wakes  float64

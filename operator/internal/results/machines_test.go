@@ -25,7 +25,7 @@ func TestMachines(t *testing.T) {
 		"a quarter ours": {pods: []Pod{pod("n1", "m", 0.5, seconds(0.4))}, want: []MachineUse{{"m", []string{"n1"}, 4, 0.5, 1.5, seconds(0.75), seconds(0.4), seconds(0.3)}}},
 		// A system that saturates its machine waits for itself.
 		"all ours": {pods: []Pod{pod("n1", "m", 2, seconds(0.9))}, want: []MachineUse{{"m", []string{"n1"}, 4, 2, 0, seconds(0.75), seconds(0.9), seconds(0)}}},
-		// Ticks of 10 ms and nanoseconds do not agree to the last.
+		// Ticks of 10 ms and nanoseconds do not agree exactly.
 		"more than all": {pods: []Pod{pod("n1", "m", 2.1, seconds(0.9))}, want: []MachineUse{{"m", []string{"n1"}, 4, 2.1, 0, seconds(0.75), seconds(0.9), seconds(0)}}},
 		"two nodes of one machine": {
 			pods: []Pod{pod("n2", "m", 0.5, seconds(0.6)), pod("n1", "m", 0.5, seconds(0.3)), pod("n1", "m", 0, seconds(0))},
@@ -53,7 +53,7 @@ func TestMachines(t *testing.T) {
 		p := pod("n1", "m", 0.5, seconds(0.6))
 		p.Resources.Containers[0].ThrottledSeconds, p.Resources.Containers[0].ThrottledShare = 10, 0.1
 		p.Resources.AgentMeanCores, p.Resources.Node.InterruptShare = 0.25, 0.25
-		// 2 busy less 1 of interrupts: 0.75 are the trial's, 0.25 others'.
+		// 2 busy processors less 1 of interrupts: the trial has 0.75, and others have 0.25.
 		want := []MachineUse{{"m", []string{"n1"}, 4, 0.75, 0.25, seconds(0.5), seconds(0.5), seconds(0.125)}}
 		if diff := cmp.Diff(want, Machines([]Pod{p})); diff != "" {
 			t.Errorf("machines (-want +got):\n%s", diff)

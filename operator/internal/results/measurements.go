@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Measurement is what became of one of an experiment's measurements in a trial.
+// Measurement is the result of one of an experiment's measurements in a trial.
 type Measurement struct {
 	Name string `json:"name"`
 	// Value in the measurement's unit. Nil: it was not measured, and Reason says why.
@@ -14,23 +14,25 @@ type Measurement struct {
 	Reason string   `json:"reason,omitempty"`
 }
 
-// MeasurementColumn is one of an experiment's measurements: what the numbers of its name are.
+// MeasurementColumn is one of an experiment's measurements: the meaning of the numbers with its
+// name.
 type MeasurementColumn struct {
 	Name  string `json:"name"`
 	Unit  string `json:"unit,omitempty"`
 	Query string `json:"query,omitempty"`
 	// Over says how the window's values of the query became one: Last, Mean, Minimum or Maximum.
 	Over string `json:"over,omitempty"`
-	// Counter of the clients that the numbers are, and Per: the one that it is divided by. Empty:
-	// the numbers are of a query.
+	// Counter is the clients' counter that the numbers come from, and Per the counter by which it
+	// is divided. Empty: the numbers do not come from a counter.
 	Counter string `json:"counter,omitempty"`
 	Per     string `json:"per,omitempty"`
-	// Use of resources by the pods that the numbers are. Nil: they are of a query or a counter.
+	// Use is the use of resources that the numbers come from. Nil: they come from a query or a
+	// counter.
 	Use *Use `json:"use,omitempty"`
 }
 
-// Read reads a measurement off a trial: off the counters of its clients, or off what its pods used.
-// It returns false for what only Prometheus can say.
+// Read reads a measurement from a trial: from the counters of its clients, or from its pods' use of
+// resources. It returns false for a query, which only Prometheus can answer.
 func (c MeasurementColumn) Read(t *Trial) (Measurement, bool) {
 	switch {
 	case c.Counter != "":
@@ -41,15 +43,15 @@ func (c MeasurementColumn) Read(t *Trial) (Measurement, bool) {
 	return Measurement{}, false
 }
 
-// OwnNumbers are what a trial says beside throughput, latency and resources, by the names that
-// measurements have for it:
+// OwnNumbers are a trial's numbers besides throughput, latency and resources, by the names that
+// measurements use:
 //
 //   - counters of their drivers,
 //   - latencies by kind of operation, by node that answered and by region,
-//   - what clients that misbehave did, and their share,
-//   - what pods got that came back after a fault,
-//   - what checks printed, and what each of several clients said of its run,
-//   - numbers of the clients' own, which stand before the others: a System names them.
+//   - counters of clients that misbehave, and their share,
+//   - bytes and times of pods that came back after a fault,
+//   - numbers that checks printed, and numbers of each client's run if there are several clients,
+//   - numbers of the clients' own, which a System names; they override the others.
 func OwnNumbers(t *Trial) map[string]float64 {
 	own := make(map[string]float64, len(t.Driver)+len(t.Summary.Numbers))
 	for name, n := range t.Driver {
@@ -90,7 +92,7 @@ func (t *Trial) misbehaved(to map[string]float64) {
 	}
 	if m := t.MisbehavingCounters; m != nil {
 		for _, n := range m.all() {
-			if _, counts := t.MisbehavingDriver[n.name]; !counts { // the driver's own stand first
+			if _, counts := t.MisbehavingDriver[n.name]; !counts { // the driver's own counters take precedence
 				to[misbehavingPrefix+n.name] = float64(*n.value)
 			}
 		}
@@ -100,8 +102,8 @@ func (t *Trial) misbehaved(to map[string]float64) {
 	}
 }
 
-// restored adds what pods got that came back after a fault: bytes are added up over its times, and
-// the longest time counts.
+// restored adds the bytes that pods received when they came back after a fault, and how long that
+// took. It adds up the bytes of all occurrences of a fault, and takes the longest time.
 func (t *Trial) restored(to map[string]float64) {
 	for _, r := range t.Recovery {
 		if r.Data == nil {
@@ -113,11 +115,11 @@ func (t *Trial) restored(to map[string]float64) {
 	}
 }
 
-// ended are the transactions that ended in the window, however they did.
+// ended counts the transactions that ended in the window, with any outcome.
 func (c Counters) ended() int64 { return c.Committed + c.GivenUp + c.Errors + c.Timeouts }
 
-// Counted reads a measurement off the counters and own numbers of the clients (OwnNumbers),
-// counters of all of a trial's added up. A counter that is not among them is unknown, and not 0.
+// Counted reads a measurement from a trial's OwnNumbers, in which the counters of all clients are
+// added up. A counter that is not among them is unknown, and not 0.
 func Counted(name, counter, per string, driver map[string]float64) Measurement {
 	m := Measurement{Name: name}
 	count, known := driver[counter]

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Merged is what all clients of a trial come to together.
+// Merged is the merged report of all clients of a trial.
 type Merged struct {
 	// Clients of all pods.
 	Clients int32
-	// CorrectClients are those of them whose doing is in the numbers: all but those that misbehaved
-	// on purpose.
+	// CorrectClients counts the clients whose requests are in the numbers: all but those that
+	// misbehaved on purpose.
 	CorrectClients int32
 	// MeasureNanos is the length of the window.
 	MeasureNanos int64
@@ -25,11 +25,13 @@ type Merged struct {
 	Timeline Timeline
 	// Driver counters, added up by name.
 	Driver map[string]int64
-	// MisbehavingDriver are those of the drivers of clients that misbehaved on purpose.
+	// MisbehavingDriver has the driver counters of clients that misbehaved on purpose.
 	MisbehavingDriver map[string]int64
-	// MisbehavingCounters are what became of the requests of these clients; nil: not known of all.
+	// MisbehavingCounters count the requests of these clients by outcome; nil: unknown for some of
+	// them.
 	MisbehavingCounters *Counters
-	// StartSpread is how far apart the first and the last client pod started, of those that did.
+	// StartSpread is how far apart the first and the last client pod started. Pods that sent
+	// nothing do not count.
 	StartSpread time.Duration
 }
 
@@ -122,8 +124,8 @@ func (m *Merged) add(c Client, counters *Counters, latency, lag *histogramSum) e
 	return nil
 }
 
-// misbehaved adds the counters of clients that misbehaved up; nil: there were none, or a pod with
-// some does not say.
+// misbehaved adds up the counters of clients that misbehaved. It returns nil if there were no such
+// clients, or if a pod with such clients does not report them.
 func misbehaved(clients []Client) *Counters {
 	var sum *Counters
 	for _, c := range clients {
@@ -177,8 +179,8 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 	return s
 }
 
-// percentilesOfAll are those of committed and failed requests; nil where none failed, so that they
-// are those of the committed ones.
+// percentilesOfAll are those of committed and failed requests; nil if no request failed, since they
+// then equal those of the committed ones.
 func percentilesOfAll(latency *Histogram, failed int64) *Percentiles {
 	if failed == 0 || latency.Count() == 0 {
 		return nil

@@ -61,15 +61,15 @@ func TestMergeThousandClients(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		began, start := processorTime(t), time.Now()
 		merged, err := Merge(clients)
-		// The time by the clock has what others use of the machine, the other time what the
-		// collector uses of another processor.
+		// Time by the clock includes waits for other programs. Processor time includes the
+		// collector's work on another processor.
 		took := min(time.Since(start), processorTime(t)-began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
 		m, quickest = merged, min(quickest, took)
-		// The allocations in all bound from above what was in use at any time, whenever the
+		// The total of allocations is an upper bound of the memory in use at any time, whenever the
 		// collector ran.
 		allocated = max(allocated, float64(after.TotalAlloc-before.TotalAlloc)/1e6)
 	}

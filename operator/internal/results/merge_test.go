@@ -73,8 +73,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A pod that sent nothing counted with the start in its report. So one idle pod made a trial's
-// clients start apart.
+// Once, a pod that sent nothing counted with the start in its report. So one idle pod made a
+// trial's start spread too large.
 func TestStartSpreadIsOfPodsThatStarted(t *testing.T) {
 	w := timeline.Windows{Measure: time.Second}
 	a, b, idle := report(t, 1, w, 10, time.Millisecond), report(t, 2, w, 10, time.Millisecond), report(t, 0, w, 0, 0)
@@ -144,7 +144,7 @@ func TestMergeCountsOutOfRange(t *testing.T) {
 	}
 }
 
-// A counter that all forgets would be lost in a merge.
+// A merge would lose a counter that the method all leaves out.
 func TestAllCountersAreListed(t *testing.T) {
 	var c Counters
 	for i, n := range c.all() {

@@ -30,9 +30,10 @@ var resourceIntervals = []time.Duration{
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute,
 }
 
-// Meter turns a pod's readings into its Resources. Between two readings a counter is taken to have
-// risen evenly, so that the window's part is right to within what changes in a second at its two
-// ends. A counter that has fallen has begun anew: nothing is known of the time between.
+// Meter turns a pod's readings into its Resources. Meter assumes that a counter rises evenly
+// between two readings. So the error of the window's part is at most what the counter rises in a
+// second, at each end. A counter that has fallen has begun anew: its rise between the two readings
+// is unknown.
 //
 // Its memory is bounded by maxResourceBins, some 30 KiB for each container. It is not safe for
 // concurrent use.
@@ -53,7 +54,7 @@ type containerMeter struct {
 	track
 	use    ContainerUse
 	period time.Duration
-	// waitsUnknown: some reading could not say how long threads waited.
+	// waitsUnknown: some reading did not have how long threads waited.
 	waitsUnknown bool
 	memory       []int64 // greatest in each bin; -1: no reading
 	pageCache    []int64 // the same
@@ -123,10 +124,11 @@ func NewMeter(w timeline.Windows, containers []string) *Meter {
 	return m
 }
 
-// Span is from when to when to read, once a second, relative to t = 0.
+// Span returns the first and the last instant of readings, relative to t = 0. There is one each
+// second.
 func (m *Meter) Span() (from, to time.Duration) { return m.from, m.to }
 
-// Unmeasured notes what cannot be read, once.
+// Unmeasured notes why something cannot be read. The same text is noted once.
 func (m *Meter) Unmeasured(why string) {
 	if !slices.Contains(m.unmeasured, why) && len(m.unmeasured) < 16 {
 		m.unmeasured = append(m.unmeasured, why)
@@ -226,10 +228,11 @@ func (m *Meter) Resources() *Resources {
 	return r
 }
 
-// disksUnmeasured is in what Unmeasured says of a container's disks.
+// disksUnmeasured is in every text of Unmeasured about a container's disks.
 const disksUnmeasured = ": disks: "
 
-// addDisks adds up what the containers had disks read and write, if it is known of all.
+// addDisks adds up the bytes that disks read and wrote for the containers, if all of them are
+// known.
 func (r *Resources) addDisks() {
 	var read, written int64
 	for _, c := range r.Containers {
@@ -243,9 +246,9 @@ func (r *Resources) addDisks() {
 	}
 }
 
-// togetherMax is the most that all containers used in one second: at most the sum of what each used
-// most, which were other seconds perhaps. Where bins are wider than a second only that sum is
-// known.
+// togetherMax is the most that all containers together used in one second. It is at most the sum of
+// their maxima, which may lie in different seconds. If bins are wider than a second, only that sum
+// is known.
 func (m *Meter) togetherMax(sum float64) float64 {
 	if m.interval != time.Second {
 		return sum
@@ -331,8 +334,8 @@ func (m *Meter) series() *ResourceSeries {
 	return s
 }
 
-// stolen is the share of the processor time that was wanted, and that the hypervisor gave to
-// others. A processor that idles loses nothing.
+// stolen is the share of the wanted processor time that the hypervisor gave to others. A processor
+// that idles loses nothing.
 func stolen(counters []float64) float64 {
 	wanted := counters[busy] + counters[steal]
 	if wanted == 0 {
@@ -341,7 +344,7 @@ func stolen(counters []float64) float64 {
 	return counters[steal] / wanted
 }
 
-// rounded to six decimals: what is beyond is noise, and takes space.
+// rounded rounds to six decimals: further digits are noise, and take space.
 func rounded(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 func permille(share float64) int64 { return int64(math.Round(1000 * min(share, 1))) }
@@ -361,8 +364,8 @@ type track struct {
 }
 
 // add takes in a reading. It returns how much each counter rose since the last one, in how many
-// seconds, and whether any of them lie in the window. A reading after one that it contradicts only
-// starts anew.
+// seconds, and whether any of them lie in the window. A reading that contradicts the previous one,
+// such as a counter that fell, has no rise.
 func (t *track) add(at time.Duration, values []float64) (risen []float64, seconds float64, inWindow bool) {
 	before, from := t.last, t.at
 	t.last, t.at = values, at

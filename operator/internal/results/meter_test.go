@@ -119,7 +119,8 @@ func checkSeries(t *testing.T, s *ResourceSeries, w timeline.Windows, at []time.
 	}
 }
 
-// A container that came back has new counters: what was between is unknown, the rest stands.
+// A container that came back has new counters: the time between is unknown, and the rest stays
+// valid.
 func TestMeterOfCountersThatBeginAnew(t *testing.T) {
 	m := NewMeter(windowOf20, []string{"c"})
 	for at := -5 * time.Second; at <= 22*time.Second; at += time.Second {

@@ -1,9 +1,9 @@
 package results
 
-// Network is what the links between a trial's pods were asked to be, and how they were measured
-// from inside the pods. That was before t = 0, and by canary probes while the trial ran. Expected
-// is what was asked both ways plus the undelayed path (baseline), which was measured before
-// anything was shaped.
+// Network has the links between a trial's pods: what the trial asked for, and what the pods
+// measured. Pods measured before t = 0, and by canary probes while the trial ran. Expected is the
+// asked delay both ways plus the undelayed path. Pods measured that path (baseline) before anything
+// was shaped.
 type Network struct {
 	// Backend that shaped: EDT, Netem or NFQueue. Empty: nothing was shaped.
 	Backend string `json:"backend,omitempty"`
@@ -18,11 +18,12 @@ type Network struct {
 	Pairs            int     `json:"pairs"`
 	WorstPair        string  `json:"worstPair,omitempty"`
 	WorstErrorMillis float64 `json:"worstErrorMillis"`
-	// Undirected pairs have different delays asked for their directions, which the clocks of
-	// neither end could tell apart: only their round trip is proven.
+	// Undirected pairs have a different asked delay in each direction, and clocks that could not
+	// tell the directions apart. Only their round trip is proven.
 	Undirected int `json:"undirected,omitempty"`
-	// Dropped packets that nothing asked for; how late the agents released packets, at the 99th
-	// percentile and at most, the worst of all pods.
+	// Dropped counts lost packets that the trial did not ask for. LateP99Millis and LateMillis are
+	// how late agents released packets, at the 99th percentile and at most. They are those of the
+	// worst pod.
 	Dropped       uint64  `json:"dropped"`
 	LateP99Millis float64 `json:"lateP99Millis,omitempty"`
 	LateMillis    float64 `json:"lateMillis,omitempty"`
@@ -54,15 +55,15 @@ type Link struct {
 	Out LinkAsked `json:"out"`
 	In  LinkAsked `json:"in"`
 	// Round trips, the least of several probes before t = 0. Both ends measured: the figures are of
-	// the end whose measurement is further off.
+	// the end with the greater error.
 	BaselineMillis float64 `json:"baselineMillis"`
 	ExpectedMillis float64 `json:"expectedMillis"`
 	MeasuredMillis float64 `json:"measuredMillis"`
 	// One way, as measured, where both ends share a clock; else 0.
 	OutMillis float64 `json:"outMillis,omitempty"`
 	InMillis  float64 `json:"inMillis,omitempty"`
-	// Undirected: other delays were asked there than back, which the clocks of neither end could
-	// tell apart. The round trip is proven, and not that the directions are not swapped.
+	// Undirected: the asked delays of the two directions differ, and the clocks could not tell the
+	// directions apart. Only the round trip is proven: the directions may be swapped.
 	Undirected bool `json:"undirected,omitempty"`
 	Canary
 	// Faulted: a fault changed the link or stopped an end of it, so that its canaries are not
@@ -75,11 +76,11 @@ type Canary struct {
 	CanarySent         int     `json:"canarySent,omitempty"`
 	CanaryLost         int     `json:"canaryLost,omitempty"`
 	CanaryMinMillis    float64 `json:"canaryMinMillis,omitempty"`
-	CanaryMedianMillis float64 `json:"canaryMedianMillis,omitempty"` // of several medians the greatest
+	CanaryMedianMillis float64 `json:"canaryMedianMillis,omitempty"` // the greatest of several medians
 	CanaryMaxMillis    float64 `json:"canaryMaxMillis,omitempty"`
 }
 
-// Add puts other probes to these.
+// Add adds other probes to these.
 func (c *Canary) Add(o Canary) {
 	if o.CanarySent == 0 {
 		return
@@ -91,7 +92,7 @@ func (c *Canary) Add(o Canary) {
 	c.CanaryMedianMillis, c.CanaryMaxMillis = max(c.CanaryMedianMillis, o.CanaryMedianMillis), max(c.CanaryMaxMillis, o.CanaryMaxMillis)
 }
 
-// RegionLinks is the pairs of pods of which one is in From and the other one in To.
+// RegionLinks has the pairs with one pod in From and the other in To.
 type RegionLinks struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -99,7 +100,8 @@ type RegionLinks struct {
 	// Out is what was asked from From to To, In of the way back.
 	Out LinkAsked `json:"out"`
 	In  LinkAsked `json:"in"`
-	// Round trips before t = 0: the least and greatest that was expected and measured of any pair.
+	// Round trips before t = 0: the minimum and the maximum of all pairs, as expected and as
+	// measured.
 	ExpectedMinMillis float64 `json:"expectedMinMillis"`
 	ExpectedMaxMillis float64 `json:"expectedMaxMillis"`
 	MeasuredMinMillis float64 `json:"measuredMinMillis"`
@@ -112,52 +114,52 @@ type RegionLinks struct {
 	Canary
 }
 
-// NetworkLine is what the valid trials of an experiment say of the pairs of pods between two
-// regions of which the same was asked.
+// NetworkLine summarizes the valid trials of an experiment. It is about the pairs of pods between
+// two regions with the same asked links.
 type NetworkLine struct {
 	Backend string `json:"backend,omitempty"`
-	// Trials, and the one that WorstPair is of.
+	// Trials is their number, and WorstTrial the trial with WorstPair.
 	Trials     int    `json:"trials"`
 	WorstTrial string `json:"worstTrial,omitempty"`
 	// Points of these trials, by index.
 	Points []int32 `json:"points,omitempty"`
-	// RegionLinks over all of them. Pairs is that of one trial, the most.
+	// RegionLinks is over all of these trials. Pairs is the greatest number of one trial.
 	RegionLinks
 }
 
-// FaultLine is what the valid trials of an experiment say of one fault and one kind of action.
+// FaultLine summarizes one fault and one kind of action over the valid trials of an experiment.
 type FaultLine struct {
-	// Mark: its times count from marks. HeardMaxMillis is how long after a mark's line the last of
-	// the pods heard of it.
+	// Mark: the fault's times count from marks. HeardMaxMillis is how long after a mark's line the
+	// last of the pods heard of it.
 	Mark           bool    `json:"mark,omitempty"`
 	HeardMaxMillis float64 `json:"heardMaxMillis,omitempty"`
 	Fault          string  `json:"fault"`
 	Kind           string  `json:"kind"`
-	// Trials in which it acted; Acted is how often, in all pods and times; Skipped how often a pod
-	// did not have the role.
+	// Trials is the number of trials in which the fault acted. Acted is how often it acted, over
+	// all pods and occurrences. Skipped is how often a pod did not have the role.
 	Trials  int `json:"trials"`
 	Acted   int `json:"acted"`
 	Skipped int `json:"skipped,omitempty"`
-	// How much later than planned it was confirmed (of what ends a fault: begun), the median and
-	// the most.
+	// How much later than planned the action was confirmed, the median and the most. For an action
+	// that ends a fault, its beginning counts.
 	LateMedianMillis float64 `json:"lateMedianMillis"`
 	LateMaxMillis    float64 `json:"lateMaxMillis"`
 	// Packets that partitions dropped.
 	Packets uint64 `json:"packets,omitempty"`
-	// WithoutSilence: pods were killed with their network as it was, see FaultRecord.
+	// WithoutSilence: pods were killed while their network stayed as it was, see FaultRecord.
 	WithoutSilence bool `json:"withoutSilence,omitempty"`
-	// Object of Chaos Mesh that did it, see FaultRecord.
+	// Object of Chaos Mesh that made the fault, see FaultRecord.
 	Object string `json:"object,omitempty"`
 }
 
-// Recovery is what one time of a fault did to throughput, as package stats measures it: see
-// docs/reference/results.md.
+// Recovery is the effect of one occurrence of a fault on throughput, as package stats measures it:
+// see docs/reference/results.md.
 type Recovery struct {
 	Fault string `json:"fault"`
-	// Time of the fault, from 1: faults may repeat.
+	// Time is the number of the occurrence, from 1: faults may repeat.
 	Time int `json:"time"`
-	// Kind of what began, and when it was confirmed in the first of its pods. Resets, commands and
-	// Chaos Mesh confirm late: then it is when the action began.
+	// Kind is the action that began. ConfirmedMillis is when the first pod confirmed it. Resets,
+	// commands and Chaos Mesh confirm late: for them, it is when the action began.
 	Kind            string  `json:"kind"`
 	ConfirmedMillis float64 `json:"confirmedMillis"`
 	// ThroughputBefore the fault, in transactions per second.
@@ -169,30 +171,30 @@ type Recovery struct {
 	RecoverMillis    float64 `json:"recoverMillis,omitempty"`
 	// LostTransactions from the start of the dip to the recovery, or to the end of the window.
 	LostTransactions float64 `json:"lostTransactions,omitempty"`
-	// LeastDip is the depth from which on a dip is told from noise in 97.7% of trials, from 0 to 1;
-	// 0 in older results.
+	// LeastDip is the depth of the shallowest dip that 97.7% of trials tell from noise, from 0 to
+	// 1. It is 0 in older results.
 	LeastDip float64 `json:"leastDip,omitempty"`
-	// ResolvedMillis is how long throughput must be below 90% to be noticed; 0: noise may hide it
-	// however long it is.
+	// ResolvedMillis is how long throughput must be below 90% to be noticed; 0: noise may hide a
+	// dip of any length.
 	ResolvedMillis float64  `json:"resolvedMillis,omitempty"`
 	Cautions       []string `json:"cautions,omitempty"`
-	// Data that pods got which were away and came back. Nil: none came back, or it is not known.
+	// Data that pods received when they came back. Nil: no pod came back, or the data is unknown.
 	Data *DataRecovery `json:"data,omitempty"`
 	// Error says why there is nothing to measure: the fault lies at the edge of the window, or
 	// nothing was committed before it.
 	Error string `json:"error,omitempty"`
 }
 
-// DataRecovery is the data of pods that a fault took away, from when they were back to the end of
-// the window, without their usual traffic before the fault.
+// DataRecovery is the data of pods that a fault took away. It counts from their return to the end
+// of the window, without the pods' usual traffic before the fault.
 type DataRecovery struct {
 	Pods int `json:"pods"`
-	// BackMillis is when the first of them was back, from when the fault was confirmed.
+	// BackMillis is the time from the confirmed fault until the first of these pods was back.
 	BackMillis float64 `json:"backMillis"`
-	// ReceivedBytes by the network, and DiskWrittenBytes, of all of them.
+	// ReceivedBytes by the network, and DiskWrittenBytes, of all these pods.
 	ReceivedBytes    int64 `json:"receivedBytes"`
 	DiskWrittenBytes int64 `json:"diskWrittenBytes"`
-	// RestoreMillis is how long it took from then until 95% of ReceivedBytes had come: of the pod
-	// that took longest, to a second.
+	// RestoreMillis is how long the slowest pod took after its return until it had 95% of its
+	// received bytes, to a second.
 	RestoreMillis float64 `json:"restoreMillis"`
 }

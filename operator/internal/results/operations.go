@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Operation is what a client reports of one kind of operation: of those that committed in the
-// window.
+// Operation is a client's report of one kind of operation. Only operations that committed in the
+// window count.
 type Operation struct {
 	Name      string `json:"name"`
 	Committed int64  `json:"committed"`
@@ -21,16 +21,16 @@ type Operation struct {
 const (
 	// MaxOperations is the most kinds that a client reports.
 	MaxOperations = 33
-	// MaxOperationName is the most bytes that the name of one has.
+	// MaxOperationName is the most bytes that the name of a kind has.
 	MaxOperationName = 64
-	// OtherOperations is the name of all kinds together that found no room.
+	// OtherOperations is the common name of all kinds that found no room.
 	OtherOperations = "..."
 )
 
-// OperationSummary is what one kind of operation comes to over all clients of a trial.
+// OperationSummary summarizes one kind of operation over all clients of a trial.
 type OperationSummary struct {
 	Name string `json:"name"`
-	// Committed operations of the window, and how many that are per second.
+	// Committed operations of the window, and their number per second.
 	Committed  int64   `json:"committed"`
 	Throughput float64 `json:"throughput"`
 	// Latencies in milliseconds; Percentiles by their names: P10, P50, P99, P9999.
@@ -67,8 +67,9 @@ func (c Client) checkOperations() error {
 	return nil
 }
 
-// AgreeParts reports how kinds of operations, nodes that answered or regions of clients contradict
-// each other or all that committed. As Agree, it is asked of clients' reports and of bundles.
+// AgreeParts reports contradictions of kinds of operations, of nodes that answered or of regions of
+// clients. They may contradict each other, or the count of all committed operations. Like Agree, it
+// is called on clients' reports and on bundles.
 func (s Summary) AgreeParts() error {
 	return errors.Join(agreeParts("kind of operation", s.Committed, s.Operations), agreeParts("node that answered", s.Committed, s.Nodes),
 		agreeParts("region of clients", s.Committed, s.Regions))
@@ -139,9 +140,9 @@ func (sums operationSums) summaries(window time.Duration) (all []OperationSummar
 	return all
 }
 
-// RegionsOf are the clients' transactions by their region. regions has that of each client pod, by
-// its index. There is nothing to tell apart where all are of one region, or where a client says no
-// latencies.
+// RegionsOf summarizes the clients' transactions by region. The argument regions has the region of
+// each client pod, by its index. The result is nil if all clients are in one region, or if a client
+// has no region or no latencies.
 func RegionsOf(clients []Client, regions []string, window time.Duration) ([]OperationSummary, error) {
 	sums := operationSums{}
 	for _, c := range clients {
@@ -190,16 +191,17 @@ func ownNumbers(prefix string, parts []OperationSummary, to map[string]float64) 
 	variations(prefix, parts, to)
 }
 
-// The first words of the names of numbers by parts.
+// The prefixes of the names of numbers by parts.
 const (
 	operationPrefix = "operation"
 	nodePrefix      = "node"
 	regionPrefix    = "region"
 )
 
-// variations adds how much the parts differ: nodeVariation is the coefficient of variation over the
-// nodes of the operations that they answered, nodeMeanMillisVariation of their mean latency. It is
-// not known where some found no room of their own, and means nothing of kinds of operations.
+// variations adds how much the parts differ: nodeVariation is the coefficient of variation, over
+// the nodes, of the number of operations that they answered. nodeMeanMillisVariation is that of
+// their mean latency. Both are unknown if some nodes found no room in a report. Kinds of operations
+// have no such numbers.
 func variations(prefix string, parts []OperationSummary, to map[string]float64) {
 	other := func(s OperationSummary) bool { return s.Name == OtherOperations }
 	if len(parts) == 0 || prefix == operationPrefix || slices.ContainsFunc(parts, other) {
@@ -224,7 +226,8 @@ func variations(prefix string, parts []OperationSummary, to map[string]float64) 
 	}
 }
 
-// variation is the coefficient of variation: the standard deviation by the mean, of all there are.
+// variation is the coefficient of variation of all values: their standard deviation divided by
+// their mean.
 func variation(values []float64) (cov float64, ok bool) {
 	mean, square := 0.0, 0.0
 	for _, v := range values {
@@ -236,8 +239,8 @@ func variation(values []float64) (cov float64, ok bool) {
 	return math.Sqrt(square) / mean, mean != 0
 }
 
-// LatencyVariation is the coefficient of variation of the parts' mean latencies; false: there is
-// one part, or more than are told apart, or of some it is not known.
+// LatencyVariation is the coefficient of variation of the parts' mean latencies. It is false if
+// there is one part, if some parts found no room in a report, or if some mean is unknown.
 func LatencyVariation(parts []OperationSummary) (cov float64, ok bool) {
 	var means []float64
 	for _, s := range parts {

@@ -105,8 +105,8 @@ func TestKindsOfOperationsBeyondTheBoundAreOne(t *testing.T) {
 	}
 }
 
-// Nodes that answered are merged over pods as kinds of operations are, clients are put together by
-// their regions, and how much nodes and regions differ is a number.
+// Nodes that answered are merged over pods, as kinds of operations are. Clients are merged by their
+// regions. Numbers say how much nodes and regions differ.
 func TestLatenciesByNodeAndRegion(t *testing.T) {
 	w := timeline.Windows{Measure: 2 * time.Second}
 	a, b := report(t, 0, w, 400, time.Millisecond), report(t, 1, w, 100, time.Millisecond)
@@ -141,8 +141,8 @@ func TestLatenciesByNodeAndRegion(t *testing.T) {
 	}
 }
 
-// Where all clients are in one region, or the region of some is not known, there is nothing to tell
-// apart. The variation of more nodes than a report tells apart is not known.
+// If all clients are in one region, or the region of some is unknown, there are no numbers by
+// region. If a report has no room for all nodes, their variation is unknown.
 func TestLatenciesThatCannotBeToldApart(t *testing.T) {
 	w := timeline.Windows{Measure: time.Second}
 	clients := []Client{report(t, 0, w, 4, time.Millisecond), report(t, 1, w, 4, time.Millisecond)}

@@ -31,8 +31,8 @@ type ResourceOverTime struct {
 	Max      float64 `json:"max"`
 }
 
-// PartUse is what the pods of one part of a trial used together: in each second first, and over
-// time then.
+// PartUse is what the pods of one part of a trial used together: the use of all pods is first added
+// up in each second, and then summarized over time.
 type PartUse struct {
 	// Part is replica, component or client; empty: all pods of the trial.
 	Part string `json:"part,omitempty"`
@@ -42,14 +42,15 @@ type PartUse struct {
 	OverTime []ResourceOverTime `json:"overTime,omitempty"`
 }
 
-// usable says how a resource is read off a pod's Resources and its series.
+// usable says how to read a resource from a pod's Resources and its series.
 type usable struct {
 	name string
 	// level: an amount at an instant, and no rate.
 	level bool
 	// total of a rate over the window, in unit times seconds; false: not known.
 	total func(*Resources) (float64, bool)
-	// bins of the series, and what one of them is in the unit, by its length in seconds.
+	// bins are those of the series. The function unit gives the factor from a bin's value to the
+	// resource's unit, by the bin's length in seconds.
 	bins func(*ResourceSeries) [][]int64
 	unit func(seconds float64) float64
 }
@@ -89,8 +90,8 @@ func known(numbers ...*int64) (sum float64, all bool) {
 	return sum, true
 }
 
-// overTime is how the pods' use together was spread over a window of so many milliseconds, of each
-// resource of which that is known. In each bin, all pods are added up.
+// overTime says how the pods' total use was spread over a window of measureMillis, for each
+// resource whose use is known. In each bin, all pods are added up.
 func overTime(pods []*Resources, measureMillis int64) (all []ResourceOverTime) {
 	for _, u := range usables {
 		values, ok := u.inWindow(pods, measureMillis)
@@ -121,7 +122,7 @@ func overTime(pods []*Resources, measureMillis int64) (all []ResourceOverTime) {
 	return all
 }
 
-// rounded leaves out what no reading can tell, and takes space: parts of bytes.
+// rounded drops fractions of bytes: no reading has them, and they take space.
 func (o ResourceOverTime) rounded(resource string) ResourceOverTime {
 	round := math.Round
 	if resource == UseCPU {
@@ -133,8 +134,8 @@ func (o ResourceOverTime) rounded(resource string) ResourceOverTime {
 	return o
 }
 
-// inWindow are the sums over the pods in each bin that lies in the window and is known of all. At
-// least half of these bins must be known.
+// inWindow returns the sums over the pods for each bin in the window in which all pods are known.
+// At least half of the bins in the window must be known.
 func (u usable) inWindow(pods []*Resources, measureMillis int64) (values []float64, ok bool) {
 	if len(pods) == 0 || slices.ContainsFunc(pods, func(r *Resources) bool { return r == nil || r.Series == nil }) {
 		return nil, false
@@ -157,7 +158,7 @@ func (u usable) inWindow(pods []*Resources, measureMillis int64) (values []float
 	return values, len(values) > 0 && 2*len(values) >= bins
 }
 
-// at adds the pods up in one bin; false: it is not known of one, or its bins are not the same.
+// at adds the pods up in one bin. It is false if a pod is unknown there, or if its bins differ.
 func (u usable) at(pods []*Resources, i int) (sum float64, ok bool) {
 	first := pods[0].Series
 	for _, r := range pods {
@@ -180,8 +181,8 @@ func rankOf(values []float64, p float64) float64 {
 	return values[max(0, int(math.Ceil(p/100*float64(len(values))))-1)]
 }
 
-// UseOf is what the pods of each part of a trial used together, and what all did. A part of which
-// some pod is not known is left out.
+// UseOf is the total use of the pods of each part of a trial, and of all pods. It leaves out a part
+// if the use of one of its pods is unknown.
 func UseOf(pods []Pod, measureNanos int64) (all []PartUse) {
 	parts := []string{""}
 	for _, p := range pods {

@@ -6,9 +6,9 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// Readings are all that was read of a pod in a run. So it can be said what it used in parts of the
-// run that are known at the end. A reading takes some 200 bytes: of three hours, once a second,
-// that is 4 MB for two containers. The zero value has none, and nil keeps none.
+// Readings keeps all readings of a pod in a run. From them, Of computes the pod's use in parts of
+// the run that are known only at the end. A reading takes some 200 bytes: two containers, read once
+// a second for three hours, take 4 MB. The zero value has no readings, and a nil value keeps none.
 type Readings struct {
 	all []reading
 }
@@ -20,7 +20,7 @@ type reading struct {
 	pod       PodReading
 }
 
-// mostReadings are kept. Later readings are not known of any part.
+// mostReadings are kept. Later readings are dropped, so that the use after them is unknown.
 const mostReadings = 100_000
 
 // Container keeps a reading of a container.
@@ -37,7 +37,8 @@ func (r *Readings) Pod(of PodReading) {
 	}
 }
 
-// around a part is where the readings are that its ends lie between. A busy machine delays some.
+// around is how far outside of a part readings still count: each end of the part lies between two
+// readings, and a busy machine delays some.
 const around = 5 * time.Second
 
 // Of is what the pod used in each part, without a series.

@@ -10,8 +10,8 @@ import (
 // the timeline. Instants are relative to t = 0; the window is [0, measure), half-open. It is not
 // safe for concurrent use.
 type Recorder struct {
-	// Counters of the window. Those that depend on an end are kept by the methods; the others are
-	// the caller's.
+	// Counters of the window. The methods keep the counters that depend on the end of a request,
+	// and the caller keeps the others.
 	Counters Counters
 	// Committed transactions of the whole run.
 	Committed int64
@@ -21,7 +21,8 @@ type Recorder struct {
 	windows timeline.Windows
 	latency *Histogram
 	bins    Timeline
-	// operations by kind and by node that answered, as far as they are told apart.
+	// kinds and nodes have the operations by kind and by node that answered, as far as Tell got
+	// these.
 	kinds, nodes Kinds
 }
 
@@ -99,9 +100,9 @@ func (r *Recorder) Fail(at time.Duration, timeout bool) {
 	}
 }
 
-// CommitEvenly records n transactions of a latency that were committed somewhere from one instant
-// to another, which both lie on one side of each end of the window. In the timeline they are spread
-// evenly; shift says at which bin the rest begins that cannot be.
+// CommitEvenly records n transactions of one latency that were committed between two instants. No
+// end of the window may lie between the instants. The timeline spreads the transactions evenly over
+// its bins. The remainder of the division goes to the bins from shift on.
 func (r *Recorder) CommitEvenly(from, to time.Duration, shift, n int64, latency time.Duration) {
 	micros := int64(latency / time.Microsecond)
 	r.Committed += n

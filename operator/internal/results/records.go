@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Records say how a client's report is read that has a line for each operation. They say where a
-// line has how long the operation took, when that was, and how it ended. As v1alpha1.ClientRecords,
-// with its defaults in place.
+// Records say how to read a client's report that has a line for each operation. They say where a
+// line has the operation's latency, its instant and its outcome. They have the fields of
+// v1alpha1.ClientRecords, with the defaults filled in.
 type Records struct {
 	// Pattern of a line with named groups, for the format RegularExpression. Lines that do not
 	// match are other output.
 	Pattern string `json:"pattern,omitempty"`
 	// Separator of columns, for the format CSV, whose first line names them.
 	Separator string `json:"separator,omitempty"`
-	// Where are the values that members of a line have at paths, for the format JSONLines. Lines
-	// without them are other output.
+	// Where has the values that members of a line must have, by their paths, for the format
+	// JSONLines. Lines without them are other output.
 	Where   map[string]string `json:"where,omitempty"`
 	Latency RecordLatency     `json:"latency"`
 	Instant RecordInstant     `json:"instant"`
@@ -39,7 +39,7 @@ type RecordLatency struct {
 	Since string `json:"since,omitempty"`
 }
 
-// FromArrival is where a line's instant is from that has none: when it came.
+// FromArrival means that the instant of a line is when it arrived, since the line itself has none.
 const FromArrival = "Arrival"
 
 // RecordInstant is a group or column with an instant, or FromArrival.
@@ -50,7 +50,7 @@ type RecordInstant struct {
 	Layout string `json:"layout,omitempty"`
 	// Zone of a date without one: +01:00; empty is UTC.
 	Zone string `json:"zone,omitempty"`
-	// Fraction is what is to be added from another group or column.
+	// Fraction is another group or column, whose number is added.
 	Fraction *RecordLatency `json:"fraction,omitempty"`
 	Clock    string         `json:"clock"` // Monotonic, Wall or SinceStart
 	Of       string         `json:"of"`    // Begin or End
@@ -68,7 +68,7 @@ const (
 // LayoutRFC3339 is the layout of dates such as 2023-11-14T22:13:22.123Z.
 const LayoutRFC3339 = "RFC3339"
 
-// Others says what becomes of outcomes that no list has.
+// The ways to count outcomes that no list has.
 const (
 	OthersErrors    = "Errors"
 	OthersAborted   = "Aborted"
@@ -77,8 +77,8 @@ const (
 	OthersSkipped   = "Skipped"
 )
 
-// RecordOutcome is a group or column that says how an operation ended, and what its texts mean.
-// Where it is that of the latency, a number is a committed transaction.
+// RecordOutcome is a group or column that says how an operation ended, and what its texts mean. If
+// the latency is in the same group or column, a number is a committed transaction.
 type RecordOutcome struct {
 	From      string   `json:"from"`
 	Committed []string `json:"committed,omitempty"`
@@ -105,12 +105,13 @@ func (o *RecordOutcome) Reads(counter string) bool {
 	return false
 }
 
-// Histograms say how a log of HdrHistograms is read. As v1alpha1.ClientHistograms.
+// Histograms say how a log of HdrHistograms is read. They have the fields of
+// v1alpha1.ClientHistograms.
 type Histograms struct {
 	// Unit of the latencies: ns, us, ms or s.
 	Unit string `json:"unit"`
 	// Tags of the histograms of committed transactions; none: all that Errors does not list. Errors
-	// are the tags of those of operations that failed.
+	// are the tags of the histograms of failed operations.
 	Tags   []string `json:"tags,omitempty"`
 	Errors []string `json:"errors,omitempty"`
 }
@@ -155,8 +156,8 @@ func (r Records) Fields() []string {
 	return fields
 }
 
-// MemberPath are the names of members that a path goes through: $.data.value is value of data. From
-// RFC 9535 it has names after dots only, since an operation's line has each number once.
+// MemberPath splits a path into the names of its members: $.data.value is value of data. It accepts
+// only the part of RFC 9535 with names after dots, since an operation's line has each number once.
 func MemberPath(path string) ([]string, error) {
 	rest, ok := strings.CutPrefix(path, "$.")
 	names := strings.Split(rest, ".")

@@ -1,11 +1,12 @@
 package results
 
 // ResourceLine is what the pods of one part of a point's valid trials used in the window. Only a
-// report has it: it is in the trials' own results, pod by pod.
+// report has it: the trials' own results have the numbers pod by pod.
 type ResourceLine struct {
 	Point       int32             `json:"point"`
 	Coordinates map[string]string `json:"coordinates"`
-	// Part is replica or client; Pods of one trial, and the valid trials of which it is known.
+	// Part is replica or client. Pods is the number of pods in one trial, and Trials the number of
+	// valid trials whose use is known.
 	Part   string `json:"part"`
 	Pods   int    `json:"pods"`
 	Trials int    `json:"trials"`
@@ -20,13 +21,13 @@ type ResourceLine struct {
 	// trials.
 	ReceivedPerSecond float64 `json:"receivedPerSecond"`
 	SentPerSecond     float64 `json:"sentPerSecond"`
-	// BusyShare of the pods' nodes in the mean; ThrottledShare of the container, and StealShare of
-	// the node, that had most of it.
+	// BusyShare is the mean over the pods' nodes. ThrottledShare is the greatest of a container,
+	// and StealShare the greatest of a node.
 	BusyShare      float64 `json:"busyShare"`
 	ThrottledShare float64 `json:"throttledShare"`
 	StealShare     float64 `json:"stealShare"`
-	// LimitShare of the container that used most of its limit, BusyWorstShare and PressureShare of
-	// the node that had most of it: means over the window of a trial. 0: no limit, or not known.
+	// LimitShare is the greatest of a container. BusyWorstShare and PressureShare are the greatest
+	// of a node. Each is a mean over the window of a trial. 0: no limit, or not known.
 	LimitShare     float64 `json:"limitShare,omitempty"`
 	BusyWorstShare float64 `json:"busyWorstShare,omitempty"`
 	PressureShare  float64 `json:"pressureShare,omitempty"`
@@ -52,7 +53,8 @@ type VolumeLine struct {
 type LatencyBy struct {
 	Point       int32             `json:"point"`
 	Coordinates map[string]string `json:"coordinates"`
-	// By is operation (its kind), node (that answered) or region (of the clients), and Name which.
+	// By is operation (its kind), node (that answered) or region (of the clients). Name is the
+	// kind, node or region.
 	By     string `json:"by"`
 	Name   string `json:"name"`
 	Trials int    `json:"trials"`
@@ -62,8 +64,8 @@ type LatencyBy struct {
 	P50Millis  float64 `json:"p50Millis"`
 	P95Millis  float64 `json:"p95Millis"`
 	P99Millis  float64 `json:"p99Millis"`
-	// Variation is the coefficient of variation over all names of nodes or regions of their mean
-	// latency, the mean over the trials. Nil: of kinds of operations, or not known.
+	// Variation is the coefficient of variation of the mean latency over all nodes or regions, as a
+	// mean over the trials. Nil: it is unknown, or By is operation.
 	Variation *float64 `json:"variation,omitempty"`
 }
 
@@ -71,23 +73,23 @@ type LatencyBy struct {
 type PartBalance struct {
 	// CPUCoV and SentCoV are coefficients of variation over the pods, of processors' time and of
 	// bytes sent in the whole window. A value of 0 is perfect balance, and sqrt(n-1) is one pod of
-	// n that does everything. CPUMaxToMean and SentMaxToMean are what the busiest pod has by the
-	// mean, from 1 to n.
+	// n that does everything. CPUMaxToMean and SentMaxToMean are the busiest pod's value divided by
+	// the mean of the pods, from 1 to n.
 	CPUCoV        float64 `json:"cpuCoV"`
 	CPUMaxToMean  float64 `json:"cpuMaxToMean"`
 	SentCoV       float64 `json:"sentCoV"`
 	SentMaxToMean float64 `json:"sentMaxToMean"`
-	// CPUMeanCoV is the mean over the bins of the series of the coefficient of variation in each.
-	// CPUOutside is the share of these bins of pods that lie outside of half to one and a half
-	// times the mean of the pods in the bin. SeriesTrials is of how many trials there are series;
-	// 0: there are none, and neither number.
+	// CPUMeanCoV is the coefficient of variation in each bin of the series, as a mean over the
+	// bins. CPUOutside is the share of the pods' bins below half or above one and a half times the
+	// mean of all pods in the bin. SeriesTrials is the number of trials with series. If it is 0,
+	// both numbers are unknown.
 	CPUMeanCoV   float64 `json:"cpuMeanCoV,omitempty"`
 	CPUOutside   float64 `json:"cpuOutside,omitempty"`
 	SeriesTrials int     `json:"seriesTrials,omitempty"`
 }
 
-// PartSeries is what the pods of one part used over time, all of them together, the mean of a
-// point's valid trials. -1: not known in any of them.
+// PartSeries is the total use of the pods of one part over time, as the mean of a point's valid
+// trials. -1: not known in any trial.
 type PartSeries struct {
 	Part           string    `json:"part"`
 	IntervalMillis int64     `json:"intervalMillis"`

@@ -2,8 +2,8 @@ package results
 
 import "time"
 
-// Resources is what one pod used in the measurement window, and how its node was meanwhile: read
-// once a second, in the pod. Shares are from 0 to 1.
+// Resources is the use of resources by one pod in the measurement window, and the use of its node.
+// The pod's agent reads both once a second. Shares are from 0 to 1.
 type Resources struct {
 	// Seconds of the window that the readings of all containers cover.
 	Seconds float64 `json:"seconds"`
@@ -15,19 +15,18 @@ type Resources struct {
 	AgentMeanCores float64 `json:"agentMeanCores"`
 	// ThrottledShare of the container that was throttled most.
 	ThrottledShare float64 `json:"throttledShare"`
-	// MemoryMaxBytes is the most of the containers' working sets together: the greatest of the
-	// readings of each.
+	// MemoryMaxBytes is the sum, over the containers, of the greatest reading of the working set.
 	MemoryMaxBytes int64 `json:"memoryMaxBytes"`
 	// ReceivedBytes and SentBytes by the pod's interfaces but loopback, with all headers; the
 	// agent's own traffic, some kilobytes a second, is in it.
 	ReceivedBytes int64 `json:"receivedBytes"`
 	SentBytes     int64 `json:"sentBytes"`
-	// DiskReadBytes and DiskWrittenBytes are what the containers had block devices read and write.
-	// Nil: of some container it is not known.
+	// DiskReadBytes and DiskWrittenBytes are the bytes that block devices read and wrote for the
+	// containers. Nil: unknown for some container.
 	DiskReadBytes    *int64 `json:"diskReadBytes,omitempty"`
 	DiskWrittenBytes *int64 `json:"diskWrittenBytes,omitempty"`
-	// PageCacheMaxBytes is the most of the containers' file pages together: the greatest of the
-	// readings of each. 0 in older results.
+	// PageCacheMaxBytes is the sum, over the containers, of the greatest reading of file pages. 0
+	// in older results.
 	PageCacheMaxBytes int64          `json:"pageCacheMaxBytes,omitempty"`
 	Containers        []ContainerUse `json:"containers"`
 	Node              NodeUse        `json:"node"`
@@ -35,7 +34,7 @@ type Resources struct {
 	// seconds after the window.
 	Volumes []VolumeUse `json:"volumes,omitempty"`
 	// OverTime says how each resource was spread over the seconds of the window, all containers
-	// together. It lacks what is not known.
+	// together. It leaves out resources whose use is unknown.
 	OverTime []ResourceOverTime `json:"overTime,omitempty"`
 	// Series over time. Nil: it did not fit where it is stored.
 	Series *ResourceSeries `json:"series,omitempty"`
@@ -51,17 +50,18 @@ type ContainerUse struct {
 	CPUMaxCores  float64 `json:"cpuMaxCores"`
 	// LimitCores that it may use; 0: no limit.
 	LimitCores float64 `json:"limitCores,omitempty"`
-	// ThrottledPeriods are the periods in which the limit held the container back, with their share
-	// of the window. Also for how long it was held back, added up over processors.
+	// ThrottledPeriods are the periods in which the limit held the container back, and
+	// ThrottledShare is their share of the window. ThrottledSeconds is how long the container was
+	// held back, added up over processors.
 	ThrottledPeriods int64   `json:"throttledPeriods,omitempty"`
 	ThrottledShare   float64 `json:"throttledShare"`
 	ThrottledSeconds float64 `json:"throttledSeconds,omitempty"`
-	// WaitedSeconds are those for which its threads were runnable and had no processor, added up
-	// over threads; where the container was throttled, these times may be in it. Nil: not known.
+	// WaitedSeconds is how long the container's threads were runnable without a processor, added up
+	// over threads. It may include times in which the container was throttled. Nil: not known.
 	WaitedSeconds *float64 `json:"waitedSeconds,omitempty"`
-	// LateShare of the times that the launcher's canary woke up in the window, it waited for a
+	// LateShare: after this share of its wake-ups in the window, the launcher's canary waited for a
 	// processor for more than a millisecond. The canary is a thread in the container; Wakes is how
-	// often it woke up. Nil: it did not.
+	// often it woke up. Nil: it did not wake up.
 	LateShare *float64 `json:"lateShare,omitempty"`
 	Wakes     int64    `json:"wakes,omitempty"`
 	// MemoryMaxBytes is the greatest working set of the readings. MemoryPeakBytes is the most that
@@ -86,16 +86,16 @@ type VolumeUse struct {
 	Bytes        int64 `json:"bytes"`
 	ContentBytes int64 `json:"contentBytes"`
 	Files        int64 `json:"files"`
-	// Unmeasured says why that is not known. Empty: it is.
+	// Unmeasured says why these numbers are unknown. Empty: they are known.
 	Unmeasured string `json:"unmeasured,omitempty"`
 }
 
-// NodeUse is how the pod's node was in the window, no matter who used it.
+// NodeUse is the use of the pod's node in the window by all programs.
 type NodeUse struct {
 	// Seconds of the window that its readings cover.
 	Seconds float64 `json:"seconds"`
-	// Machine is the ID of this boot of the node's kernel, and one for all nodes that are
-	// containers of one machine, as kind's are. Empty: not known.
+	// Machine is the ID of this boot of the node's kernel. Nodes that are containers of one
+	// machine, such as kind's, have the same ID. Empty: not known.
 	Machine string `json:"machine,omitempty"`
 	// CPUs of the node, and the share of their time in which they worked, in the mean and in the
 	// busiest second.
@@ -105,11 +105,11 @@ type NodeUse struct {
 	// InterruptShare is the part of BusyShare that went to interrupts of devices and to their
 	// deferred work, such as the network's.
 	InterruptShare float64 `json:"interruptShare"`
-	// StealShare of the processor time that the node's processes wanted (busy and stolen) is what
-	// its hypervisor gave to others, in the mean and in the worst second.
+	// StealShare is the share of the wanted processor time (busy and stolen) that the hypervisor
+	// gave to others. It is given for the whole window, and for the worst second.
 	StealShare    float64 `json:"stealShare"`
 	StealMaxShare float64 `json:"stealMaxShare"`
-	// PressureShare of the window is the time in which some process waited for a processor (PSI).
+	// PressureShare is the share of the window in which some process waited for a processor (PSI).
 	// Nil: this kernel does not tell.
 	PressureShare *float64 `json:"pressureShare,omitempty"`
 	// SwitchesPerSecond between threads, on all processors.
@@ -120,13 +120,14 @@ type NodeUse struct {
 	EnergyUnmeasured string   `json:"energyUnmeasured,omitempty"`
 }
 
-// ResourceSeries is the same over time, around the window, in bins of IntervalMillis, the first of
-// which starts at FirstMillis. All slices have the same length; a bin of which less than half was
-// measured is -1.
+// ResourceSeries has these numbers over time, around the window, in bins of IntervalMillis. The
+// first bin starts at FirstMillis. All slices have the same length. A bin is -1 if less than half
+// of it was measured.
 type ResourceSeries struct {
 	IntervalMillis int64 `json:"intervalMillis"`
 	FirstMillis    int64 `json:"firstMillis"`
-	// CPUMillicores and MemoryKiB of all containers together; of memory the greatest reading.
+	// CPUMillicores and MemoryKiB are of all containers together. MemoryKiB has the greatest
+	// reading of each bin.
 	CPUMillicores []int64 `json:"cpuMillicores"`
 	MemoryKiB     []int64 `json:"memoryKiB"`
 	// ThrottledPermille of the container that was throttled most.

@@ -75,23 +75,23 @@ type Client struct {
 	Clients     int32 `json:"clients"`
 	// StartedNanos is when the first request was sent, relative to t = 0 less the warm-up.
 	StartedNanos int64 `json:"startedNanos"`
-	// NothingSent: nothing tells that a request was sent, let alone when. StartedNanos means
-	// nothing then, and the start spread is that of the other pods.
+	// NothingSent: the report shows no sent request. StartedNanos then means nothing, and the start
+	// spread leaves this pod out.
 	NothingSent bool `json:"nothingSent,omitempty"`
 	// MeasureNanos is the length of the window.
 	MeasureNanos int64 `json:"measureNanos"`
 	// Counters of the window.
 	Counters Counters `json:"counters"`
 	// Unreported are the counters that this client does not know, by their names in JSON: they are
-	// 0 in Counters, and mean nothing. A reader adds those whose members are not there.
+	// unknown, and 0 in Counters. A reader adds counters whose members are missing.
 	Unreported []string `json:"unreported,omitempty"`
 	// Latency histogram of the window's committed transactions: HdrHistogram V2, compressed,
 	// base64.
 	Latency string `json:"latency"`
 	// SendLag histogram: actual less intended send (open loop). Empty for a closed loop.
 	SendLag string `json:"sendLag,omitempty"`
-	// GeneratorLag histogram: of the requests for which a client was free at the intended instant.
-	// So only the generator made them late (open loop).
+	// GeneratorLag histogram: like SendLag, but only of requests for which a client was free at the
+	// intended instant. So only the generator made them late (open loop).
 	GeneratorLag string `json:"generatorLag,omitempty"`
 	// Timeline of the whole run.
 	Timeline Timeline `json:"timeline"`
@@ -101,16 +101,16 @@ type Client struct {
 	// Nodes that answered the client, as it calls them, and the operations that they answered, as
 	// far as they committed in the window.
 	Nodes []Operation `json:"nodes,omitempty"`
-	// RunSummary is what the client says of its whole run, where it says no more. Counters are of
-	// the whole run then, too, and there are no histograms and no timeline. Agents send it as
+	// RunSummary is the client's summary of its whole run, if it reports no more. Counters then
+	// cover the whole run, too, and there are no histograms and no timeline. Agents send it as
 	// "whole", which is the name in the format of clients' reports.
 	RunSummary *RunSummary `json:"whole,omitempty"`
 	// Driver counters, as the driver reports them.
 	Driver map[string]int64 `json:"driver,omitempty"`
-	// MisbehavingClients of the Clients misbehaved on purpose: nothing that they did is in the
-	// counters, histograms and timeline. MisbehavingDriver are the counters of their own driver.
-	// MisbehavingCounters count what became of their requests in the window, as that driver said.
-	// Nil: there are no such clients, or the client does not say.
+	// MisbehavingClients is how many of the Clients misbehaved on purpose. Counters, histograms and
+	// timeline leave their requests out. MisbehavingDriver are the counters of their own driver.
+	// MisbehavingCounters count their requests in the window by outcome, as that driver reports
+	// them. Nil: there are no such clients, or the report does not have them.
 	MisbehavingClients  int32            `json:"misbehavingClients,omitempty"`
 	MisbehavingDriver   map[string]int64 `json:"misbehavingDriver,omitempty"`
 	MisbehavingCounters *Counters        `json:"misbehavingCounters,omitempty"`
@@ -126,8 +126,8 @@ type Summary struct {
 	Counters
 	// Unreported are the counters that some client does not know, by their names in JSON.
 	Unreported []string `json:"unreported,omitempty"`
-	// RunSummary: the clients say of their whole run what is here. Nothing is cut to the window,
-	// and a latency that is 0 is not known.
+	// RunSummary: these numbers come from clients' summaries of their whole run. They are not cut
+	// to the window, and a latency of 0 is unknown.
 	RunSummary bool `json:"runSummary,omitempty"`
 	// Throughput is committed transactions per second of the window.
 	Throughput float64 `json:"throughput"`
@@ -141,7 +141,7 @@ type Summary struct {
 	P999Millis float64 `json:"p999Millis"`
 	MaxMillis  float64 `json:"maxMillis"`
 	// Percentiles are those that have no member of their own, in milliseconds, by their names (P75,
-	// P95, P9999). Absent in older results, and not known of several clients' summaries.
+	// P95, P9999). Absent in older results, and unknown for summaries of several clients.
 	Percentiles map[string]float64 `json:"percentiles,omitempty"`
 	// Numbers are a client's own, by the names that its System gives them, of its whole run.
 	Numbers map[string]float64 `json:"numbers,omitempty"`
@@ -150,17 +150,17 @@ type Summary struct {
 	Remarks []string `json:"remarks,omitempty"`
 	// Operations are the kinds that the clients tell apart, in the order of their names.
 	Operations []OperationSummary `json:"operations,omitempty"`
-	// Nodes that answered, where clients say it, and Regions of the clients, where there are
+	// Nodes that answered, if clients report them, and Regions of the clients, if there are
 	// several. Each has the operations of the window, in the order of the names.
 	Nodes   []OperationSummary `json:"nodes,omitempty"`
 	Regions []OperationSummary `json:"regions,omitempty"`
-	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are older
-	// results, or the clients say of their whole run what is here.
+	// OfAll are percentiles of committed and failed requests. Nil: no request failed, or the
+	// results are older, or RunSummary is true.
 	OfAll *Percentiles `json:"ofAll,omitempty"`
 	// SendLagP99Millis is how late requests were sent (open loop).
 	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
-	// GeneratorLagP99Millis is how late those were sent for which a client was free in time (open
-	// loop).
+	// GeneratorLagP99Millis is how late requests were sent for which a client was free in time
+	// (open loop).
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 }
 

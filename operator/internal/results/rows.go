@@ -9,17 +9,18 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// Row is what a row of a script's results says of its point: numbers of the part of the run that
-// the row is about, as the script prints them.
+// Row is a row of a script's results for its point. It has the numbers that the script prints for a
+// part of the run.
 type Row struct {
 	// PointIndex and Coordinates of the row's point.
 	PointIndex  int32             `json:"pointIndex"`
 	Coordinates map[string]string `json:"coordinates"`
 	// File that the row is in, where the script left several.
 	File string `json:"file,omitempty"`
-	// Line of the file that the row is in, from 1; 0: it is not there, or is the file.
+	// Line of the file that the row is in, from 1; 0: there is no row, or the whole file is the
+	// row.
 	Line int `json:"line,omitempty"`
-	// Missing says why there is no row. Empty: there is.
+	// Missing says why there is no row. Empty: the row exists.
 	Missing string `json:"missing,omitempty"`
 	// FromMillis and ToMillis are the window of the row, from mark to mark. Both 0: the whole run.
 	FromMillis float64 `json:"fromMillis,omitempty"`
@@ -34,8 +35,8 @@ type RowWindow struct {
 	Missing string
 }
 
-// Confine puts down the window of a row. A row without one is missing: what it measured is not
-// known.
+// Confine sets the window of a row. A row without a window counts as missing, since it is unknown
+// what it measured.
 func (r *Row) Confine(w RowWindow) {
 	if w.Missing != "" && r.Missing == "" {
 		r.Missing = w.Missing
@@ -53,8 +54,8 @@ func SameCell(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-// ScriptTable is what a script left: the file with its numbers, or several of them, or why there is
-// none, and what ran on the machines by SSH.
+// ScriptTable is the output of a script: its file or files with numbers, or the reason why there is
+// none. It also has what ran on the machines by SSH.
 type ScriptTable struct {
 	Text     string       `json:"text,omitempty"`
 	Missing  string       `json:"missing,omitempty"`
@@ -85,8 +86,8 @@ type ScriptRun struct {
 	Refused int `json:"refused,omitempty"`
 }
 
-// RefusedConnections is how many connections the machines of a trial refused: by other keys than
-// the trial's own.
+// RefusedConnections is how many connections the machines of a trial refused, since they used other
+// keys than the trial's own.
 func RefusedConnections(all []Session) (n int) {
 	for _, s := range all {
 		if s.Kind == "refused" {
@@ -125,11 +126,12 @@ func EndSessions(all []Session, faults []FaultRecord) {
 // ReasonRowMissing is the reason of a row that a script did not write.
 const ReasonRowMissing = "RowMissing"
 
-// RowName is the name of what a trial says of a point, where it says something of several.
+// RowName is the name of a trial's results for one point, if the trial has results for several
+// points.
 func RowName(trial string, point int32) string { return fmt.Sprintf("%s.%d", trial, point) }
 
-// ByRow are the results of a trial by points: a trial whose script has rows is one of each row's
-// point, and any other is itself. If a row is missing, the trial is invalid.
+// ByRow splits a trial whose script has rows into one trial for each row. Any other trial stays as
+// it is. The trial of a missing row is invalid.
 func (t Trial) ByRow() []Trial {
 	if len(t.Rows) == 0 {
 		return []Trial{t}
@@ -150,7 +152,7 @@ func (t Trial) ByRow() []Trial {
 	return out
 }
 
-// ByRow of several trials.
+// ByRow splits several trials by their rows.
 func ByRow(trials []Trial) []Trial {
 	var out []Trial
 	for _, t := range trials {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// RunSummary is what a client says of its whole run in a summary, as it computed it itself. Nothing
-// in it is cut to the window. Latencies are in milliseconds; nil: the client did not say.
+// RunSummary has the numbers that a client itself computed over its whole run. They are not cut to
+// the window. Latencies are in milliseconds; nil: the client did not report it.
 type RunSummary struct {
 	// Throughput is committed transactions per second of the run.
 	Throughput float64  `json:"throughput"`
@@ -31,7 +31,7 @@ type RunSummary struct {
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// maxRunSummaryNames bounds what a client may say in names of its own.
+// maxRunSummaryNames bounds the numbers and remarks of a client's summary.
 const maxRunSummaryNames = 64
 
 // Latency is where a latency of the name is kept; nil for other names.

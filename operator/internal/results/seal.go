@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Seal is what the verdicts of an experiment were to be made from before its first trial: claims,
-// tolerances, profile and the rest, and what of it has changed since.
+// Seal records, from before the first trial, what the verdicts of an experiment are made from:
+// claims, tolerances, profile and the rest. It also lists the changes since then.
 type Seal struct {
-	// At is when it was written, before the first trial was created.
+	// At is when the seal was written, before the first trial was created.
 	At time.Time `json:"at"`
 	// SHA256 of Sealed in canonical form: JSON without spaces, the names of objects sorted.
 	SHA256 string `json:"sha256"`
@@ -16,19 +16,20 @@ type Seal struct {
 	Sealed json.RawMessage `json:"sealed,omitempty"`
 	// Changes since, one for each field.
 	Changes []SealChange `json:"changes,omitempty"`
-	// EarlierRuns of an experiment of this name had results in the namespace by then, and
-	// EarlierOtherClaims of them had another seal, or none.
+	// EarlierRuns is how many earlier experiments of this name had results in the namespace at that
+	// time. EarlierOtherClaims is how many of them had another seal, or none.
 	EarlierRuns        int `json:"earlierRuns,omitempty"`
 	EarlierOtherClaims int `json:"earlierOtherClaims,omitempty"`
 }
 
-// SealChange is a field of what was sealed that has another value now.
+// SealChange is a sealed field that has another value now.
 type SealChange struct {
-	// Claim that the field is of. Empty: it is of none.
+	// Claim is the claim that the field belongs to. Empty: the field belongs to no claim.
 	Claim string `json:"claim,omitempty"`
 	// Field of the claim, or its path in Sealed.
 	Field string `json:"field"`
-	// Was and Is are its values, as JSON. Empty: it was not there, or is not.
+	// Was and Is are the field's values then and now, as JSON. Empty: the field did not exist, or
+	// no longer exists.
 	Was string `json:"was,omitempty"`
 	Is  string `json:"is,omitempty"`
 }

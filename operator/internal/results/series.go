@@ -14,10 +14,10 @@ type PointSeries struct {
 	Throughput    []float64 `json:"throughput"`
 	ThroughputMin []float64 `json:"throughputMin"`
 	ThroughputMax []float64 `json:"throughputMax"`
-	// Offered requests per second: the mean of the trials. Nil: not all of them know.
+	// Offered requests per second: the mean of the trials. Nil: some trial does not know them.
 	Offered []float64 `json:"offered,omitempty"`
 	// Latency is the mean, in milliseconds, of all transactions that these trials committed in the
-	// bin; Committed is how many those are. 0 where there are none.
+	// bin; Committed is the number of these transactions. Both are 0 if there are none.
 	Latency   []float64 `json:"latency"`
 	Committed []int64   `json:"committed"`
 	// ByTrial is the mean latency of each trial, in the order in which they ran; 0 where it
@@ -56,7 +56,7 @@ type PointLatency struct {
 	Coordinates map[string]string `json:"coordinates"`
 	Trials      int               `json:"trials"`
 	Count       int64             `json:"count"`
-	// Millis at Percentiles, which rise.
+	// Percentiles rise. Millis has the latency at each of them.
 	Percentiles []float64 `json:"percentiles"`
 	Millis      []float64 `json:"millis"`
 }
@@ -71,7 +71,7 @@ type Provenance struct {
 	// CPUs: models with their number of CPUs.
 	CPUs  []string `json:"cpus,omitempty"`
 	Nodes []string `json:"nodes,omitempty"`
-	// Machines: how nodes are set, as "pool=servers, smt=off", and which are so.
+	// Machines: the settings of nodes, as "pool=servers, smt=off", and the nodes that have them.
 	Machines []string `json:"machines,omitempty"`
 	// Managers and Agents are versions of Assay, managers with their image; Kubernetes: of API
 	// servers; NodeSoftware: of what nodes run.

@@ -24,12 +24,12 @@ const (
 	// StoredKey holds a Trial as gzip of JSON, in binaryData: etcd is small, and the numbers of a
 	// trial take a fifth to a tenth of the room packed.
 	StoredKey = "trial.json.gz"
-	// plainKey holds a Trial as JSON, in data: as managers wrote it before.
+	// plainKey holds a Trial as JSON, in data, as earlier managers wrote it.
 	plainKey = "trial.json"
 )
 
 // storedLimit bounds what a ConfigMap may unpack to. Managers store a trial of less than 1 MiB and
-// an experiment of a few; who may write ConfigMaps may write others.
+// an experiment of a few; but anyone who may write ConfigMaps may store larger ones.
 const storedLimit = 8 << 20
 
 // Pack packs an encoded trial or experiment for its ConfigMap.

@@ -14,8 +14,8 @@ import (
 )
 
 // The numbers of a client's summary, named as v1alpha1.SummaryNumberName names them. Ended and
-// EndedRate are of all attempts, however they ended, Answered of those that had an answer: all but
-// Timeouts.
+// EndedRate are of all attempts, with any outcome. Answered is of attempts that had an answer: all
+// but Timeouts.
 const (
 	NumberCommitted  = "Committed"
 	NumberAborted    = "Aborted"
@@ -35,7 +35,7 @@ const (
 	NumberMax        = "MaxLatency"
 )
 
-// Of says what counts when several lines match: as v1alpha1.SummaryNumber has it.
+// The values of SummaryNumber.Of, which says which number counts when several lines match.
 const (
 	OfOnly       = "Only"
 	OfLast       = "Last"
@@ -45,14 +45,14 @@ const (
 )
 
 // SummaryNumber says where a client's summary has a number: by a pattern of its line, or by a path
-// in JSON. As v1alpha1.SummaryNumber, with its defaults in place.
+// in JSON. It has the fields of v1alpha1.SummaryNumber, with the defaults filled in.
 type SummaryNumber struct {
 	Name    string `json:"name"`
 	Pattern string `json:"pattern,omitempty"`
 	Path    string `json:"path,omitempty"`
 	// Unit of the number: see NumberUnits.
 	Unit string `json:"unit,omitempty"`
-	// Several lines may match; empty is Only.
+	// Of says which number counts when several lines match; empty is Only.
 	Of string `json:"of,omitempty"`
 }
 
@@ -63,7 +63,7 @@ const (
 	groupEach  = "each"  // what it is about, for LastOfEach
 )
 
-// NumberKind is what a number of a summary is.
+// NumberKind is the kind of a number of a summary.
 type NumberKind int
 
 // The kinds.

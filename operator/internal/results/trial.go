@@ -11,25 +11,24 @@ type FaultRecord struct {
 	PlannedMillis   float64 `json:"plannedMillis"`
 	StartedMillis   float64 `json:"startedMillis"`
 	ConfirmedMillis float64 `json:"confirmedMillis"`
-	// ReapedMillis is when no process was left, for a kill: the proof that what was confirmed was
-	// so.
+	// ReapedMillis is when a kill had left no process: the proof of the confirmed kill.
 	ReapedMillis float64 `json:"reapedMillis,omitempty"`
-	// WithoutSilence: the pod was killed with its network as it was, as a process that crashes and
-	// not as a machine without power: peers were told by FIN or RST.
+	// WithoutSilence: the pod was killed while its network stayed as it was. Its peers got a FIN or
+	// RST, as from a process that crashes, and not the silence of a machine without power.
 	WithoutSilence bool `json:"withoutSilence,omitempty"`
-	// Ends is the ID of what this ended.
+	// Ends is the ID of the action that this one ended.
 	Ends string `json:"ends,omitempty"`
-	// Role that the fault was for; Skipped: the pod did not have it and did nothing. Unanswered
-	// says why it was not known in time whether the pod had it; empty: it was.
+	// Role that the fault targets. Skipped: the pod did not have the role and did nothing.
+	// Unanswered says why it was unknown in time whether the pod had the role. Empty: it was known.
 	Role       string `json:"role,omitempty"`
 	Skipped    bool   `json:"skipped,omitempty"`
 	Unanswered string `json:"unanswered,omitempty"`
-	// Object of Chaos Mesh that did it, by kind and action: "NetworkChaos partition". Its instants
-	// are the manager's: when it asked for the object, or for its deletion, and when it saw that it
-	// was in force, or gone.
+	// Object of Chaos Mesh that made the fault, by kind and action: "NetworkChaos partition". The
+	// instants are the manager's: when it asked for the object or its deletion, and when it saw the
+	// object in force or gone.
 	Object string `json:"object,omitempty"`
-	// Peers is how many other pods a partition or a change of links was about in this pod; Packets
-	// is what a partition dropped here, known at its end.
+	// Peers is how many other pods a partition or a change of links concerned in this pod. Packets
+	// is how many packets a partition dropped here, known at its end.
 	Peers   int    `json:"peers,omitempty"`
 	Packets uint64 `json:"packets,omitempty"`
 	Error   string `json:"error,omitempty"`
@@ -43,7 +42,7 @@ type FaultRecord struct {
 	Samples       int64   `json:"samples,omitempty"`
 }
 
-// Mark is an instant that a line of output named, when the line was read.
+// Mark is the instant at which a certain line of output was read.
 type Mark struct {
 	Name     string            `json:"name"`
 	Groups   map[string]string `json:"groups,omitempty"`
@@ -55,8 +54,8 @@ type Mark struct {
 type Pod struct {
 	Name string `json:"name"`
 	Part string `json:"part"`
-	// Region of the pod in the experiment's network. Empty: it has none, or these are older
-	// results.
+	// Region of the pod in the experiment's network. Empty: the pod has no region, or the results
+	// are older.
 	Region string `json:"region,omitempty"`
 	Node   string `json:"node"`
 	Images string `json:"images"` // IDs of the images of the System's containers, comma-separated
@@ -70,12 +69,12 @@ type Pod struct {
 	Kernel       string `json:"kernel,omitempty"`
 	CPUModel     string `json:"cpuModel,omitempty"`
 	CPUs         int    `json:"cpus,omitempty"`
-	// Machine says how the node is set and where it stands, as its labels (pool, region, zone,
-	// machine.assay.dev/...) did when the trial was over.
+	// Machine has the node's labels about its settings and its place (pool, region, zone,
+	// machine.assay.dev/...), as they were when the trial was over.
 	Machine           map[string]string `json:"machine,omitempty"`
 	ClockOffsetMillis float64           `json:"clockOffsetMillis"`
 	ClockErrorMillis  float64           `json:"clockErrorMillis"`
-	// ClockStepMillis is by how much the manager's clock was seen to change in the run.
+	// ClockStepMillis is by how much the manager's clock changed in the run.
 	ClockStepMillis float64 `json:"clockStepMillis,omitempty"`
 	TCPResets       int64   `json:"tcpResets"`
 	// ClientRun says when and how the pod's client ran. Nil: it is no client, or was not released.
@@ -84,15 +83,15 @@ type Pod struct {
 	// GeneratorLagP99Millis is how late its load generator sent requests for which a client was
 	// free (open loop).
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
-	// Resources that the pod used. Nil: its agent did not say.
+	// Resources that the pod used. Nil: the pod's agent did not report them.
 	Resources *Resources `json:"resources,omitempty"`
 	// UID of the pod, when it was created, relative to t = 0, and when its replica was ready (0:
-	// never), as the manager saw it. Only of a pod that replaced another in the run.
+	// never), as the manager saw it. These are set only for a pod that replaced another in the run.
 	UID           string  `json:"uid,omitempty"`
 	CreatedMillis float64 `json:"createdMillis,omitempty"`
 	ReadyMillis   float64 `json:"readyMillis,omitempty"`
-	// Predecessors are the pods that had its name before, first to last. All else here is about the
-	// last one.
+	// Predecessors are the pods that had this name before, first to last. All other fields are
+	// about the last pod of the name.
 	Predecessors []Predecessor `json:"predecessors,omitempty"`
 }
 
@@ -112,20 +111,20 @@ type ClientRun struct {
 type Predecessor struct {
 	UID  string `json:"uid"`
 	Node string `json:"node,omitempty"`
-	// CreatedMillis and ReadyMillis are as of Pod; 0 of the first. DeletedMillis is when the
-	// manager saw that it was gone.
+	// CreatedMillis and ReadyMillis are as in Pod; 0 for the first pod. DeletedMillis is when the
+	// manager saw that the pod was gone.
 	CreatedMillis float64 `json:"createdMillis,omitempty"`
 	ReadyMillis   float64 `json:"readyMillis,omitempty"`
 	DeletedMillis float64 `json:"deletedMillis"`
-	// Reported: the manager that saw it go had a report of its agent. The next fields are of its
-	// agent's last report.
+	// Reported: the manager that saw the pod's end had a report of its agent. The next fields are
+	// of the agent's last report.
 	Reported          bool    `json:"reported"`
 	ClockOffsetMillis float64 `json:"clockOffsetMillis,omitempty"`
 	ClockErrorMillis  float64 `json:"clockErrorMillis,omitempty"`
 	TCPResets         int64   `json:"tcpResets,omitempty"`
 }
 
-// Trial is what a trial comes to.
+// Trial holds the results of a trial.
 type Trial struct {
 	Format     string `json:"format"`
 	Name       string `json:"name"`
@@ -137,8 +136,8 @@ type Trial struct {
 	// Coordinates of the point: axis -> value.
 	Coordinates map[string]string `json:"coordinates"`
 	Seed        int64             `json:"seed"`
-	// NodeSet is the one of the experiment's sets of nodes that the trial ran on. Empty: it has
-	// none.
+	// NodeSet is the name of the experiment's set of nodes that the trial ran on. Empty: the
+	// experiment has no sets.
 	NodeSet string `json:"nodeSet,omitempty"`
 	// Outcome: Succeeded, Invalid or Failed, with its reason and message.
 	Outcome string `json:"outcome"`
@@ -154,11 +153,11 @@ type Trial struct {
 	// ZeroUnixNanos is t = 0 on the manager's clock.
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 	MeasureNanos  int64 `json:"measureNanos"`
-	// GapSeconds from the end of the drain of the trial before, whosever it was, to the warm-up of
-	// this one; 0 for the first of an experiment.
+	// GapSeconds is the time from the end of the drain of the previous trial, of any experiment, to
+	// the warm-up of this one. It is 0 for the first trial of an experiment.
 	GapSeconds float64 `json:"gapSeconds,omitempty"`
-	// IdleGate is how the trial's wait for idle machines ended. Nil: it was not released, or was
-	// not to wait.
+	// IdleGate is how the trial's wait for idle machines ended. Nil: the trial was not released, or
+	// its spec asks for no wait.
 	IdleGate *IdleGate `json:"idleGate,omitempty"`
 	// PhaseSeconds: how long each phase took: deployed, networkVerified, started, loaded, released,
 	// run.
@@ -167,47 +166,48 @@ type Trial struct {
 	// ClosedLoop says how clients of a closed loop wait. Nil: the loop is open, or the results are
 	// from before it was kept here.
 	ClosedLoop *ClosedLoop `json:"closedLoop,omitempty"`
-	// ChangingLoad: the load changed in the run because it was to, by phases or a trace. So the
-	// window has no one level that it could be at.
+	// ChangingLoad: phases or a trace changed the load in the run. So the window need not have one
+	// level.
 	ChangingLoad bool `json:"changingLoad,omitempty"`
-	// CorrectClients are those whose doing is in the numbers: all but those that a fault made
-	// behave otherwise. 0 in results from before there were such.
+	// CorrectClients counts the clients whose requests are in the numbers: all but those that
+	// misbehaved on purpose. It is 0 in older results.
 	CorrectClients int32   `json:"correctClients,omitempty"`
 	Summary        Summary `json:"summary"`
-	// ClientSummaries are what each of several client pods says of its whole run. Empty: there is
-	// one, or their numbers are of the window.
+	// ClientSummaries has one summary of the whole run for each of several client pods. Empty: there
+	// is one client, or the clients' numbers are of the window.
 	ClientSummaries []ClientSummary `json:"clientSummaries,omitempty"`
-	// Rows of the trial's script, one for each point that they are of. Empty: it has no script.
+	// Rows of the trial's script, one for each of their points. Empty: the trial has no script.
 	Rows []Row `json:"rows,omitempty"`
-	// Sessions are what ran on the trial's machines by SSH, and when. Empty: it has no machines.
+	// Sessions are what ran on the trial's machines by SSH, and when. Empty: the trial has no
+	// machines.
 	Sessions []Session `json:"sessions,omitempty"`
-	// Marks that lines of output were, in order of time.
+	// Marks are the instants of certain lines of output, in order of time.
 	Marks []Mark `json:"marks,omitempty"`
-	// Script is the name of the trial whose row this is: see ByRow. It is not kept.
+	// Script is the name of the trial of which this is a row: see ByRow. It is not stored.
 	Script   string           `json:"-"`
 	Latency  string           `json:"latency,omitempty"` // merged histogram, as in Client
 	Timeline *Timeline        `json:"timeline,omitempty"`
 	Driver   map[string]int64 `json:"driver,omitempty"`
 	// MisbehavingDriver are the counters of drivers of clients that misbehaved on purpose, added
 	// up. Driver has those of the other clients. MisbehavingCounters are as in Client, of all
-	// client pods; nil: some pod with such clients does not say.
+	// client pods; nil: some pod with such clients does not report them.
 	MisbehavingDriver   map[string]int64 `json:"misbehavingDriver,omitempty"`
 	MisbehavingCounters *Counters        `json:"misbehavingCounters,omitempty"`
 	Faults              []FaultRecord    `json:"faults,omitempty"`
-	// Recovery from each time of each fault.
+	// Recovery from each occurrence of each fault.
 	Recovery []Recovery `json:"recovery,omitempty"`
-	// Checks of the System and what they say of the trial.
+	// Checks of the System with their verdicts on the trial.
 	Checks []Check `json:"checks,omitempty"`
 	// Datasets that the pods began with.
 	Datasets []Dataset `json:"datasets,omitempty"`
 	// Measurements of Prometheus, of the clients' counters and of the pods' resources, in the order
 	// of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
-	// Use is what the pods of each part used together, and what all pods did. A part is left out of
-	// which that is not known over time.
+	// Use is the total use of the pods of each part, and of all pods. A part is left out if its use
+	// over time is unknown.
 	Use []PartUse `json:"use,omitempty"`
-	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given
-	// up before.
+	// Network of the pods, asked and measured. Nil: the trial was given up before the network was
+	// measured.
 	Network *Network `json:"network,omitempty"`
 	Pods    []Pod    `json:"pods,omitempty"`
 	// Machines that the pods were on, and who had their processors in the window.
@@ -215,24 +215,24 @@ type Trial struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// Software that carried the trial out. Nil in older results.
 	Software *Software `json:"software,omitempty"`
-	// Rendered are the files and commands that the pods were given, Reports what the client pods
-	// reported, as they sent it. Both are kept beside these results. Nil: they are not.
+	// Rendered describes the files and commands of the pods, and Reports the reports of the client
+	// pods as they sent them. Both are kept beside these results. Nil: they are not kept.
 	Rendered *FileSet `json:"rendered,omitempty"`
 	Reports  *FileSet `json:"reports,omitempty"`
 	// Logs: the tails of the output of processes that failed, by "pod/container".
 	Logs map[string]string `json:"logs,omitempty"`
-	// LeftOut says what did not fit.
+	// LeftOut names the parts that did not fit.
 	LeftOut []string `json:"leftOut,omitempty"`
 }
 
-// Session is what one session of SSH did on a machine, or the script, or an event there. Times are
+// Session is a session of SSH on a machine, or the run of the script, or an event there. Times are
 // relative to t = 0, by the machine's own clock.
 type Session struct {
 	// Kind is session, refused, unanswered, script, deadline, start or boot, as package machine has
 	// it; in a report also mark or fault.
 	Kind    string `json:"kind"`
 	Machine string `json:"machine"`
-	// Pod that the machine is, where it came up.
+	// Pod is the machine's pod. Only sessions of kind start have it.
 	Pod     string `json:"pod,omitempty"`
 	From    string `json:"from,omitempty"`
 	What    string `json:"what,omitempty"`
@@ -240,17 +240,17 @@ type Session struct {
 	// BeginMillis and EndMillis; EndMillis nil: it did not end.
 	BeginMillis float64  `json:"beginMillis"`
 	EndMillis   *float64 `json:"endMillis,omitempty"`
-	// ClosedMillis is when the session's connection ended for the script's machine, by the clock of
-	// that. An ssh that gives up by itself may end some seconds before its connection. Nil: that is
-	// not known, or the session came from another machine.
+	// ClosedMillis is when the session's connection ended for the script's machine, by that
+	// machine's clock. An ssh that gives up by itself may end some seconds before its connection.
+	// Nil: that is not known, or the session came from another machine.
 	ClosedMillis *float64 `json:"closedMillis,omitempty"`
 	// ExitCode of the command, or 128 and the number of the signal that ended it. Nil: no end.
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Message  string `json:"message,omitempty"`
-	// Fault that ended the session with its machine, and when that was confirmed.
+	// Fault that ended the session with its machine, and when the fault was confirmed.
 	Fault       string  `json:"fault,omitempty"`
 	FaultMillis float64 `json:"faultMillis,omitempty"`
-	// Count of the connections from there that were refused, or that came to no session.
+	// Count is the number of connections from there that were refused, or that had no session.
 	Count int `json:"count,omitempty"`
 }
 
@@ -267,9 +267,9 @@ type Software struct {
 // IdleGate is how a trial's wait for idle machines ended.
 type IdleGate struct {
 	// Idle: the machines were idle. Otherwise idleWait was over, and Message says what disturbed
-	// them last.
+	// the machines last.
 	Idle bool `json:"idle"`
-	// WaitedSeconds from when every client stood at the start barrier.
+	// WaitedSeconds is the time from when every client stood at the start barrier.
 	WaitedSeconds float64 `json:"waitedSeconds"`
 	Message       string  `json:"message,omitempty"`
 }
@@ -285,11 +285,12 @@ type CollectedFile struct {
 	In string `json:"in"`
 }
 
-// Check is what a check of the System says of a trial: Holds, Violated or Unknown.
+// Check is the verdict of a check of the System on a trial: Holds, Violated or Unknown.
 type Check struct {
 	Name    string `json:"name"`
 	Verdict string `json:"verdict"`
-	// Message says where it was violated or gave no answer, and what it printed last.
+	// Message names the pod in which the check found a violation or gave no answer, and has its
+	// last output.
 	Message string `json:"message,omitempty"`
 	// Numbers that it printed, by pod and name. Each pod that it ran in is there. Nil: it printed
 	// none, or gave no answer. Only results of a trial have them.

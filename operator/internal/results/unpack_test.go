@@ -21,8 +21,8 @@ func packed(t *testing.T, write func(io.Writer)) []byte {
 	return b.Bytes()
 }
 
-// A client's ConfigMap, which the author of a System may write, made the manager unpack 256 MiB and
-// decode them into a gigabyte.
+// A client's ConfigMap, which the author of a System may write, once made the manager unpack 256
+// MiB and decode them into a gigabyte.
 func TestUnpackClient(t *testing.T) {
 	write := func(parts ...string) func(io.Writer) {
 		return func(w io.Writer) {

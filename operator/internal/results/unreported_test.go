@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A counter that a client leaves out of its report is not known, which is not the same as 0.
-// Neither is it known of a trial of which one client does not know it.
+// A counter that a client leaves out of its report is unknown, and not 0. It is then unknown for
+// the whole trial.
 func TestCountersThatAreLeftOut(t *testing.T) {
 	const report = `{"format": "assay.dev/client-result/v1", "clients": 1, "index": INDEX, "measureNanos": 1000000000, "counters": {COUNTERS}, "timeline": {}, "unreported": UNREPORTED}`
 	client := func(index, counters, unreported string) (results.Client, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Use is what a measurement takes of the pods' resources.
+// Use says which use of the pods' resources a measurement is.
 type Use struct {
 	Resource string `json:"resource"`
 	// Part of the trial; empty: all pods.
@@ -59,8 +59,9 @@ var byteUnits = map[string]float64{
 	"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
 }
 
-// Unit is what one of the measurement's unit is in the resource's own: bytes, bytes per second,
-// cores, processor-seconds. own is the name of that. It refuses what is no unit of it.
+// Unit converts a measurement's unit. The result size is one of it in the resource's own unit:
+// bytes, bytes per second, cores, processor-seconds. The result own is the name of that unit. Unit
+// refuses units of other resources.
 func (u Use) Unit(unit string) (own string, size float64, err error) {
 	usables := append(slices.Clip(usables), usable{name: UseVolumeSize, level: true})
 	i := slices.IndexFunc(usables, func(r usable) bool { return r.name == u.Resource })
@@ -114,7 +115,7 @@ func (u Use) energyUnit(unit string) (own string, size float64, err error) {
 	return "", 0, fmt.Errorf("%s has a Total, in J, and a Mean, in W", UseEnergy)
 }
 
-// energy is that of the pods' nodes in the window.
+// energy is the energy of the pods' nodes in the window.
 func (u Use) energy(t *Trial) (joules float64, err error) {
 	seen := map[string]bool{}
 	for _, p := range t.Pods {
@@ -139,7 +140,7 @@ func (u Use) energy(t *Trial) (joules float64, err error) {
 	return joules, nil
 }
 
-// only refuses another unit than the one that there is.
+// only refuses every unit but own.
 func only(own, unit string) error {
 	if unit != "" && unit != own {
 		return fmt.Errorf("the unit must be %s", own)
@@ -147,7 +148,7 @@ func only(own, unit string) error {
 	return nil
 }
 
-// Used reads a measurement off what the pods of a trial used, in the measurement's unit.
+// Used reads a measurement from the use of a trial's pods, in the measurement's unit.
 func Used(name, unit string, u Use, t *Trial) Measurement {
 	m := Measurement{Name: name}
 	_, size, err := u.Unit(unit)
@@ -201,7 +202,7 @@ func (u Use) of(t *Trial) (float64, error) {
 			return 0, err
 		case has:
 			values = append(values, value)
-		case u.Resource != UseVolumeSize: // which pods without the volume have none of
+		case u.Resource != UseVolumeSize: // pods without the volume have no VolumeSize
 			return 0, fmt.Errorf("%s of %s is not known%s", u.Resource, p.Name, u.unmeasured(t))
 		}
 	}
@@ -220,7 +221,7 @@ func (u Use) of(t *Trial) (float64, error) {
 	return u.together(values), nil
 }
 
-// together makes one number of those of one pod or more.
+// together makes one number of the numbers of one pod or more.
 func (u Use) together(values []float64) float64 {
 	total := 0.0
 	for _, v := range values {
@@ -272,7 +273,7 @@ func (u Use) unmeasured(t *Trial) string {
 	return ""
 }
 
-// over takes one number of what is known over time. A total is the mean times the window.
+// over makes one number of the use over time. A total is the mean times the window.
 func (u Use) over(all []ResourceOverTime, seconds float64) (float64, bool) {
 	i := slices.IndexFunc(all, func(o ResourceOverTime) bool { return o.Resource == u.Resource })
 	if i < 0 {

@@ -95,7 +95,7 @@ func TestUseOfPodsIsAddedUpInEachSecond(t *testing.T) {
 	}
 }
 
-// A number that one pod lacks is not known of all, and the reason is the pod's.
+// If one pod lacks a number, the number of all pods is unknown, with that pod's reason.
 func TestUseThatIsNotKnown(t *testing.T) {
 	without := NewMeter(timeline.Windows{Measure: 5 * time.Second}, []string{"c"})
 	for at := -time.Second; at <= 6*time.Second; at += time.Second {
@@ -170,8 +170,8 @@ func TestUseOfVolumes(t *testing.T) {
 	}
 }
 
-// Pods of one machine share its energy. Where a node does not tell, the reason is in the number's
-// place.
+// Pods of one machine share its energy. If a node does not report its energy, a reason takes the
+// number's place.
 func TestUseOfEnergy(t *testing.T) {
 	pod := func(part, machine string, joules *float64) Pod {
 		return Pod{Name: part + machine, Part: part, Resources: &Resources{Node: NodeUse{Machine: machine, EnergyJoules: joules, EnergyUnmeasured: "hidden"}}}

@@ -2,7 +2,8 @@ package results
 
 // Look is one of several planned looks at the verdicts of an experiment whose trials go on.
 type Look struct {
-	// Number of the look from 1, and of how many at most; 0: before the first.
+	// Number of the look, from 1, and the most looks that there are (Of). Number 0: before the
+	// first.
 	Number int `json:"number"`
 	Of     int `json:"of"`
 	// First and Last are the rounds after which the first and the last look are.
@@ -44,7 +45,7 @@ type ClaimResult struct {
 	// Distance says in words how far the judged trials are from the source's measurements:
 	// "Cassandra 5 in place of HATS; reduced size (profile smoke)".
 	Distance string `json:"distance,omitempty"`
-	// Weak says why the bound shows little: it also holds where there is no effect, for instance.
+	// Weak says why the bound shows little. For example, it may also hold without any effect.
 	Weak string `json:"weak,omitempty"`
 	// BoundLow and BoundHigh are what Measured is compared with: reported or expected, and within.
 	BoundLow  *float64 `json:"boundLow,omitempty"`
@@ -63,30 +64,30 @@ type ClaimResult struct {
 	Chance *float64 `json:"chance,omitempty"`
 	// Caveats are what a reader must know of the verdict, each with the points that it is about.
 	Caveats []Caveat `json:"caveats,omitempty"`
-	// Replication compares what was measured with the runs behind what is reported. Nil: the claim
-	// does not say how many they were.
+	// Replication compares the measured value with the runs behind the reported one. Nil: the claim
+	// does not give the number of these runs.
 	Replication *Replication `json:"replication,omitempty"`
-	// Analyses are what other analyses of the same trials come to. Nil: there are none, or these
-	// results are from before they were kept.
+	// Analyses are the outcomes of other analyses of the same trials. Nil: there are no other
+	// analyses, or the results are older than this field.
 	Analyses *Analyses `json:"analyses,omitempty"`
 }
 
-// Replication is what a measured quantity is as a replication of the source's runs.
+// Replication judges a measured quantity as a replication of the source's runs.
 type Replication struct {
-	// Runs behind what is reported, and the deviation of one in percent of it. Assumed: the source
-	// does not print it.
+	// Runs is the number of runs behind the reported value. DeviationPercent is the deviation of
+	// one run, in percent of that value. Assumed: the source does not print the deviation.
 	Runs             int32   `json:"runs"`
 	DeviationPercent float64 `json:"deviationPercent"`
 	Assumed          bool    `json:"assumed,omitempty"`
 	// Low and High are the prediction interval: where the mean of a replication should lie in 95%
-	// if the system is the source's. Inside: what was measured does.
+	// if the system is the source's. Inside: the measured value lies there.
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
 	Inside bool    `json:"inside"`
-	// LeastEffect is what the source's runs would have found in a third of cases. SmallTelescopesP
-	// is the one-sided P of the replication's effect being that great; below 5% the source could
-	// hardly have seen it. ScepticalP is that of the replication's success, by Held. Absent where
-	// the quantity is of no effect, or the source reports none.
+	// LeastEffect is the effect that the source's runs find in a third of cases. SmallTelescopesP
+	// is the one-sided P that the replication's effect is that great. If it is below 5%, the source
+	// could hardly have found the effect. ScepticalP is the P of the replication's success, by
+	// Held. Absent if the quantity is about no effect, or the source reports none.
 	LeastEffect      *float64 `json:"leastEffect,omitempty"`
 	SmallTelescopesP *float64 `json:"smallTelescopesP,omitempty"`
 	ScepticalP       *float64 `json:"scepticalP,omitempty"`
@@ -96,15 +97,15 @@ type Replication struct {
 // latency, or trials that do not count. Or they leave out trials with an unsteady window, or ignore
 // rounds. They also take all combinations of these.
 type Analyses struct {
-	// Agree of so many others with the verdict.
+	// Agree is how many other analyses agree with the verdict, and Of how many there are.
 	Agree int `json:"agree"`
 	Of    int `json:"of"`
-	// Others are those that do not agree.
+	// Others are the analyses that do not agree.
 	Others []Analysis `json:"others,omitempty"`
 }
 
-// Analysis is one of them: how it judges, and its verdict, which is Holds, Fails or Inconclusive.
-// Its measured value has an interval where the claim is about a quantity.
+// Analysis is one other analysis: how it judges, and its verdict, which is Holds, Fails or
+// Inconclusive. Its measured value has an interval where the claim is about a quantity.
 type Analysis struct {
 	How      string   `json:"how"`
 	Verdict  string   `json:"verdict"`
@@ -133,15 +134,15 @@ type ClaimTerm struct {
 	Outcome string   `json:"outcome"`
 	Left    Interval `json:"left"`
 	Right   Interval `json:"right"`
-	// Difference is right less left. Ratio is left by right, where it has an interval.
+	// Difference is right less left. Ratio is left divided by right, if that has an interval.
 	Difference *Interval `json:"difference,omitempty"`
 	Ratio      *Interval `json:"ratio,omitempty"`
 	Unit       string    `json:"unit,omitempty"`
 	P          *float64  `json:"p,omitempty"`
 }
 
-// Interval is an estimate with its 95% interval; at one of several looks, with one of those that
-// hold together at 95%. Low and High are absent where there is none, as for a constant.
+// Interval is an estimate with its 95% interval; at one of several looks, the intervals of all
+// looks together hold at 95%. Low and High are absent if there is no interval, as for a constant.
 type Interval struct {
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low,omitempty"`
@@ -164,13 +165,14 @@ type Fidelity struct {
 	// Class of the system that is furthest from the source: Original, Reimplementation, StandIn.
 	// Empty: the experiment has no source.
 	Class string `json:"class,omitempty"`
-	// Size is Full or Reduced: what the profile changed decides. Imported trials have Unknown.
+	// Size is Full or Reduced, depending on the changes of the profile. Imported trials have
+	// Unknown.
 	Size string `json:"size"`
 	// Changes of the profile to points, load, network, durations and faults, in words.
 	Changes []string `json:"changes,omitempty"`
 }
 
-// SystemFidelity is one System and what it is to the source.
+// SystemFidelity is one System and its relation to the source.
 type SystemFidelity struct {
 	System  string `json:"system"`
 	Program string `json:"program,omitempty"`
@@ -178,11 +180,11 @@ type SystemFidelity struct {
 	// Class as in Fidelity. InPlaceOf is the program of the source that it is in place of.
 	Class     string `json:"class,omitempty"`
 	InPlaceOf string `json:"inPlaceOf,omitempty"`
-	// SourceVersion is the version that the source measured, where it is another one.
+	// SourceVersion is the version that the source measured, if it differs.
 	SourceVersion string `json:"sourceVersion,omitempty"`
 }
 
-// Capacity is what one search came to: the load that half of the trials carry.
+// Capacity is the outcome of one search: the load that half of the trials carry.
 type Capacity struct {
 	// Axis that was searched, from From to To, and where the other axes were (At).
 	Axis string            `json:"axis"`
@@ -201,6 +203,6 @@ type Capacity struct {
 	Capacity *float64 `json:"capacity,omitempty"`
 	Low      *float64 `json:"low,omitempty"`
 	High     *float64 `json:"high,omitempty"`
-	// Message says why the search is NotJudged, or what must be known of its answer.
+	// Message says why the search is NotJudged, or what a reader must know of its answer.
 	Message string `json:"message,omitempty"`
 }

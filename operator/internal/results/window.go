@@ -2,10 +2,10 @@ package results
 
 import "math"
 
-// WindowCheck is whether throughput and mean latency were steady in a trial's measurement window.
+// WindowCheck says whether throughput and mean latency were steady in a trial's measurement window.
 // It is a warning and no verdict: the trial counts.
 type WindowCheck struct {
-	// Unchecked says why nothing can be said; there is nothing else then.
+	// Unchecked says why the window could not be checked. The other fields are then empty.
 	Unchecked string `json:"unchecked,omitempty"`
 	// Throughput in bins of the timeline, and their mean Latency. Latency is nil where some bin of
 	// the window has no committed transaction.
@@ -16,31 +16,33 @@ type WindowCheck struct {
 // Transient says whether a window has one level, and describes the part at its start that is unlike
 // the rest.
 type Transient struct {
-	// Steady: leaving it out moves the mean by less than is tolerated, or less than noise does.
+	// Steady: without that part, the mean moves by less than is tolerated, or by less than noise
+	// moves it.
 	Steady bool `json:"steady"`
-	// Millis that it lasts, at most half of the window.
+	// Millis is how long that part lasts, at most half of the window.
 	Millis float64 `json:"millis"`
-	// Bias is what it does to the mean of the window, as a share: 0.1 is 10% too much.
+	// Bias is the effect of that part on the mean of the window, as a share: 0.1 is 10% too much.
 	Bias float64 `json:"bias"`
 	// Drift is by how much a straight line through the window rises from its start to its end, as a
 	// share of the mean. 0: there is none beyond noise that matters.
 	Drift float64 `json:"drift,omitempty"`
-	// Change of the level within the window. Nil: there is none that matters, or it was not looked
-	// for.
+	// Change of the level within the window. Nil: there is no change that matters, or none was
+	// looked for.
 	Change *LevelChange `json:"change,omitempty"`
 }
 
-// LevelChange is where a window has other levels than in its longest stretch.
+// LevelChange says where a window has other levels than in its longest stretch.
 type LevelChange struct {
 	// AtMillis are the instants at which the level changes.
 	AtMillis []float64 `json:"atMillis"`
-	// Bias is what the other levels do to the mean of the window, as a share.
+	// Bias is the effect of the other levels on the mean of the window, as a share.
 	Bias float64 `json:"bias"`
 	// EndsMillis is how long before the window's end the level fell below half; 0: it did not.
 	EndsMillis float64 `json:"endsMillis,omitempty"`
 }
 
-// Steady reports whether what was checked is steady; known is false where nothing was.
+// Steady reports whether throughput and latency are steady, as far as they were checked. known is
+// false if neither was checked.
 func (w *WindowCheck) Steady() (steady, known bool) {
 	if w == nil || w.Throughput == nil {
 		return false, false
@@ -48,8 +50,8 @@ func (w *WindowCheck) Steady() (steady, known bool) {
 	return w.Throughput.Steady && (w.Latency == nil || w.Latency.Steady), true
 }
 
-// Cause is what makes a window not steady: its start, a drift from its start to its end, other
-// levels within it, or that clients ended before it did. Empty: it is steady.
+// Cause says why a window is not steady: its start, a drift from its start to its end, other levels
+// within it, or clients that ended before the window did. Empty: it is steady.
 func (t *Transient) Cause() string {
 	switch {
 	case t == nil || t.Steady:
@@ -78,8 +80,8 @@ const (
 	OfLatency    = "Latency"
 )
 
-// UnsteadyBy is a level that is not steady for a cause that moves the mean of the window by a
-// share. When it does so is not known.
+// UnsteadyBy returns a level that is not steady, for a cause that moves the mean of the window by a
+// share. The instant of the cause is unknown.
 func UnsteadyBy(cause string, moves float64) *Transient {
 	switch cause {
 	case CauseDrift:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A status keeps the cause and what it moves, and both are read back.
+// A status keeps the cause and how far it moves the mean, and both are read back.
 func TestWhatIsNotSteadyGoesThroughAStatus(t *testing.T) {
 	for name, tc := range map[string]struct {
 		level *Transient

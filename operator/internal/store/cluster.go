@@ -23,13 +23,14 @@ import (
 const (
 	// PartLimit is the most that one ConfigMap holds of an object; the API server refuses 1 MiB.
 	PartLimit = 900 << 10
-	// trialLimit and namespaceLimit bound the objects in ConfigMaps that wait for a bucket which is
-	// down. Logs, and other objects without results, find no room beyond them.
+	// trialLimit and namespaceLimit bound the bytes that wait in ConfigMaps while a bucket is down.
+	// Above these limits the cluster takes only results, and no logs.
 	trialLimit     = 48 << 20
 	namespaceLimit = 192 << 20
-	// PauseLimit is what waits of a namespace when no further trial of it is begun whose results
-	// would wait, too. The bound resultsLimit is as much as results may take. So those of running
-	// trials have room, and nothing fills the cluster's etcd, which holds 2 GiB by default.
+	// PauseLimit bounds the waiting bytes of a namespace: beyond it, no further trial begins there
+	// if its results would wait, too. resultsLimit is the most that waiting results may take. The
+	// difference leaves room for the results of running trials. The limits keep the cluster's etcd
+	// from filling up; it holds 2 GiB by default.
 	PauseLimit   = 512 << 20
 	resultsLimit = 1 << 30
 
@@ -40,21 +41,22 @@ const (
 	annotationPart   = "assay.dev/object-part"
 )
 
-// Cluster keeps objects of one trial in ConfigMaps, in parts, until they are in a bucket. The
-// ConfigMaps are the trial's: they go with it.
+// Cluster keeps objects of one trial in ConfigMaps, in parts, until they are in a bucket. The trial
+// owns the ConfigMaps: they are deleted with it.
 type Cluster struct {
 	Client client.Client
 	// Reader reads past the cache.
 	Reader client.Reader
 	Trial  *v1alpha1.Trial
-	// Current fails where another process stores the trial's objects now. It is asked before a part
-	// is replaced or removed, which fails where the part has changed meanwhile. Nil: no other does.
+	// Current fails if another process now stores the trial's objects. Cluster calls it before it
+	// replaces or removes a part. Replacing or removing fails, too, if the part has changed
+	// meanwhile. Nil: no other process stores objects.
 	Current func(ctx context.Context) error
 }
 
 var _ Store = (*Cluster)(nil)
 
-// parts that an object of this size has.
+// parts returns how many parts an object of this size has.
 func parts(size int64) int { return int(max(1, (size+PartLimit-1)/PartLimit)) }
 
 // Put implements Store.
@@ -116,7 +118,7 @@ func (c *Cluster) PutPart(ctx context.Context, o Object, part int, data []byte) 
 	return nil
 }
 
-// replace the part that is there.
+// replace writes over the stored part.
 func (c *Cluster) replace(ctx context.Context, m *corev1.ConfigMap) error {
 	if c.Current == nil {
 		return c.Client.Update(ctx, m)
@@ -137,8 +139,8 @@ func (c *Cluster) partName(key string, part int) string {
 	return fmt.Sprintf("%s-kept-%s-%d", c.Trial.Name, Describe(key, []byte(key)).SHA256[:12], part)
 }
 
-// makeRoom refuses an object that would be too much beside the kept ones. A result has room where a
-// log has none.
+// makeRoom refuses an object if the kept ones leave too little room for it. Results have more room
+// than logs.
 func (c *Cluster) makeRoom(ctx context.Context, o Object) error {
 	ofTrial, ofNamespace, err := c.waiting(ctx, o.Key)
 	if err != nil {
@@ -210,8 +212,7 @@ func describePart(m metav1.Object) Object {
 	return Object{Key: a[annotationKey], Size: size, SHA256: a[annotationSHA256]}
 }
 
-// List implements Store. Objects of which parts are missing, because their sender never came to an
-// end, are not there.
+// List implements Store. It leaves out objects with missing parts, whose sender did not finish.
 func (c *Cluster) List(ctx context.Context, prefix string) ([]Object, error) {
 	kept, err := c.list(ctx, c.ofTrial())
 	if err != nil {

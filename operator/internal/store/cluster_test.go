@@ -30,7 +30,7 @@ func read(ctx context.Context, s store.Store, key string) (store.Object, []byte,
 	return store.ReadAll(ctx, s, key, 64<<20)
 }
 
-// large content, of which every part is another one.
+// large returns content in which no two parts are equal.
 func large(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {
@@ -96,7 +96,7 @@ func TestKeptInTheCluster(t *testing.T) {
 	}
 }
 
-// An object is there when all of its parts are, and is replaced part by part.
+// An object exists once all of its parts exist, and is replaced part by part.
 func TestPartsOfAnObject(t *testing.T) {
 	of, c := newCluster(t)
 	s := of("e-1")
@@ -196,7 +196,7 @@ func TestResultsFindRoomWhereLogsDoNot(t *testing.T) {
 	wantProblem(t, "more results than etcd holds", keep("e-9", "trial.json", 1<<30), v1alpha1.ReasonStoreFull)
 }
 
-// How much waits decides whether further trials are begun.
+// The number of waiting bytes decides whether further trials begin.
 func TestWhatWaitsIsCounted(t *testing.T) {
 	of, _ := newCluster(t)
 	for _, trial := range []string{"e-0", "e-1"} {
@@ -207,7 +207,7 @@ func TestWhatWaitsIsCounted(t *testing.T) {
 	}
 }
 
-// A result that found no room is remembered with the trial, in a few words however much it is.
+// The trial lists the results that found no room. The list stays short, however many there are.
 func TestLeftOut(t *testing.T) {
 	of, c := newCluster(t)
 	s := of("e-0")

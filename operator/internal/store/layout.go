@@ -53,10 +53,10 @@ func (f Folder) Key(file string) string { return string(f) + file }
 // PodFile is the key of a file that a pod's agent handed over.
 func (f Folder) PodFile(pod, file string) string { return f.Key(podsFolder + pod + "/" + file) }
 
-// PodFiles is the beginning of the keys of all of them.
+// PodFiles is the common beginning of the keys of all pods' files.
 func (f Folder) PodFiles() string { return f.Key(podsFolder) }
 
-// Pod that a key in the folder is of; empty for none.
+// Pod returns the pod whose file has this key in the folder. It is empty if no pod's file has it.
 func (f Folder) Pod(key string) string {
 	rest, ok := strings.CutPrefix(key, f.PodFiles())
 	if !ok {
@@ -83,7 +83,7 @@ var inTrial = regexp.MustCompile(`^` + layoutVersion + `(?:/[^/]+){3}/trials/[^/
 var clientResult = regexp.MustCompile(`^[^/]+/` + regexp.QuoteMeta(protocol.ClientResultFile) + `$`)
 
 // IsResult reports whether an object is a result: the trial's own, or a client's with its raw
-// histogram. Everything else, logs above all, can be done without.
+// histogram. All other objects, mainly logs, may be lost.
 func IsResult(o Object) bool {
 	m := inTrial.FindStringSubmatch(o.Key)
 	switch {

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// annotationLeftOut of a Trial lists what found no room, as POD/FILE, with commas between them.
+	// annotationLeftOut of a Trial lists the objects that found no room, as POD/FILE, with commas
+	// between them.
 	annotationLeftOut = "assay.dev/results-left-out"
 	// namesLeftOut is how many are listed; after them comes AndMore. A trial of hundreds of pods
 	// must not get a list of all of their files, nor as many writes.
@@ -23,7 +24,7 @@ const (
 )
 
 // LeaveOut records with the trial that an object is lost: the store did not take it, and the
-// cluster had no room. So all readers of the results see it.
+// cluster had no room. So all readers of the results see the loss.
 func (c *Cluster) LeaveOut(ctx context.Context, o Object) error {
 	name := o.Key
 	if m := inTrial.FindStringSubmatch(o.Key); m != nil {
@@ -55,8 +56,8 @@ func (c *Cluster) LeaveOut(ctx context.Context, o Object) error {
 	return nil
 }
 
-// LeftOut lists what of a trial found no room, in order; AndMore comes last where the list is not
-// complete.
+// LeftOut lists the objects of a trial that found no room, in order; AndMore comes last where the
+// list is not complete.
 func LeftOut(trial *v1alpha1.Trial) []string {
 	text := trial.Annotations[annotationLeftOut]
 	if text == "" {

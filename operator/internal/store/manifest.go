@@ -22,19 +22,19 @@ const manifestLimit = 256 << 20
 // everything that it lists had been stored and confirmed.
 type Manifest struct {
 	Format string `json:"format"`
-	// Kind is Trial or Experiment; Namespace and Name are its.
+	// Kind is Trial or Experiment; Namespace and Name are those of the Trial or Experiment.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 	// Experiment that a trial belongs to.
 	Experiment string `json:"experiment,omitempty"`
-	// Completed is when the trial or experiment was.
+	// Completed is when the trial or experiment was complete.
 	Completed time.Time `json:"completed"`
-	// Objects in the order of their keys, which are relative to the store's prefix. Those of an
-	// experiment include its trials' manifests, not what these list.
+	// Objects in the order of their keys, which are relative to the store's prefix. An experiment's
+	// manifest lists its trials' manifests, but not the objects in those.
 	Objects []Object `json:"objects"`
-	// Missing are the pods of a trial of which nothing was handed over.
+	// Missing are the pods of a trial that handed over no file.
 	Missing []string `json:"missing,omitempty"`
 	// LeftOut are files of a trial's pods, as POD/FILE, that the store did not take and for which
 	// the cluster had no room. AndMore ends a list that is not complete.

@@ -10,14 +10,14 @@ import (
 // ErrNotFound says that there is no object under the key.
 var ErrNotFound = errors.New("no such object")
 
-// Problem is why a store does not do what it is asked, in words that stay the same from one attempt
-// to the next: they are shown in conditions.
+// Problem says why a store cannot carry out a request. The words stay the same from one attempt to
+// the next, since conditions show them.
 type Problem struct {
 	// Reason of the condition, one of v1alpha1.ReasonStore...
 	Reason string
 	// Text says what is wrong and what to do.
 	Text string
-	// Cause, with what a server adds to each answer.
+	// Cause is the original error, with the details that a server adds to each answer.
 	Cause error
 }
 

@@ -29,8 +29,8 @@ type Settings struct {
 // DefaultKind of a store whose settings name none.
 const DefaultKind = "S3"
 
-// Open makes a store of its settings, in JSON: Settings, and fields of its kind. An unknown field
-// is an error. The directory has its secrets. It sends no request yet.
+// Open makes a store from its settings in JSON: the fields of Settings and those of its kind. An
+// unknown field is an error. The directory has the store's secrets. Open sends no request yet.
 type Open func(settings []byte, directory string) (Remote, error)
 
 var storeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
@@ -51,7 +51,8 @@ type Registry struct {
 }
 
 // Load reads the file that lists the stores; directory/NAME has each store's credentials and CA. No
-// file, an empty name, means no stores. kinds has how each kind of store is opened, by its name.
+// file, an empty name, means no stores. kinds has the function that opens a store, by the name of
+// its kind.
 func Load(file, directory string, kinds map[string]Open) (*Registry, error) {
 	r := &Registry{stores: map[string]Remote{}}
 	if file == "" {
@@ -129,7 +130,7 @@ func (r *Registry) Get(name string) (Remote, error) {
 	return r.stores[name], nil
 }
 
-// Check is a plan's check of the store that an experiment names.
+// Check returns an error if an experiment names a store that the installation does not have.
 func (r *Registry) Check(name string) error {
 	if name == "" || name == v1alpha1.NoStore || r != nil && r.stores[name] != nil {
 		return nil

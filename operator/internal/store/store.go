@@ -6,9 +6,8 @@
 //	Cluster  ConfigMaps of one trial, where objects wait while the remote store is down (cluster.go)
 //
 // Which objects there are, and where, is in layout.go and manifest.go, and for users in
-// docs/reference/storage.md. The package decides nothing about when something is stored: that is
-// package archive's. Credentials are read from files of the manager, and are in no error, log or
-// object.
+// docs/reference/storage.md. Package archive decides when something is stored. Credentials are read
+// from files of the manager, and are in no error, log or object.
 package store
 
 import (
@@ -21,7 +20,7 @@ import (
 	"time"
 )
 
-// Object is what is known of an object without its content.
+// Object describes an object without its content.
 type Object struct {
 	// Key is relative to the store's prefix.
 	Key string `json:"key"`
@@ -31,7 +30,7 @@ type Object struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Describe returns what is to be known of content that is stored under a key.
+// Describe returns the Object of content under a key.
 func Describe(key string, content []byte) Object {
 	sum := sha256.Sum256(content)
 	return Object{Key: key, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
@@ -52,8 +51,8 @@ type Store interface {
 	// Put returns when the object is stored and its checksum has been confirmed. An object that is
 	// there already under the key is replaced.
 	Put(ctx context.Context, o Object, content io.ReadSeeker) error
-	// Get opens an object. Reading it fails, at its end at the latest, when the content is not what
-	// its checksum says. ErrNotFound: there is none.
+	// Get opens an object. Reading fails, at the latest at the end, if the content does not match
+	// its checksum. ErrNotFound: there is none.
 	Get(ctx context.Context, key string) (Object, io.ReadCloser, error)
 	// List returns the objects whose keys begin with a prefix, in the order of their keys.
 	List(ctx context.Context, prefix string) ([]Object, error)
@@ -69,8 +68,8 @@ type Remote interface {
 	// PresignPut allows its bearer to put one object of this size and checksum, for a time. So pods
 	// store their files themselves, without credentials.
 	PresignPut(ctx context.Context, o Object, lasts time.Duration) (Presigned, error)
-	// BindsContent tells whether a presigned request is good for one content only, or for any of
-	// the same size.
+	// BindsContent reports whether a presigned request is valid for one content only. Else it is
+	// valid for any content of the same size.
 	BindsContent() bool
 	// CA of the server, in PEM; empty: it is not one of its own.
 	CA() string
@@ -97,7 +96,8 @@ func ReadAll(ctx context.Context, s Store, key string, limit int64) (Object, []b
 	return o, data, err
 }
 
-// checked is the content of an object; its end is an error unless it is as described.
+// checked is the content of an object. Its end is an error if the content differs from the
+// description.
 type checked struct {
 	io.ReadCloser
 	want Object
@@ -105,8 +105,8 @@ type checked struct {
 	got  int64
 }
 
-// Checked is content that a store returns for an object: reading it fails, at its end at the
-// latest, unless it is as described.
+// Checked returns content that a store gives for an object. Reading fails, at the latest at the
+// end, if the content differs from the description.
 func Checked(o Object, content io.ReadCloser) io.ReadCloser {
 	return &checked{ReadCloser: content, want: o, hash: sha256.New()}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// frame is a function as it was called by those below it.
+// frame is a function with its callers, which are the frames below it.
 type frame struct {
 	name    string
 	samples int64 // of it and of all that it called
@@ -42,7 +42,7 @@ const (
 	letter             = 6.6 // of the type that names are in
 )
 
-// Title of a picture, and what is said below it.
+// Title is the title of a picture, and the text below it.
 type Title struct{ Name, Says string }
 
 // Draw makes a picture (SVG). The outermost function is at the bottom. Each box is as wide as its
@@ -112,7 +112,7 @@ func cut(name string, letters int) string {
 	return string(r[:letters-2]) + ".."
 }
 
-// text is text of XML, without what XML cannot hold.
+// text escapes text for XML, without characters that XML cannot hold.
 func text(s string) string {
 	return html.EscapeString(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0xfffe || r == 0xffff {

@@ -1,4 +1,4 @@
-// Package flame reads what profilers wrote of processes, and draws it as a flame graph: how often
+// Package flame reads profiles of processes and draws them as flame graphs, which show how often
 // each call stack was seen. It is pure.
 package flame
 
@@ -17,14 +17,15 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Folder below a pod's output has its flame graphs. Collected is the same among the files that are
-// kept of a pod.
+// Folder below a pod's output has its flame graphs. Collected is the path of that folder among a
+// pod's kept files.
 const (
 	Folder    = "flamegraphs"
 	Collected = "out/" + Folder + "/"
 )
 
-// File is the name in Folder of one time of a fault, without its ending: Picture or Stacks.
+// File is the name in Folder of the file of a fault's time-th occurrence, without the ending
+// Picture or Stacks.
 func File(fault string, time int) string { return fmt.Sprintf("%s-%d", fault, time) }
 
 // The endings of File.
@@ -36,7 +37,7 @@ const (
 // Folded are the samples by their stack, from its outermost function on, with semicolons between.
 type Folded map[string]int64
 
-// Samples that there are in all.
+// Samples returns how many samples there are in all.
 func (f Folded) Samples() (sum int64) {
 	for _, n := range f {
 		sum += n
@@ -56,7 +57,7 @@ func (f Folded) add(innermost []string, n int64) {
 	}
 }
 
-// clean keeps what has a meaning in folded stacks out of names.
+// clean replaces characters of names that have a meaning in folded stacks.
 func clean(r rune) rune {
 	switch r {
 	case ';', '\n', '\r', '\t':
@@ -65,10 +66,10 @@ func clean(r rune) rune {
 	return r
 }
 
-// errNothing says of a profile that it is one, and empty.
+// errNothing says that a valid profile is empty.
 var errNothing = errors.New("the profiler took no sample: the processes used no processor time, or it may not see them")
 
-// orNothing is the result of a reader.
+// orNothing returns what a reader has read, or errNothing if that is empty.
 func orNothing(f Folded) (Folded, error) {
 	if len(f) == 0 {
 		return nil, errNothing
@@ -79,7 +80,7 @@ func orNothing(f Folded) (Folded, error) {
 const (
 	// longest line of stacks that is read.
 	longest = 1 << 20
-	// mostOfAStack keeps sums of as many lines as are read from running over.
+	// mostOfAStack bounds a stack's count, so that the sum of all lines cannot overflow.
 	mostOfAStack = 1 << 37
 )
 
@@ -112,7 +113,7 @@ func Read(r io.Reader) (Folded, error) {
 	return orNothing(f)
 }
 
-// Write writes them in the order of the stacks.
+// Write writes the folded stacks, in the order of their names.
 func (f Folded) Write(w io.Writer) error {
 	buffered := bufio.NewWriter(w)
 	for _, stack := range slices.Sorted(maps.Keys(f)) {
@@ -154,7 +155,7 @@ func ReadPprof(data []byte) (Folded, error) {
 // largestPprof bounds a profile that is unpacked: a program of a System may send anything.
 const largestPprof = 64 << 20
 
-// unpacked is a profile that may be packed.
+// unpacked reads a profile that may be compressed.
 func unpacked(data []byte) (*profile.Profile, error) {
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		return profile.ParseData(data)
@@ -180,7 +181,8 @@ func unpacked(data []byte) (*profile.Profile, error) {
 //	        4a1b2c main.verify+0x1c (/basil)
 //	        4a0000 main.main (/basil)
 //
-// The command is the outermost function. Kernels that may not be looked into have no lines.
+// The command is the outermost function. If perf may not look into the kernel, the kernel's
+// functions have no lines.
 func ReadPerf(r io.Reader) (Folded, error) {
 	f := Folded{}
 	var command string
@@ -228,7 +230,8 @@ func commandOf(fields []string) string {
 // unknown is what perf calls a function, or a file, that it does not know.
 const unknown = "[unknown]"
 
-// functionOf a line of a stack: address, function with its offset, and file in parentheses.
+// functionOf returns the function in a line of a stack. The line has an address, the function with
+// its offset, and a file in parentheses.
 func functionOf(line string) string {
 	address, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if at := strings.LastIndex(rest, " ("); at >= 0 {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// client is the label that tells the clients of a run apart, and no axis.
+// client is the label that tells the clients of a run apart. It is no axis.
 const client = "client"
 
-// mergeClients makes one result of those that differ in their client alone: {client} in the names
-// of files. Rates and counts are added up, and a mean is that of all operations. Percentiles of
-// several clients cannot be put together, so that they are named and left out. A run is as long as
-// its longest client. A number that some clients report and others do not is an error, since the
-// sum would be too small.
+// mergeClients merges results that differ in their client alone: {client} in the names of files. It
+// adds up rates and counts, and computes the mean of all operations. It cannot merge percentiles of
+// several clients: it leaves them out, and names them. A run is as long as its longest client. A
+// number that some clients report and others do not is an error, since the sum would be too small.
 func (s *Set) mergeClients() error {
 	var merged []Result
 	runs := map[string][]Result{}
@@ -46,7 +45,7 @@ func (s *Set) mergeClients() error {
 	return nil
 }
 
-// ofClients merges the clients of a run. left are the numbers that it has no more.
+// ofClients merges the clients of a run. The result left names the numbers that were left out.
 func ofClients(clients []Result) (run Result, left []string, err error) {
 	run = Result{From: clients[0].From, Labels: maps.Clone(clients[0].Labels)}
 	delete(run.Labels, client)
@@ -65,7 +64,7 @@ func ofClients(clients []Result) (run Result, left []string, err error) {
 	for _, number := range []struct {
 		name string
 		of   func(*Numbers) **float64
-		add  func(a, b float64) float64 // nil: it cannot be put together
+		add  func(a, b float64) float64 // nil: it cannot be merged
 	}{
 		{"throughput", func(n *Numbers) **float64 { return &n.Throughput }, plus},
 		{"committed", func(n *Numbers) **float64 { return &n.Committed }, plus},
@@ -102,7 +101,8 @@ func ofClients(clients []Result) (run Result, left []string, err error) {
 	return run, left, nil
 }
 
-// meanOf all operations; nil and false where some clients say no mean, or not of how many.
+// meanOf returns the mean of all operations. It is nil if some client reports no mean or no count.
+// The result is false if a client has a mean without a count.
 func meanOf(clients []Result) (*float64, bool) {
 	sum, n := 0.0, 0.0
 	for _, c := range clients {

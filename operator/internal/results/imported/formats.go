@@ -16,14 +16,14 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// FormatResults is Assay's own: what report -o json and import results write.
+// FormatResults is Assay's own format, which report -o json and import results write.
 const FormatResults = "Results"
 
 // reader of a format.
 type reader struct {
 	// About says what files of the format are, for the help.
 	About string
-	// read gives the results of a file, and what is in it and was not read.
+	// read returns the results of a file, and names the parts that were not read.
 	read func(name string, data []byte, o Options) ([]Result, []string, error)
 }
 
@@ -216,8 +216,8 @@ func byOperation(name string, run Result, kinds, rows []parsers.Row) (all []Resu
 	return all, nil
 }
 
-// readCSV reads a line for each run. A column whose name is that of a number is one; all others are
-// labels.
+// readCSV reads a line for each run. A column with the name of a number holds that number. All
+// other columns are labels.
 func readCSV(name string, data []byte, _ Options) ([]Result, []string, error) {
 	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	in.TrimLeadingSpace = true

@@ -29,7 +29,7 @@ var (
 	hgrmTotal  = regexp.MustCompile(`^#\[Max\s*=\s*[0-9.eE+-]+, Total count\s*=\s*([0-9]+)\]`)
 )
 
-// hgrmRow says that a share of all values is not above a value.
+// hgrmRow says that a share of all values is at most this value.
 type hgrmRow struct{ value, share float64 }
 
 // readHdrPercentiles reads a table. It has no throughput. A percentile between two rows gets the
@@ -65,7 +65,7 @@ func readHdrPercentiles(name string, data []byte, o Options) ([]Result, []string
 	return []Result{r}, named, nil
 }
 
-// hgrmRows of the table, and what the lines under it say.
+// hgrmRows returns the rows of the table, and the numbers in the lines under it.
 func hgrmRows(name string, data []byte, factor float64) (rows []hgrmRow, r Result, err error) {
 	r.Labels = map[string]string{}
 	inTable := false

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 
-// readHdrHistogram makes one result of a log of HdrHistograms, or one of each of its tags. Nothing
-// says which part of it was the measurement, so that all of it is.
+// readHdrHistogram makes one result of a log of HdrHistograms, or one of each of its tags. The log
+// does not mark the measurement, so all of the log counts.
 func readHdrHistogram(name string, data []byte, o Options) ([]Result, []string, error) {
 	if results.RecordUnits[o.Unit] == 0 {
 		return nil, nil, fmt.Errorf("%s: the log does not say the unit of its values: name it by --unit, one of ns, us, ms, s", name)
@@ -56,7 +56,7 @@ func readHdrHistogram(name string, data []byte, o Options) ([]Result, []string, 
 	return all, nil, nil
 }
 
-// ofLog is the result of a part of a log that is of so many milliseconds.
+// ofLog makes the result of a part of a log. The argument run is its length in milliseconds.
 func ofLog(labels map[string]string, committed int64, run, mean, longest float64, percentiles map[string]float64) Result {
 	number := func(x float64) *float64 { return &x }
 	return Result{Labels: labels, Numbers: Numbers{

@@ -1,11 +1,11 @@
-// Package imported reads what others measured: files of benchmark programs and of other artifacts,
-// as trials of an Experiment that Assay did not run. It touches nothing but the files that it is
-// given.
+// Package imported reads measurements of others: files of benchmark programs and of other
+// artifacts. They become trials of an Experiment that Assay did not run. The package touches only
+// the files that it is given.
 //
 //	files --parsers--> rows --numbers.go--> results with labels --points.go--> trials of points
 //
-// A file that cannot be read as a whole is an error. The set names what is in a file and not in the
-// trials (Set.Skipped): files that the pattern does not match, lines, columns, failed runs.
+// A file that cannot be read as a whole is an error. Set.Skipped names the parts that did not
+// become trials: files that the pattern does not match, lines, columns, failed runs.
 package imported
 
 import (
@@ -37,8 +37,8 @@ type Options struct {
 	// {system}/{clients}c/run{repetition}.txt. Files that differ in {client} alone are clients of
 	// one run. Empty: all files are read, and their names say nothing.
 	Point string
-	// Rename axes: the label that a file has, by the name of the axis. Also the values of labels:
-	// system:Eiger-PORT=eiger-port.
+	// Rename has, by the name of an axis, the label that files have for it. It also renames the
+	// values of labels: system:Eiger-PORT=eiger-port.
 	Rename map[string]string
 	// At are labels of all files.
 	At map[string]string
@@ -68,7 +68,7 @@ func (r Result) String() string {
 	return r.From.File
 }
 
-// repetition is the label that numbers the results of a point, and no axis.
+// repetition is the label that numbers the results of a point. It is no axis.
 const repetition = "repetition"
 
 // Set is what was read.
@@ -76,7 +76,7 @@ type Set struct {
 	Format  string
 	Files   int
 	Results []Result
-	// Skipped says what is there and was not read.
+	// Skipped names the parts of the files that were not read.
 	Skipped []string
 }
 
@@ -165,7 +165,7 @@ func (s *Set) readFile(folder fs.FS, name string, labels map[string]string, o Op
 	for _, r := range read {
 		r.From.Format, r.From.File, r.From.SHA256 = o.Format, name, hex.EncodeToString(sum[:])
 		all := map[string]string{}
-		for _, from := range []map[string]string{r.Labels, labels, o.At} { // what is asked for wins
+		for _, from := range []map[string]string{r.Labels, labels, o.At} { // the options win
 			maps.Copy(all, from)
 		}
 		r.Labels = rename(all, o.Rename)
@@ -203,7 +203,7 @@ func CheckFormat(format string) error {
 	return nil
 }
 
-// Guess names the format of a folder where a file tells it, and is empty otherwise.
+// Guess returns the format of a folder if a file shows it, and else nothing.
 func Guess(folder fs.FS, only []string) string {
 	names := only
 	if len(names) == 0 {

@@ -21,7 +21,7 @@ func folder(files map[string]string) fstest.MapFS {
 	return f
 }
 
-// ycsb is what YCSB prints, in its shape, of one kind of operation.
+// ycsb is a report in the form of YCSB's, with one kind of operation.
 func ycsb(rate float64, reads, failed int) string {
 	text := fmt.Sprintf("YCSB Client 0.17\n[OVERALL], RunTime(ms), 10000\n[OVERALL], Throughput(ops/sec), %g\n[TOTAL_GCS], Count, 3\n[READ], Operations, %d\n"+
 		"[READ], AverageLatency(us), 1250.5\n[READ], 95thPercentileLatency(us), 3000\n[READ], 99thPercentileLatency(us), 5200\n", rate, reads)
@@ -270,8 +270,8 @@ const hgrm = `       Value     Percentile TotalCount 1/(1-Percentile)
 #[Buckets =           27, SubBuckets     =         2048]
 `
 
-// TestTablesOfPercentiles: numbers are those of the rows, in the unit that is said; a percentile
-// between two rows is named.
+// TestTablesOfPercentiles: numbers are those of the rows, in the given unit, and a percentile
+// between two rows is reported.
 func TestTablesOfPercentiles(t *testing.T) {
 	s, err := Read(folder(map[string]string{"a.hgrm": hgrm}), Options{Format: FormatHdrPercentiles, Unit: "s"})
 	if err != nil {

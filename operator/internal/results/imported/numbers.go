@@ -17,7 +17,7 @@ type Numbers struct {
 	RunMillis *float64
 }
 
-// quantity is what a name stands for.
+// quantity is the kind of number that a name stands for.
 type quantity int
 
 const (
@@ -28,8 +28,7 @@ const (
 	duration
 )
 
-// place finds the number that a column or a line of a file is about, by its name. Latencies and
-// rates have units.
+// place finds the number of a column or a line by its name. Latencies and rates have units.
 func (n *Numbers) place(name string) (**float64, quantity) {
 	switch simple(name) {
 	case "throughput", "tput", "goodput", "tps", "qps", "txs", "opss", "opssec":
@@ -67,8 +66,8 @@ var (
 	notSimple  = regexp.MustCompile(`[^a-z0-9.]`)
 )
 
-// simple brings names of one number together: p99Latency, "P99", 99thPercentileLatency,
-// latency_p99.
+// simple gives different names of one number the same form: p99Latency, "P99",
+// 99thPercentileLatency, latency_p99.
 func simple(name string) string {
 	s := notSimple.ReplaceAllString(strings.ToLower(name), "")
 	for _, word := range []string{"latency", "responsetime"} {
@@ -82,7 +81,8 @@ func simple(name string) string {
 	return strings.ReplaceAll(s, ".", "")
 }
 
-// millisOf units of time, and perSecond of units of rates.
+// millisOf has the milliseconds of each unit of time, and perSecond the operations per second of
+// each unit of rates.
 var (
 	millisOf  = map[string]float64{"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1000, "sec": 1000}
 	perSecond = map[string]float64{
@@ -91,8 +91,7 @@ var (
 	}
 )
 
-// set puts a number of a name and a unit in its place. It reports false for a name that it does not
-// know.
+// set stores a number by its name and unit. It reports false for a name that it does not know.
 func (n *Numbers) set(name, unit string, x float64) (bool, error) {
 	to, what := n.place(name)
 	if what == unknown {
@@ -134,8 +133,8 @@ func (n *Numbers) total() (float64, bool) {
 	return *n.Throughput * *n.RunMillis / 1000, true
 }
 
-// complete computes throughput from count and time where it is not said, and refuses numbers that
-// contradict each other.
+// complete computes a missing throughput from count and time, and refuses numbers that contradict
+// each other.
 func (n *Numbers) complete() error {
 	if n.Committed != nil && n.RunMillis != nil && *n.RunMillis > 0 {
 		per := *n.Committed / *n.RunMillis * 1000
@@ -175,11 +174,11 @@ func (n *Numbers) complete() error {
 	return nil
 }
 
-// errNoNumber is that of a result without any number that a claim could be about.
+// errNoNumber is the error of a result without any number that a claim could be about.
 var errNoNumber = errors.New("there is neither a throughput nor a latency")
 
-// agreement of count, time and rate, as a share: programs print few digits, and take a last second
-// for a whole one.
+// agreement is how far count, time and rate may differ, as a share. Programs print few digits, and
+// count the last second in full.
 const agreement = 0.02
 
 func within(a, b float64) bool { return math.Abs(a-b) <= agreement*math.Max(a, b) }

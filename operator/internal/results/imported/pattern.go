@@ -43,7 +43,7 @@ func compilePattern(text string) (pattern, error) {
 		}
 		seen[label] = true
 	}
-	p.name = regexp.MustCompile("^" + b.String() + "$") // of quoted parts and groups that are ours
+	p.name = regexp.MustCompile("^" + b.String() + "$") // it has only quoted parts and our own groups
 	return p, nil
 }
 

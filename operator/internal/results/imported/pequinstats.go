@@ -20,7 +20,8 @@ const FormatPequinStats = "PequinStats"
 //
 //	clients = tput / tput_s_honest
 //
-// A point of which a run measured nothing has no result: the artifact takes 0 for its throughput.
+// If a run of a point measured nothing, the point has no result. The artifact counts 0 as that
+// run's throughput.
 func readPequinStats(name string, data []byte, _ Options) ([]Result, []string, error) {
 	s, err := parsers.ReadPequinStats(name, bytes.NewReader(data))
 	if err != nil {

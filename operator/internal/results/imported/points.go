@@ -102,7 +102,8 @@ func labelsText(labels map[string]string) string {
 	return cmp.Or(some(all), "no label")
 }
 
-// repetitions numbers the results of each point from 0. Two that say the same number are an error.
+// repetitions numbers the results of each point from 0. Two results with the same number are an
+// error.
 func (s *Set) repetitions(ofPoint map[int32][]int) ([]int32, error) {
 	numbers := make([]int32, len(s.Results))
 	for _, index := range slices.Sorted(maps.Keys(ofPoint)) {
@@ -154,7 +155,7 @@ func missing(axes []results.Axis, ofPoint map[int32][]int) []string {
 	return []string{fmt.Sprintf("results of %d points: %s", total-len(ofPoint), strings.Join(without, "; "))}
 }
 
-// trial of a result: numbers of a whole run, as its clients say them.
+// trial makes a trial of a result. Its numbers are those of a whole run, as clients report them.
 func (r Result) trial() results.Trial {
 	from := r.From
 	t := results.Trial{Format: results.TrialFormat, Attempt: 1, Outcome: stats.Succeeded, Imported: &from}

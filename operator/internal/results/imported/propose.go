@@ -12,20 +12,20 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Proposal is how a script's results may be read, by the look of a file of them.
+// Proposal proposes how to read a script's results. It is made from one of their files.
 type Proposal struct {
 	Results v1alpha1.ScriptResults
 	// Values of each axis of the rows, in the order of the file.
 	Values [][]string
-	// Read is how many rows the file has for the points of these axes, and Missing why others have
-	// none.
+	// Read is how many points of these axes have a row in the file. Missing says why the other
+	// points have none.
 	Read    int
 	Missing []string
 	// Metric is a number that the rows have, as claims call it.
 	Metric string
 	// Percentiles: the rows have the 50th and the 99th of the latency.
 	Percentiles bool
-	// Unread are columns that nothing is read of.
+	// Unread are the columns that are not read.
 	Unread []string
 
 	columns []v1alpha1.RowAxis // that may tell rows apart
@@ -42,8 +42,8 @@ func (p *Proposal) Points() int {
 
 // Propose looks at a file that a script has left. Columns that name a throughput, a latency or a
 // count are numbers, the first of each. Columns with words, those before the first number, and
-// those with the name of a parameter, tell rows apart. The results that it proposes have read the
-// file.
+// those with the name of a parameter, tell rows apart. Propose has read the file in the way that it
+// proposes.
 func Propose(path, text string) (*Proposal, error) {
 	for _, format := range knownFormats {
 		of := v1alpha1.ScriptResults{Path: path, Format: format}
@@ -105,7 +105,7 @@ func Propose(path, text string) (*Proposal, error) {
 	return p, p.try(read, &results.ScriptTable{Text: text})
 }
 
-// knownFormats are those that a file is tried as before it is taken for a table.
+// knownFormats are tried on a file before it is read as a table.
 var knownFormats = []string{"HATSTable", "DMTreeTable", "ELECTSummary", "EigerGraph", FormatPequinStats, "YCSB"}
 
 // ProposeFiles looks at files that a script has left, one for each point or more. The braces in
@@ -165,7 +165,7 @@ func ProposeRows(columns []string) (*Proposal, error) {
 	return p, nil
 }
 
-// proposeLabels takes what tells the rows of a known format apart.
+// proposeLabels makes axes of the labels that tell the rows of a known format apart.
 func proposeLabels(of v1alpha1.ScriptResults, read []Result, table *results.ScriptTable) (*Proposal, error) {
 	names := map[string]bool{}
 	for _, r := range read {
@@ -195,7 +195,7 @@ func sorted(names map[string]bool) (all []string) {
 	return all
 }
 
-// try reads the file as it is proposed. An axis with one value tells nothing apart.
+// try reads the file as the proposal says. It drops axes with one value, which tell nothing apart.
 func (p *Proposal) try(read []Result, table *results.ScriptTable) error {
 	p.columns = slices.Clone(p.Results.Axes)
 	for _, m := range []struct {
@@ -255,7 +255,7 @@ func isFloat(cell string) bool {
 	return err == nil
 }
 
-// ownUnit stands for a column whose name says what it is and its unit.
+// ownUnit stands for a column whose name gives both its number and its unit.
 const ownUnit = "its own"
 
 // Words of columns, and what they mean. The first that fits counts.
@@ -273,7 +273,7 @@ var columnWords = []struct {
 	{regexp.MustCompile(`throughput|tput|thpt|thru|qps|iops|ops|tps|tx|req`), "Throughput"},
 }
 
-// parameter is what tells rows apart also behind the first number.
+// parameter matches columns that tell rows apart even after the first number.
 var parameter = regexp.MustCompile(`(?i)^(?:(?:#|n|no\.?|num|number)[ _]?(?:of[ _]?)?)?(?:clients|threads|servers|nodes|replicas|shards|connections|workers)$|(?:batch|value|key|payload)[ _]?size$`)
 
 // otherLatency is a latency that is no mean: the least, a deviation, another percentile.

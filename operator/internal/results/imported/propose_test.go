@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A file that a script has left says mostly itself how to read it.
+// A file that a script has left mostly shows by itself how to read it.
 func TestProposalsFromAFileOfResults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -28,13 +28,14 @@ func TestProposalsFromAFileOfResults(t *testing.T) {
 		"one row":                {"tput p99_us\n5 80\n", "; ; 1 of 1; ", ""},
 		"a latency without unit": {"a latency\nx 5\ny 7\n", "", "no column of a, latency looks like a throughput or a latency"},
 		"nothing":                {"\n", "", "has no row"},
-		// Such tables were refused: a column without a name, and what is there twice.
+		// Such tables were once refused: one column has no name, and two columns have the same
+		// number.
 		"many columns, and a comma at the end": {
 			"tput (ops/sec), Clients, min latency (ms), avg latency (ms), p95 latency (ms), max send time (s), max latency (ms), tput of servers (ops/sec),\n" +
 				"9, 1, 1, 4, 6, 2, 8, 9,\n12, 3, 1, 5, 7, 2, 9, 12,\n",
 			"load(Clients)=1,3; ; 2 of 2; min latency (ms) p95 latency (ms) max send time (s) tput of servers (ops/sec)", "",
 		},
-		// Such tables were refused: a comment was taken for the names of columns.
+		// Such tables were once refused: a comment was read as the names of columns.
 		"a comment above the names": {"# exp1  2026-11-27 09:00:00  value=512B, 5 runs\nchain threads tput[op/s] get50[us]\n1 1 3920 231\n2 1 2870 229\n",
 			"chain=1,2; P50Latency=get50[us](us); 2 of 2; ", ""},
 		"names after a # and a comment": {"# our own machines\n# chain tput\n1 3920\n2 2870\n", "chain=1,2; ; 2 of 2; ", ""},

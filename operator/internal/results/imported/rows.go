@@ -21,8 +21,8 @@ func CheckPath(path string) error {
 }
 
 // Rows reads what a script left as rows of points. A point without a row has the reason: the script
-// wrote none, or several. A file that cannot be read is an error; one of several files is that for
-// the points that its name is of.
+// wrote none, or several. A single file that cannot be read is an error. One of several such files
+// is the reason for the points in its name.
 func Rows(of *v1alpha1.ScriptResults, table *results.ScriptTable, points []v1alpha1.Point) ([]results.Row, error) {
 	var read []Result
 	var bad []badFile
@@ -64,8 +64,8 @@ func Rows(of *v1alpha1.ScriptResults, table *results.ScriptTable, points []v1alp
 	return rows, nil
 }
 
-// RowsOf reads the rows of one file that a script left, as Rows does, whatever points there are. A
-// row has the cells of all its axes; name is that of the file.
+// RowsOf reads the rows of one file that a script left, as Rows does, but for all points. A row has
+// the cells of all its axes; name is that of the file.
 func RowsOf(of *v1alpha1.ScriptResults, name, text string) ([]results.Row, error) {
 	var read []Result
 	if of.ManyFiles() {
@@ -101,7 +101,7 @@ func RowsOf(of *v1alpha1.ScriptResults, name, text string) ([]results.Row, error
 	return rows, nil
 }
 
-// placesOf the first two rows of several.
+// placesOf says where the first two of several rows are.
 func placesOf(rows []Result) string {
 	if rows[0].From.File == "" {
 		return fmt.Sprintf("lines %d and %d", rows[0].From.Line, rows[1].From.Line)
@@ -115,7 +115,7 @@ type badFile struct {
 	why    error
 }
 
-// whyBad says why a file could not be read whose name is of a point.
+// whyBad says why the file of a point could not be read.
 func whyBad(of *v1alpha1.ScriptResults, bad []badFile, wanted map[string]string) string {
 	for _, f := range bad {
 		inName := map[string]string{}
@@ -210,14 +210,14 @@ func readerOf(format string) func(string, []byte, Options) ([]Result, []string, 
 	return readers[format].read
 }
 
-// numberColumns are the names of columns by which numbers are known.
+// numberColumns are the names of columns by which place finds numbers, by the names of the API.
 var numberColumns = map[string]string{
 	"Throughput": "throughput", "MeanLatency": "mean", "P10Latency": "p10", "P50Latency": "p50", "P90Latency": "p90", "P99Latency": "p99",
 	"P999Latency": "p999", "MaxLatency": "max", "Committed": "committed", "Aborted": "aborted", "Errors": "errors", "Timeouts": "timeouts",
 }
 
-// checkWidths refuses a line with more or fewer cells than the first: what its cells mean is not
-// known.
+// checkWidths refuses a line with more or fewer cells than the first: the meaning of its cells is
+// unknown.
 func checkWidths(path string, records [][]string, lines []int) error {
 	for i, record := range records {
 		if len(record) != len(records[0]) {
@@ -227,8 +227,8 @@ func checkWidths(path string, records [][]string, lines []int) error {
 	return nil
 }
 
-// readCells reads a table under a header, whose cells have tabs, commas or blanks between them. The
-// columns that the System names get the names by which they are known.
+// readCells reads a table under a header, whose cells have tabs, commas or blanks between them.
+// Columns that the System names get the names of axes and the names of numberColumns.
 func readCells(of *v1alpha1.ScriptResults, text string) ([]Result, error) {
 	records, lines, err := cells(text)
 	if err != nil {
@@ -272,8 +272,8 @@ func readCells(of *v1alpha1.ScriptResults, text string) ([]Result, error) {
 	return all, nil
 }
 
-// cells splits a table by what its header has between columns. Empty lines, and lines that begin
-// with a #, are left out; of the header the # alone is.
+// cells splits a table at the separator of its header. It leaves out empty lines and lines that
+// begin with a #. If the header begins with a #, it leaves out only the #.
 func cells(text string) (records [][]string, lines []int, err error) {
 	all := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\n")
 	first := headerOf(all)
@@ -296,8 +296,8 @@ func cells(text string) (records [][]string, lines []int, err error) {
 }
 
 // headerOf is the index of the line that names the columns: the first one that is not empty. Lines
-// that begin with a # may come first. They are comments when the line below them has no number:
-// then it names the columns. Otherwise it is a row, and one of them has a name for each of its
+// that begin with a # may come first. If the line below them has no number, it names the columns,
+// and they are comments. If it has a number, it is a row, and one of the lines with a # names its
 // cells.
 func headerOf(lines []string) int {
 	var comments []int
@@ -326,7 +326,7 @@ func names(comment, row string) bool {
 	return err == nil && bad == nil && strings.HasPrefix(strings.TrimSpace(comment), "#") && len(header) == len(cells)
 }
 
-// splitRow splits a line by whatever it has between cells.
+// splitRow splits a line at commas and blanks.
 func splitRow(line string) []string {
 	return strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }

@@ -72,7 +72,7 @@ func statsJSON(tput, correct, mean, p99 float64) string {
 		"runs": [{"attempts": 9, "committed": 8, "combined": {"tput": %g, "mean": %g}}]}`, tput*10, tput, tput/correct, mean, mean, p99, tput, mean, tput, mean)
 }
 
-// The scripts of other artifacts leave these, in their shapes: a table, a log or a graph, and files
+// The scripts of other artifacts leave files of these forms: a table, a log or a graph, and files
 // of their own for each point.
 func TestRowsOfOtherArtifacts(t *testing.T) {
 	axes := func(all ...string) (out []v1alpha1.RowAxis) {

@@ -18,15 +18,15 @@ const (
 	burstLines = 16
 	// burstError is by how much the instant of a line of a burst may be wrong.
 	burstError = 100 * time.Millisecond
-	// burstShare of the operations may be more wrong than that.
+	// burstShare is the share of operations whose instants may be wrong by more than burstError.
 	burstShare = 0.01
 )
 
 // arrivals finds the arrival of each line without an instant, from the launcher's record of the
-// pieces that it read. A program that prints each line at once is stamped to what the pipe and the
-// launcher take. One that collects its output prints in bursts: a piece begins within a line, or
-// holds many lines. Each of them was written at some time since the piece before, which bounds the
-// error.
+// pieces that it read. If a program prints each line at once, instants are late only by the time in
+// the pipe and the launcher. One that collects its output prints in bursts: a piece begins within a
+// line, or holds many lines. Each of them was written at some time since the piece before, which
+// bounds the error.
 //
 //	 piece 1        piece 2                 piece 3
 //	|op 1\n op 2\n|op 3\n op 4\n op 5\n op|  6\n op 7\n ...   piece 3 begins within a line:
@@ -45,7 +45,8 @@ func newArrivals(r io.Reader, start int64) *arrivals {
 	return &arrivals{in: bufio.NewReader(r), at: start}
 }
 
-// of is when a line came whose place in the output is given. Lines are asked for in their order.
+// of returns when the line at this place of the output came. The caller asks for lines in their
+// order.
 func (a *arrivals) of(begin, end int64) (int64, error) {
 	for a.end < end {
 		if err := a.next(); err != nil {

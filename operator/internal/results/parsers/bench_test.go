@@ -74,7 +74,8 @@ func hdrSpread(tb testing.TB) string {
 	return fmt.Sprintf("Tag=READ,%d.000,1.000,100.000,%s\n", hdrStart, text)
 }
 
-// report of about a size, made as it is read: its lines are in a block of 256 kB that is copied.
+// report of about a size, made while it is read: its lines come from a block of 256 kB that is
+// copied.
 func (f formatOfABench) report(size int) (io.Reader, int) {
 	block := strings.Repeat(f.line, max(1, 256<<10/len(f.line)))
 	blocks := max(1, size/len(block))
@@ -110,7 +111,7 @@ func BenchmarkFormats(b *testing.B) {
 	}
 }
 
-// liveHeap says what is live while a report is read: the garbage is collected every few MB.
+// liveHeap measures the live memory while a report is read: it collects the garbage every few MB.
 type liveHeap struct {
 	r           io.Reader
 	every, read int
@@ -133,8 +134,8 @@ func live() uint64 {
 	return m.HeapAlloc
 }
 
-// TestLiveMemoryIsIndependentOfTheSize: of ten times the report, what is live at its peak is the
-// same but for 256 kB. ASSAY_BENCH_PARSERS reads 10 and 100 MB in the place of 1 and 10.
+// TestLiveMemoryIsIndependentOfTheSize: a report of ten times the size has the same peak of live
+// memory, up to 256 kB. ASSAY_BENCH_PARSERS reads 10 and 100 MB instead of 1 and 10.
 func TestLiveMemoryIsIndependentOfTheSize(t *testing.T) {
 	size := 1 << 20
 	if os.Getenv("ASSAY_BENCH_PARSERS") != "" {
@@ -163,9 +164,9 @@ func lastLine(text string) string {
 	return lines[len(lines)-2]
 }
 
-// TestASummaryThatIsReadIsConsistent: of any numbers, counts are 0 or more, percentiles rise, and
-// rate times time is the count. That holds within 2%, beyond the digits that were printed, or the
-// report is refused.
+// TestASummaryThatIsReadIsConsistent: whatever the numbers, the parser refuses the report, or three
+// things hold. Counts are 0 or more, percentiles rise, and rate times time is the count, within 2%
+// and the printed digits.
 func TestASummaryThatIsReadIsConsistent(t *testing.T) {
 	o := Options{Clients: 1, Windows: timeline.Windows{Measure: 20 * time.Second}, Summary: []results.SummaryNumber{
 		{Name: results.NumberCommitted, Pattern: "^c (?P<value>.*)$"}, {Name: results.NumberThroughput, Pattern: "^x (?P<value>.*)$"},
@@ -174,7 +175,7 @@ func TestASummaryThatIsReadIsConsistent(t *testing.T) {
 	}}
 	read := 0
 	for i := range 20000 {
-		// Numbers that fit, each off by up to 8% in one of four.
+		// Numbers that fit; in one of four cases, each is wrong by up to 8%.
 		off := func(bit int) float64 {
 			if i>>bit&3 != 0 {
 				return 1

@@ -10,8 +10,7 @@ import (
 )
 
 // parseCSV makes a row of each record under a header. Records may be quoted (RFC 4180), but each is
-// one line: what would be a record over several lines is almost always a quotation mark that is not
-// closed.
+// one line: a record over several lines almost always has a quotation mark that is not closed.
 func parseCSV(file string, r io.Reader, spec Spec) (*Table, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -110,10 +110,10 @@ func TestDamageIsRefusedWithFileAndLine(t *testing.T) {
 	}
 }
 
-// TestEveryFormatIsDamaged: each format has each kind of damage; a new format without is noticed
-// here. One endless line is below.
+// TestEveryFormatIsDamaged: each format has each kind of damage; the test notices a new format
+// without damage. TestOneEndlessLine has a further kind of damage.
 func TestEveryFormatIsDamaged(t *testing.T) {
-	taken := map[string]bool{FormatPequinClient + " cut": true} // what a client that is killed leaves; its line is counted
+	taken := map[string]bool{FormatPequinClient + " cut": true} // a killed client leaves such a line; the parser counts it
 	for name, tc := range damaged {
 		for _, kind := range []string{"cut", "NaN", "negative", "columns"} {
 			if strings.Contains(name, " "+kind) {

@@ -11,12 +11,11 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// tolerated is by how much numbers of one run that are computed from each other may differ, besides
-// what rounding explains.
+// tolerated is how far a number may differ from the one computed from other numbers of the run,
+// beyond rounding.
 const tolerated = 0.02
 
-// partOfRun is the least part of the time of the load that the numbers may be about without a
-// remark.
+// partOfRun is the least part of the load's time that a run may take without a remark.
 const partOfRun = 0.8
 
 // failures are the counts of attempts that did not commit.
@@ -28,13 +27,14 @@ var failures = []string{results.NumberAborted, results.NumberErrors, results.Num
 //
 //	E = C + F      A = E - W      C = X T      E = R T      X = R C / E
 //
-// Numbers that are there and contradict each other are an error that names them.
+// If present numbers contradict each other, the error names them.
 type determination struct {
 	said    map[string]quantity
-	load    time.Duration // that clients were to send for; 0: not known
+	load    time.Duration // how long clients were to send; 0: not known
 	failed  float64
 	remarks []string
-	// errors that are not said and follow from the rest; nil: they do not.
+	// errors is the count of errors that follows from the other numbers; nil: it is given, or does
+	// not follow.
 	errors *float64
 }
 
@@ -44,7 +44,7 @@ func (d *determination) remark(format string, args ...any) {
 	d.remarks = append(d.remarks, fmt.Sprintf(format, args...))
 }
 
-// seconds of the run: as they are said, as a count and a rate give them, or those of the load.
+// seconds of the run: the given ones, or a count divided by a rate, or those of the load.
 func (d *determination) seconds() float64 {
 	if d.has(results.NumberRunTime) {
 		return d.said[results.NumberRunTime].value / 1000
@@ -70,7 +70,7 @@ func (d *determination) seconds() float64 {
 	return d.load.Seconds()
 }
 
-// ended is how many attempts ended, as far as counts say it.
+// ended is how many attempts ended, as far as the counts tell.
 func (d *determination) ended() quantity {
 	switch {
 	case d.has(results.NumberEnded):
@@ -84,7 +84,7 @@ func (d *determination) ended() quantity {
 
 // numbers are the committed transactions, their rate, and the seconds of the run.
 func (d *determination) numbers() (committed, throughput, seconds float64, err error) {
-	said := false // that some attempts failed, or none
+	said := false // the client says how many attempts failed
 	for _, name := range failures {
 		d.failed += d.said[name].value
 		said = said || d.has(name)
@@ -123,8 +123,8 @@ func (d *determination) numbers() (committed, throughput, seconds float64, err e
 	return committed, throughput, seconds, d.agree()
 }
 
-// fromRate is how many transactions committed, where the rate of these and the count of all
-// attempts are said: all, if rounding explains their difference.
+// fromRate computes how many transactions committed, from their rate and the count of all attempts.
+// If rounding explains the difference, all of them committed.
 func (d *determination) fromRate(seconds float64, ended quantity) float64 {
 	rate, run := d.said[results.NumberThroughput], d.said[results.NumberRunTime]
 	committed := math.Round(rate.value * seconds)
@@ -157,7 +157,7 @@ func (d *determination) agree() error {
 	return d.latenciesRise()
 }
 
-// sameRun refuses counts and rates that give two run times, where none is said.
+// sameRun refuses counts and rates that give two different run times, if the client gives none.
 func (d *determination) sameRun() error {
 	committed, throughput := d.said[results.NumberCommitted], d.said[results.NumberThroughput]
 	ended, rate := d.said[results.NumberEnded], d.said[results.NumberEndedRate]
@@ -179,7 +179,8 @@ type amount struct {
 	quantity
 }
 
-// amounts are the counts of these names, and the rate in the run time, as far as they are said.
+// amounts are the counts of these names, and the rate times the run time, as far as the client
+// gives them.
 func (d *determination) amounts(rate string, counts ...string) (all []amount) {
 	for _, name := range counts {
 		if d.has(name) {
@@ -196,7 +197,7 @@ func (d *determination) amounts(rate string, counts ...string) (all []amount) {
 // partsOfAll refuses a part that is more than all attempts: the committed ones with the failed
 // ones, or the answered ones.
 func (d *determination) partsOfAll() error {
-	failed := 0.0 // those that are said: what is computed from the rest contradicts nothing
+	failed := 0.0 // only given ones: a count that is computed from the rest contradicts nothing
 	for _, name := range failures {
 		failed += d.said[name].value
 	}
@@ -243,7 +244,7 @@ func far(a, b, rounding float64) bool {
 	return math.Abs(a-b) > tolerated*max(a, b)+rounding
 }
 
-// apart is by how many percent of the smaller two numbers differ.
+// apart is how far two numbers differ, in percent of the smaller one.
 func apart(a, b float64) float64 {
 	return 100 * math.Abs(a-b) / max(min(a, b), math.SmallestNonzeroFloat64)
 }
@@ -346,7 +347,7 @@ func (s *summaryText) put(n *numberReader, c *results.Client, d *determination) 
 	return nil
 }
 
-// missing says that a number is nowhere, and what may be why.
+// missing says that a number is missing, with possible reasons.
 func (s *summaryText) missing(n *numberReader) error {
 	what := "no line of the client's output matches the pattern of " + n.Name + ", " + n.Pattern
 	if n.Path != "" {

@@ -34,8 +34,8 @@ func parseSaid(names []string, values map[string]string) (results.Client, error)
 	return Parse(FormatSummary, strings.NewReader(text.String()), o)
 }
 
-// Each choice of up to four numbers, of runs whose numbers agree and of others, decides the rest:
-// or the summary is refused, with the numbers that contradict each other.
+// A summary has up to four numbers of a run, which agree or not. The parser must compute the rest,
+// or refuse the summary and name the numbers that contradict each other.
 func TestNumbersThatSummariesLeaveOut(t *testing.T) {
 	all := []string{
 		results.NumberCommitted, results.NumberAborted, results.NumberErrors, results.NumberTimeouts, results.NumberEnded, results.NumberAnswered, results.NumberThroughput, results.NumberEndedRate, results.NumberRunTime,

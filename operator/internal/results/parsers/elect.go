@@ -14,10 +14,10 @@ import (
 //	Average: 9992.38, Min:  9753.43, Max:  10231.33
 //	Total storage overhead (unit: GiB): 185.90
 //
-// A line in brackets begins a row; what it says after its bracket are the labels, and what is in
-// the bracket is the label "info". A metric is followed by "Only one round: x", by average, minimum
-// and maximum, or directly by its number. Values are named metric, or metric and "average", "min",
-// "max".
+// A line that begins with brackets begins a row. The text in the brackets is the label "info", and
+// the text after them has the other labels. A metric is followed by "Only one round: x", by
+// average, minimum and maximum, or directly by its number. Values are named metric, or metric and
+// "average", "min", "max".
 func parseELECTSummary(file string, r io.Reader, _ Spec) (*Table, error) {
 	e := electReader{in: newLines(file, r), t: newTable()}
 	for {

@@ -113,7 +113,7 @@ Only one round: 0.375
 `
 
 // dmtreeSample has two indexes that ran and one of zeros. The nodes' numbers add up to the totals,
-// once with the dust of binary fractions: 0.1 + 0.2 is 0.30000000000000004.
+// once with the error of binary fractions: 0.1 + 0.2 is 0.30000000000000004.
 const dmtreeSample = `Index,Workload,Total,Node1,Node2,Node3
 tree,reading,7.0,2.25,2.5,2.25
 tree,scanning,0.30000000000000004,0.1,0.2,0.0
@@ -122,8 +122,8 @@ none,reading,0.0,0.0,0.0,0.0
 none,scanning,0.0,0.0,0.0,0.0
 `
 
-// statsPoint has six operations whose latencies lie between each other: all together they are 1200
-// from 3.25 ms in steps of 1/32 ms.
+// statsPoint has six operations with interleaved latencies. All together they are 1200 latencies
+// from 3.25 ms on, in steps of 1/32 ms.
 var statsPoint = testpequin.Point{Clients: 24, Seconds: 32, Counters: map[string]float64{"attempts": 2750, "committed": 2400, "abort_rate": 0.125},
 	Operations: func() (out []testpequin.Operation) {
 		for i, name := range []string{"buy", "look", "move", "pay", "return", "wait"} {

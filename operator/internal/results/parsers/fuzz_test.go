@@ -98,7 +98,7 @@ func FuzzRows(f *testing.F) {
 	})
 }
 
-// TestEveryFormatIsFuzzed: a new format without a fuzz function is noticed here.
+// TestEveryFormatIsFuzzed: the test notices a new format without a fuzz function.
 func TestEveryFormatIsFuzzed(t *testing.T) {
 	names, err := filepath.Glob("*_test.go")
 	if err != nil {

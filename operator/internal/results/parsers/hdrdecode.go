@@ -17,21 +17,22 @@ import (
 )
 
 const (
-	// maxInflated is the most that a histogram may take unpacked, and maxDigits its precision: they
-	// bound the memory of what a client wrote.
+	// maxInflated is the most that a histogram may take unpacked, and maxDigits its greatest
+	// precision. They bound the memory for a client's histogram.
 	maxInflated = 4 << 20
 	maxDigits   = 5
 )
 
-// hdrDecoder reads histograms of any range, as other programs wrote them, one after the other, in
-// the same memory. The library's decoder unpacks into an array of all counts that a range has, and
-// makes all of it anew for each histogram. There are some 23,000 for a minute with three digits. An
-// interval of a benchmark fills some hundred of these.
+// hdrDecoder reads histograms of any range, one after the other, into the same memory. The
+// library's decoder makes a new array with all counts of the range for each histogram. A range of a
+// minute with three digits has some 23,000 counts. An interval of a benchmark fills some hundred of
+// them.
 type hdrDecoder struct {
 	packed   []byte
 	plain    bytes.Buffer
 	inflater io.ReadCloser
-	// bars of the last histogram that hold a value, in rising order, and how many values they hold.
+	// bars are those of the last histogram that hold a value, in rising order. The field total is
+	// how many values they hold.
 	bars  []results.Bin
 	total int64
 }
@@ -76,7 +77,7 @@ func (d *hdrDecoder) count(payload []byte, of hdrRange) (err error) {
 	return nil
 }
 
-// unpack leaves a histogram's header and its payload in plain.
+// unpack decompresses a histogram's header and its payload.
 func (d *hdrDecoder) unpack(text string) error {
 	packed, err := base64.StdEncoding.AppendDecode(d.packed[:0], []byte(text))
 	if err != nil {
@@ -106,10 +107,10 @@ func (d *hdrDecoder) unpack(text string) error {
 	return nil
 }
 
-// hdrRange says which values a count of a histogram is of. Values below 2^k units have a count for
-// each unit, with 2^k the first power of two from 2 * 10^digits on. Above, each doubling of the
-// value has 2^(k-1) counts, each twice as wide as those before. A unit is the greatest power of two
-// up to the lowest value (hdrhistogram.org, "HdrHistogram: how it works").
+// hdrRange says which values each count of a histogram stands for. Values below 2^k units have a
+// count for each unit, where 2^k is the first power of two that is at least 2 * 10^digits. Above,
+// each doubling of the value has 2^(k-1) counts, each twice as wide as those before. A unit is the
+// greatest power of two up to the lowest value (hdrhistogram.org, "HdrHistogram: how it works").
 type hdrRange struct {
 	unit   int // its exponent of 2
 	half   int // k - 1
@@ -133,7 +134,7 @@ func newHdrRange(digits int32, lowest, highest int64) hdrRange {
 	return r
 }
 
-// values are the minimum and the maximum value that the count at a place is of.
+// values returns the minimum and the maximum value that the count at a place stands for.
 func (r hdrRange) values(at int) (from, to int64) {
 	doubling, within := at>>r.half-1, at&(1<<r.half-1)+1<<r.half
 	if doubling < 0 {

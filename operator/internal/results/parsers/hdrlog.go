@@ -20,16 +20,16 @@ import (
 //	"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
 //	Tag=READ,0.127,1.007,2.769,HISTFAAAA...
 //
-// An interval belongs to the window if its middle does: its transactions are in it as a whole, so
-// that the window is exact to one interval at each end. In the timeline they are spread evenly over
-// the bins of the interval.
+// An interval belongs to the window if its middle does: all of its transactions then count, so that
+// the window is exact to one interval at each end. In the timeline they are spread evenly over the
+// bins of the interval.
 const FormatHdrHistogram = "HdrHistogram"
 
 // counterCutIntervals counts intervals that lie across an end of the window.
 const counterCutIntervals = "intervalsAcrossTheWindow"
 
-// yearSeconds: instants that are earlier than this before the start are relative to it, as
-// HdrHistogram's own reader has it.
+// yearSeconds: an instant more than a year before the start is relative to the start, as in
+// HdrHistogram's own reader.
 const yearSeconds = 365 * 24 * 3600
 
 // percentilesHeader is the header of a table of percentiles, with blanks or with commas.
@@ -197,7 +197,7 @@ func (l *hdrLog) interval(tag string, from, to time.Duration, failed bool) error
 			l.driver[counterCutIntervals]++
 		}
 	}
-	// The part of the interval on the side of the window's ends on which its middle is.
+	// Cut the interval at the window's ends, and keep the part with its middle.
 	middle := from + (to-from)/2
 	switch {
 	case middle < 0:

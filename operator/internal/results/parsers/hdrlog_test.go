@@ -42,8 +42,8 @@ func hdrOptions(index int32) Options {
 		Windows: timeline.Windows{WarmUp: time.Second, Measure: 2 * time.Second, CoolDown: time.Second}, Histograms: &results.Histograms{Unit: "us", Errors: []string{"FAILED"}}}
 }
 
-// TestHdrHistogramLogsAreCutAndMerged: of four seconds the window has the second and the third, and
-// percentiles are those of both clients together.
+// TestHdrHistogramLogsAreCutAndMerged: the window has the second and the third of four seconds, and
+// percentiles are over both clients together.
 func TestHdrHistogramLogsAreCutAndMerged(t *testing.T) {
 	var clients []results.Client
 	for i, counts := range [][]int64{{10, 90, 5, 7}, {20, 0, 5, 9}} {

@@ -16,7 +16,7 @@ const (
 	maxValues = 500_000
 )
 
-// errCutOff is what a last line without its newline comes to.
+// errCutOff is the error of a last line without its newline.
 var errCutOff = errors.New("has no newline, so the file may be cut off")
 
 // lines reads a text file line by line. Every error names the file and the line.
@@ -30,7 +30,7 @@ type lines struct {
 	number int   // of the line that next returned last, from 1
 	// begin and end of that line in the file, its newline included.
 	begin, end int64
-	// carriageReturns end lines, too: a progress bar is lines.
+	// carriageReturns: a carriage return ends a line, too, as in progress bars.
 	carriageReturns bool
 	// skipLong skips lines that are too long, and long counts them.
 	skipLong bool
@@ -163,7 +163,7 @@ func parseNumber(text string) (float64, error) {
 	return x, nil
 }
 
-// parseCountable reads a decimal number of 0 or more: what is counted or timed.
+// parseCountable reads a decimal number of 0 or more: a count or a time.
 func parseCountable(text string) (float64, error) {
 	x, err := parseNumber(text)
 	if err == nil && x < 0 {

@@ -14,8 +14,8 @@ import (
 
 type jsonPath = *jsonpath.Path
 
-// readJSON collects the numbers of each JSON document of the output: of one that fills it, of one
-// in each line, or of one after other output. Lines outside of documents are skipped.
+// readJSON collects the numbers of each JSON document of the output. There may be one document that
+// fills it, one in each line, or one after other output. Lines outside of documents are skipped.
 func (s *summaryText) readJSON(r io.Reader) error {
 	docs := jsonDocuments{in: bufio.NewReaderSize(r, maxLine), skipped: s.skipped}
 	for number := 1; ; number++ {
@@ -119,8 +119,8 @@ func (d *jsonDocuments) readLine() ([]byte, error) {
 	}
 }
 
-// finish reads on until the brackets of the text are closed. One that begins with [ and is not
-// closed in its line is a document only if the next line goes on with one.
+// finish reads on until the brackets of the text are closed. A text such as "[main] INFO {" is no
+// document: it begins with [, and no JSON value follows.
 func (d *jsonDocuments) finish(text []byte) ([]byte, error) {
 	var s bracketScan
 	s.scan(text)

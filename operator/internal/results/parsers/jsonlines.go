@@ -14,7 +14,7 @@ import (
 )
 
 // parseJSONLines reads a report with JSON objects as lines. Each object that records choose is an
-// operation. Other lines, JSON or not, are skipped and counted as those of a pattern are.
+// operation. Other lines, JSON or not, are skipped and counted, as for a pattern.
 func parseJSONLines(r io.Reader, o Options) (results.Client, error) {
 	if o.Records == nil {
 		return results.Client{}, errors.New("the format JSONLines needs records")
@@ -133,7 +133,7 @@ func (m *members) object(of *member) error {
 	return err
 }
 
-// scalar reads a text, a number, true or false. A null is a member that is not there.
+// scalar reads a text, a number, true or false. A null counts as a missing member.
 func (m *members) scalar(of *member) error {
 	token, err := m.dec.ReadToken()
 	if err != nil || of.place == 0 || token.Kind() == 'n' {

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// jsonSample is in the shape of a load generator that streams its samples: other metrics and other
-// output lie between the operations. The window is [0 s, 2 s) from 1795161600 s.
+// jsonSample is like the output of a load generator that streams its samples: other metrics and
+// other output lie between the operations. The window is [0 s, 2 s) from 1795161600 s.
 const jsonSample = `starting 2 clients
 {"type":"Metric","metric":"request","data":{"name":"request","type":"trend","thresholds":[]}}
 {"metric":"request","type":"Point","data":{"time":"2026-11-20T08:00:00.25Z","value":1.5,"tags":{"status":"200","method":"GET"}}}

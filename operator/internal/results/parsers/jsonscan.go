@@ -14,8 +14,8 @@ import (
 const maxToken = 1 << 20
 
 // jsonScan reads a JSON document token by token, with the file and the line in every error. Its
-// memory is bounded: by maxToken for a token, by the tokenizer (10,000 levels) for nesting. Names
-// that are there twice are the caller's to judge.
+// memory is bounded: by maxToken for a token, by the tokenizer (10,000 levels) for nesting. The
+// caller decides about names that are there twice.
 //
 // jsontext was chosen by measurement, on stats.json of a real run: 470 MB/s where encoding/json's
 // Decoder has 80.

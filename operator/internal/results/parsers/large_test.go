@@ -54,16 +54,15 @@ func (p *peak) Read(b []byte) (int, error) {
 }
 
 // These are the promises for a stats.json of 1 GB. The rate is by the processor's time and not by
-// the clock: a machine that others use makes it no slower but for its caches.
+// the clock: other programs on the machine slow it down only through the caches.
 const (
 	peakLimit = 100e6 // bytes of the whole process
 	rateLimit = 200   // MB for each second of a processor
 )
 
-// 48 MB are too few to hold the reader to the promise of 1 GB on a busy machine. Half of its rate
-// is asked for, which a reader that had become several times slower would miss, in the best of
-// three readings. A reading beyond the second figure is not possible: there the processor's time
-// would be wrong.
+// 48 MB are too few to check the promised rate of 1 GB on a busy machine. So the best of three
+// readings must have half of that rate. A reader that had become several times slower would miss
+// it. No reading can be faster than the second figure: then the processor's time would be wrong.
 const (
 	leastRate = rateLimit / 2
 	mostRate  = 5000
@@ -95,8 +94,8 @@ func TestLargeStatsAreReadInBoundedMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkPequinStats reads 1 GB and holds the reader to what is promised of it: go test -run xxx
-// -bench PequinStats -benchtime 1x.
+// BenchmarkPequinStats reads 1 GB and checks the promises above: go test -run xxx -bench
+// PequinStats -benchtime 1x.
 func BenchmarkPequinStats(b *testing.B) {
 	const size = 1 << 30
 	began, reads, most := processorTime(b), 0, uint64(0)

@@ -11,16 +11,16 @@ import (
 // the groups on the way. Package regexp takes 15 to 40 ns for a byte where groups are wanted. That
 // is most of the time that a report of one line for each operation takes to read.
 //
-// A table can do it where each byte says what it belongs to (Russ Cox, "Regular Expression Matching
-// in the Wild", 2010, "One-pass"):
+// A table suffices if each byte decides which part of the pattern it belongs to (Russ Cox, "Regular
+// Expression Matching in the Wild", 2010, "One-pass"):
 //
 //	^(?P<op>[a-z]+),(?P<took>[0-9]+)$       a comma ends op: one pass
 //	^(?P<op>[a-z]+).* took=(?P<took>[0-9]+)  a blank is of .* or of " took=": not one pass
 //
 // A state is the instruction of the compiled expression at which a byte was taken. From there a
-// byte leads to one other state at most, and the groups that begin or end before the byte are in
-// the table with it. compileOnePass gives nil for every other expression, and for those that look
-// at words or at lines within a line. Lines with a byte that is not ASCII are left to regexp, too.
+// byte leads to one other state at most. The table also has the groups that begin or end before the
+// byte. compileOnePass returns nil for every other expression, and for those with boundaries of
+// words, or of lines within a line. Lines with a byte that is not ASCII are left to regexp, too.
 type onePass struct {
 	// next has 128 entries for each state. The first state is 0.
 	next []edge
@@ -41,7 +41,7 @@ type edge struct {
 }
 
 // matchEnd says whether a state ends a match: always, whatever follows; or at the end of the line.
-// The slots that get that place are with it.
+// It also has the slots that get that place.
 type matchEnd struct {
 	always, atEnd             bool
 	alwaysGroups, atEndGroups uint32
@@ -126,8 +126,8 @@ func (c *passCompiler) fill(pc uint32, state int, atBegin bool) bool {
 
 // walk follows the instructions up to those that take a byte, in the order of their priority. The
 // argument groups has the slots on the way; atEnd says that only the end of the line can follow.
-// The result done says that what comes later in the order cannot match any more. The result ok is
-// false where there are two ways to one instruction or for one byte.
+// The result done says that instructions later in the order cannot match any more. The result ok is
+// false if two ways lead to one instruction, or one byte has two ways.
 func (c *passCompiler) walk(pc uint32, state int, groups uint32, atBegin, atEnd bool) (done, ok bool) {
 	i := &c.program.Inst[pc]
 	if i.Op == syntax.InstFail {

@@ -1,6 +1,6 @@
-// Package parsers reads what systems and their clients report: in a trial (Parse) and in files that
-// others made (ReadTable, ReadPequinStats, ReadPequinClient). It touches nothing but the reader
-// that it is given.
+// Package parsers reads what systems and their clients report: in a trial (Parse) and in files of
+// others (ReadTable, ReadPequinStats, ReadPequinClient). It touches only the reader that it is
+// given.
 //
 // Some formats hold every transaction. They stream into histograms, so that percentiles over all
 // clients are true ones:
@@ -14,16 +14,17 @@
 //	HdrHistogram       a log with a histogram for each interval
 //	Reckon             the JSON messages of reckon's clients, each after its length
 //
-// One holds what a client of a trial computed itself, of its whole run:
+// One holds numbers that a client of a trial computed itself, over its whole run:
 //
 //	Summary            a line that matches has one of the numbers (results.SummaryNumber)
 //
-// One holds what the script of a System with machines left, whose rows belong to several points:
+// One holds the output of the script of a System with machines, whose rows belong to several
+// points:
 //
 //	Rows               the file with the numbers as it is, and what ran on the machines by SSH
 //
-// The others are summaries: another program has averaged or ranked before. Their numbers can be
-// shown and compared, but neither merged over clients nor cut to another window:
+// The others are summaries: another program has averaged or ranked the transactions. Their numbers
+// can be shown and compared, but neither merged over clients nor cut to another window:
 //
 //	YCSB               the text that YCSB prints at the end of a run
 //	PequinStats        stats.json of the Pequin and Basil artifacts (ReadPequinStats gives it typed)
@@ -83,7 +84,7 @@ const (
 type Format struct {
 	Name string
 	// Histograms: the format holds every transaction, or histograms of them. Else it is a summary,
-	// or, where a spec describes its content, any content.
+	// or any content that a spec describes.
 	Histograms bool
 
 	client func(io.Reader, Options) (results.Client, error)          // of a trial
@@ -114,7 +115,7 @@ var formats = []Format{
 // Formats lists all formats that can be read.
 func Formats() []Format { return slices.Clone(formats) }
 
-// Options say what a report does not.
+// Options have the facts that a report does not state.
 type Options struct {
 	// ZeroMonotonicNanos is t = 0 on the CLOCK_MONOTONIC of the client's node, ZeroUnixNanos on the
 	// pod's wall clock.
@@ -125,7 +126,8 @@ type Options struct {
 	Windows timeline.Windows
 	// Index of the client pod and the clients that it runs.
 	Index, FirstClient, Clients int32
-	// Misbehaving of them are made to misbehave by their program, which says nothing of them.
+	// Misbehaving is how many of these clients their program makes misbehave. The report leaves
+	// them out.
 	Misbehaving int32
 	// Records of the formats RegularExpression, CSV and JSONLines.
 	Records *results.Records
@@ -136,13 +138,12 @@ type Options struct {
 	// Whole: the client ended by itself with exit code 0, so that a last line without its newline
 	// is whole.
 	Whole bool
-	// Arrivals says when each part of the report came, as launchers keep it. For records whose
-	// instants are those of arrival.
+	// Arrivals has the instant at which each part of the report came, as launchers keep it. It is
+	// for records whose instants are those of arrival.
 	Arrivals io.Reader
-	// Seen is told about the operations of the report, whether they lie in the window or not, if it
-	// is not nil.
+	// Seen, if it is not nil, takes in all operations of the report, in the window or not.
 	Seen *Seen
-	// Other is called with each line that no pattern matches, if it is not nil.
+	// Other, if it is not nil, is called with each line that no pattern matches.
 	Other func(line []byte)
 }
 

@@ -203,7 +203,7 @@ func FuzzTransactionLines(f *testing.F) {
 
 func TestMemoryDoesNotGrowWithTheReport(t *testing.T) {
 	const line = "rw,1000,7548000000001,0\n"
-	// The allocations in all bound what is held at any time. A slice that grows with the report
+	// The total of allocations bounds the memory at any time. A slice that grows with the report
 	// takes some bytes for each line.
 	allocated := func(lines int) uint64 {
 		var before, after runtime.MemStats

@@ -21,8 +21,8 @@ const (
 	maxClientIDs      = 100_000
 )
 
-// PequinClient is what client processes of the Pequin and Basil artifacts print, pooled: all lines
-// count, since the client leaves its warm-up and its cool-down out by itself. Pool several files by
+// PequinClient pools the output of client processes of the Pequin and Basil artifacts. All lines
+// count, since the client itself leaves out its warm-up and its cool-down. Pool several files by
 // reading them one after the other into the same PequinClient.
 type PequinClient struct {
 	// Operations by name, and All of them together.
@@ -31,8 +31,8 @@ type PequinClient struct {
 	// FirstNanos and LastNanos are the commits of the first and the last transaction, on the client
 	// machine's CLOCK_MONOTONIC. Both are 0 without transactions.
 	FirstNanos, LastNanos int64
-	// Committed transactions by client id, and the seconds that each client says it ran
-	// ("#end,sec,usec,id"); a client that was killed before does not say it.
+	// Committed transactions by client id, and the seconds that each client ran, by its line
+	// "#end,sec,usec,id". A killed client does not print that line.
 	Committed  map[int64]int64
 	EndSeconds map[int64]float64
 	// Starts counts "#start" lines. OtherLines are other output. CutLines are last lines without
@@ -171,9 +171,9 @@ func controlNumbers(fields [][]byte, want int) ([]int64, error) {
 	return numbers, nil
 }
 
-// NewThroughput is what the artifact calls new_tput: for each client the transactions by its own
-// time to the end, added up over the clients. The result ok is false when some client with
-// transactions did not say its time.
+// NewThroughput is the artifact's new_tput: each client's transactions divided by its own time to
+// the end, added up over the clients. The result ok is false if a client with transactions did not
+// print its time.
 func (p *PequinClient) NewThroughput() (throughput float64, ok bool) {
 	for _, id := range slices.Sorted(maps.Keys(p.Committed)) {
 		seconds := p.EndSeconds[id]

@@ -37,8 +37,8 @@ type PequinStats struct {
 	CDFPoints int64
 }
 
-// PequinOperation is what an operation comes to. Latencies are in ms, throughputs in transactions
-// per second.
+// PequinOperation has the numbers of one operation. Latencies are in ms, throughputs in
+// transactions per second.
 type PequinOperation struct {
 	Ops, Time                     float64 // Time in s: the divisor of Tput; only "combined" has it
 	Tput, NewTput, TputHonest     float64
@@ -128,8 +128,8 @@ type PequinRun struct {
 	Counters map[string]float64
 }
 
-// ErrNotPequinStats is that a document is JSON, and not what the artifact's scripts write: its
-// processes write counters of their own.
+// ErrNotPequinStats says that a JSON document is not from the artifact's scripts. The artifact's
+// processes also write JSON, with counters of their own.
 var ErrNotPequinStats = errors.New("the document has no aggregate.combined and run_stats.combined; it is no stats.json of an experiment")
 
 // ReadPequinStats reads a stats.json. If a key is there twice, the last counts, as in the

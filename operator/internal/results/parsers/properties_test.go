@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// printout is what a client prints of one run, all of it true unless a number was spoiled.
+// printout has the numbers that a client prints of one run. All of them are true, unless a test has
+// spoiled one.
 type printout map[string]float64
 
 // ofOneRun draws a run: how long, how many attempts, how many of them failed and how, latencies.
@@ -56,7 +57,7 @@ func sortedNames(p printout) []string {
 	return names
 }
 
-// read reads it as a trial does whose load takes as long.
+// read reads the printout as a trial does whose load takes so many seconds.
 func (p printout) read(seconds float64) (results.Client, error) {
 	o := Options{Clients: 1, Windows: timeline.Windows{Measure: time.Duration(seconds * float64(time.Second))}}
 	var text strings.Builder
@@ -74,8 +75,8 @@ func (p printout) read(seconds float64) (results.Client, error) {
 	return Parse(FormatSummary, strings.NewReader(text.String()), o)
 }
 
-// contradicts says which numbers contradict each other by more than a tenth, by what they mean and
-// not by how they are read; empty: none do.
+// contradicts names numbers that contradict each other by more than a tenth. It uses their meaning,
+// and no code of the parser. Empty: none do.
 func (p printout) contradicts() string {
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -121,8 +122,8 @@ func (p printout) contradicts() string {
 	return ""
 }
 
-// TestSummariesSayWhatRan: any part of what a client prints that can be read gives the run's own
-// counts and rate.
+// TestSummariesSayWhatRan: if the parser accepts a part of a client's numbers, it gives the run's
+// own counts and rate.
 func TestSummariesSayWhatRan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(29, 1))
 	read := 0
@@ -131,7 +132,7 @@ func TestSummariesSayWhatRan(t *testing.T) {
 		part := whole.some(rng)
 		_, committed := part[results.NumberCommitted]
 		_, rate := part[results.NumberEndedRate]
-		if !committed || rate { // what is not printed of failures counts as committed
+		if !committed || rate { // failures that are not printed count as committed
 			for _, name := range failures {
 				part[name] = whole[name]
 			}
@@ -160,8 +161,8 @@ func TestSummariesSayWhatRan(t *testing.T) {
 	}
 }
 
-// TestContradictionsAreNeverReadInSilence: where one number is three times too large or too small,
-// and others contradict it, the report is refused, or a remark says so.
+// TestContradictionsAreNeverReadInSilence: one number is three times too large or too small, and
+// others contradict it. Then the parser refuses the report, or adds a remark.
 func TestContradictionsAreNeverReadInSilence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(29, 2))
 	silent, contradictions := map[string]int{}, map[string]int{}

@@ -89,8 +89,8 @@ func parseDecimal(text string) (quantity, error) {
 	return quantity{x, math.Pow(10, float64(exponent))}, nil
 }
 
-// withoutSeparators takes the commas out of 28,744.5, and refuses those of 28,7: there it may be
-// what separates decimals.
+// withoutSeparators takes the commas out of 28,744.5, and refuses 28,7: there the comma may be a
+// decimal point.
 func withoutSeparators(text string) (string, error) {
 	whole, _, _ := strings.Cut(text, ".")
 	groups := strings.Split(strings.TrimLeft(whole, "+-"), ",")

@@ -17,10 +17,10 @@ import (
 // bytes.
 const reckonMessage = 1 << 20
 
-// reckonSuccess is what a result says that is no error.
+// reckonSuccess is the outcome of a result that is no error.
 const reckonSuccess = "Success"
 
-// counterLateReckon counts operations that were sent more than 1 ms after reckon's plan had them.
+// counterLateReckon counts operations that were sent more than 1 ms later than reckon had planned.
 const counterLateReckon = "sentLate"
 
 // reckonResult is a message of kind result. Instants are seconds of Unix time on the client's wall
@@ -35,12 +35,12 @@ type reckonResult struct {
 	} `json:"other"`
 }
 
-// parseReckon reads what a client of reckon writes to its stdout: messages, each a length of four
-// bytes, the lowest first, and a JSON object of that length. Their kinds are ready, result and
-// finished. As in reckon, the latency of an operation is from when it was sent, not from when it
-// was to be sent.
+// parseReckon reads the messages that a client of reckon writes to its stdout. Each is a length of
+// four bytes, the lowest first, and a JSON object of that length. Their kinds are ready, result and
+// finished. As in reckon, the latency of an operation begins when it was sent, not when it was to
+// be sent.
 //
-// A last message that is cut is what a killed client leaves: it is dropped and counted.
+// A killed client leaves a last message that is cut: it is dropped and counted.
 func parseReckon(r io.Reader, o Options) (results.Client, error) {
 	p := newLineParser(o)
 	p.opts.Records = &results.Records{Outcome: &results.RecordOutcome{Errors: []string{"any but " + reckonSuccess}}}

@@ -42,8 +42,8 @@ func TestReckonsOwnClient(t *testing.T) {
 	if c, err = results.DecodeClient(sent); err != nil {
 		t.Fatalf("the manager refuses the report: %v", err)
 	}
-	// As another program counts in the sample: ten are planned in the window, and one before it was
-	// sent late.
+	// Another program counted the sample: ten operations are planned in the window, and one before
+	// the window was sent late.
 	if c.Counters.Committed != 9 || c.Counters.Errors != 2 || c.Counters.Offered != 11 || c.Driver["sentLate"] != 9 {
 		t.Errorf("%d committed, %d errors of %d offered, %d late; want 9, 2, 11, 9", c.Counters.Committed, c.Counters.Errors, c.Counters.Offered, c.Driver["sentLate"])
 	}

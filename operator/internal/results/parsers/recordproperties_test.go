@@ -13,9 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// mustBeSound checks what must hold of anything that was read. It can be sent, counts are 0 or
-// more, and kinds of operations are part of all. Percentiles rise or a remark says why not, and the
-// rate times the time is the count, or a remark says why not.
+// mustBeSound checks what must hold of every report that the parser accepts. The report can be
+// sent, counts are 0 or more, and kinds of operations add up to at most all. Percentiles rise, and
+// the rate times the time is the count, or a remark says why not.
 func mustBeSound(t *testing.T, c results.Client) {
 	t.Helper()
 	if _, err := results.EncodeClient(c); err != nil {
@@ -55,8 +55,8 @@ func mustBeSound(t *testing.T, c results.Client) {
 	}
 }
 
-// mustRise: percentiles rise to the maximum, beyond what rounding of a summary explains. Those of 0
-// are not known.
+// mustRise checks that percentiles rise to the maximum, apart from the rounding of a summary. A
+// percentile of 0 is not known.
 func mustRise(t *testing.T, of string, percentiles map[string]float64, longest float64) {
 	t.Helper()
 	names := []string{}

@@ -94,8 +94,8 @@ const (
 // readRecords reads a report line by line. split gives the texts of the fields; nil for a line that
 // is about no operation.
 //
-// As with transaction lines, a last line without its newline is what a killed client leaves: it is
-// dropped and counted, since its numbers may be cut. It counts if the client ended by itself with
+// As with transaction lines, a killed client leaves a last line without its newline. That line is
+// dropped and counted, since its numbers may be cut. It is read if the client ended by itself with
 // exit code 0.
 func readRecords(r io.Reader, o Options, form reportForm, split func(line []byte) ([]string, error)) (results.Client, error) {
 	p, err := newRecordParser(o)

@@ -91,8 +91,8 @@ func TestCSVRecords(t *testing.T) {
 	}
 }
 
-// Only committed operations told when a pod began: clients whose first attempts aborted seemed to
-// start late, and a valid trial was Invalid for its start spread.
+// Once, only committed operations showed when a pod began. Clients whose first attempts aborted
+// seemed to start late, and a valid trial became Invalid for its start spread.
 func TestRecordsStartWithTheFirstOperationHoweverItEnds(t *testing.T) {
 	const header, late = "status;began;took\n", "OK;7546;1\n"
 	began := map[string]time.Duration{ // after the start of the warm-up, which is at 7543 s
@@ -205,7 +205,7 @@ func TestLongRecordsStream(t *testing.T) {
 	}
 }
 
-// fuzzRecords checks what must hold of any report of a trial: no panic, and a count that is the
+// fuzzRecords checks what must hold of any report of a trial: no panic, and a count that equals the
 // histogram's.
 func fuzzRecords(f *testing.F, format string, records results.Records, seeds ...string) {
 	for _, s := range seeds {

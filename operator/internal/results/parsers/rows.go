@@ -10,15 +10,16 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// FormatRows is what the machine of a script leaves: the file with the script's numbers, as it is,
-// and what ran on all machines by SSH. The rows of the file are read where it is known which points
-// they are of.
+// FormatRows is the report of the machine of a script. It has the unchanged file with the script's
+// numbers, and what ran on all machines by SSH. Only a reader that knows the points of the rows
+// reads the file.
 const FormatRows = "Rows"
 
 // maxRowsReport is the most of such a report, in bytes.
 const maxRowsReport = 6 << 20
 
-// rowsReport is machine.Report; agents do not link what answers SSH.
+// rowsReport has the fields of machine.Report. That package is not imported, since agents must not
+// link its SSH server.
 type rowsReport struct {
 	Table   string               `json:"table"`
 	Missing string               `json:"missing"`

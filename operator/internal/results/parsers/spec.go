@@ -30,7 +30,8 @@ type Field struct {
 	Label bool
 	// Unit of the number, for Value.Unit.
 	Unit string
-	// Negative numbers are allowed. Else they are refused: what is counted or timed has none.
+	// Negative: the number may be negative. Else a negative number is refused, since counts and
+	// times have none.
 	Negative bool
 }
 

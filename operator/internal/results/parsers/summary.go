@@ -11,12 +11,13 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// parseSummary reads what a client prints of its whole run: one number in each line that a pattern
-// matches, or each node of its JSON that a path selects. A line may have several numbers. A
-// carriage return ends a line, as progress bars have it, and a line that is too long is skipped.
+// parseSummary reads the numbers that a client prints of its whole run. A number is in each line
+// that a pattern matches, or in each node of its JSON that a path selects. A line may have several
+// numbers. A carriage return ends a line, as progress bars have it, and a line that is too long is
+// skipped.
 //
-// A last line without its newline counts if the client ended by itself, with 0. Otherwise it is
-// what a killed client leaves: it is dropped and counted.
+// A last line without its newline counts if the client ended by itself, with 0. Otherwise a killed
+// client has left it: the line is dropped and counted.
 //
 // A missing number makes the report unreadable. A missing count of failures does not: many programs
 // print it only when it is not 0.
@@ -37,7 +38,7 @@ type summaryText struct {
 	readers []numberReader
 	cut     []byte // the last line, if it was dropped
 	long    int    // lines that were too long
-	// other is called with each line in which there is no number, if it is not nil.
+	// other, if it is not nil, is called with each line without a number.
 	other func(line []byte)
 }
 
@@ -110,7 +111,7 @@ type numberReader struct {
 	line   int // of the last time
 	value  float64
 	step   float64
-	fell   bool                // it was once less than the time before
+	fell   bool                // it was once less than before
 	latest map[string]quantity // by the text of the group each
 }
 
@@ -156,7 +157,8 @@ const mostSummed = 1 << 53
 // mostEach bounds the kinds of lines of LastOfEach.
 const mostEach = 4096
 
-// take adds one number to those before, in its line, or its document.
+// take adds one number to the earlier ones. The argument line is where the number, or its document,
+// is.
 func (n *numberReader) take(q quantity, each string, line int) error {
 	n.times++
 	switch n.Of {
@@ -189,8 +191,8 @@ func (n *numberReader) take(q quantity, each string, line int) error {
 	return nil
 }
 
-// oneOfMany says that the number is one of several that its pattern or path found. The others are
-// not those of a count that rises as the run goes on. Empty: it is not.
+// oneOfMany warns if the number is the last of several that its pattern or path found. It returns
+// nothing for a count that only rises as the run goes on.
 func (n *numberReader) oneOfMany() string {
 	rises := !strings.HasSuffix(n.Name, "Latency") && n.Name != results.NumberThroughput && n.Name != results.NumberEndedRate
 	if n.Of != results.OfLast || n.times < 2 || rises && !n.fell {
@@ -203,7 +205,7 @@ func (n *numberReader) oneOfMany() string {
 	return fmt.Sprintf("%s is that of the last of %d %s (of: Last)", n.Name, n.times, found)
 }
 
-// number that all its lines come to.
+// number computes one number from all its lines.
 func (n *numberReader) number() quantity {
 	if n.Of == results.OfMean && n.times > 0 {
 		return quantity{n.value / float64(n.times), n.step / float64(n.times)}

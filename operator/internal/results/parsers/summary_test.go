@@ -37,7 +37,8 @@ func summary(t *testing.T, text string, numbers []results.SummaryNumber) (result
 		Windows: timeline.Windows{WarmUp: time.Second, Measure: 10 * time.Second}, Index: 1, FirstClient: 4, Clients: 4, Summary: numbers,
 	})
 	if err == nil {
-		// Agents send what was parsed as it is; the manager refused every summary of a client.
+		// Agents send the parsed report as it is. The manager once refused every summary of a
+		// client.
 		sent, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)

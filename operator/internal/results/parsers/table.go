@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Table is what a summary says, as it says it: nothing is converted or computed.
+// Table has the numbers of a summary as they are printed: nothing is converted or computed.
 type Table struct {
 	// Rows in the order of the file.
 	Rows []Row
-	// Skipped counts what is in the file and not in Rows, by kind: "other lines", "histogram
+	// Skipped counts the parts of the file that are not in Rows, by kind: "other lines", "histogram
 	// buckets", "missing runs".
 	Skipped map[string]int
-	// Warnings name what was read and looks wrong.
+	// Warnings name numbers that were read and look wrong.
 	Warnings []string
 
 	values int

@@ -25,8 +25,8 @@ const (
 	// counterCut is 1 when the last line is cut off, as it is when the client was killed while it
 	// printed.
 	counterCut = "cutLines"
-	// counterSilent is 1 when no line is about an operation, so that merged it is the number of
-	// pods whose clients may not have run at all.
+	// counterSilent is 1 when no line is about an operation. Merged, it is the number of pods whose
+	// clients may not have run at all.
 	counterSilent = "silentPods"
 	// counterBurst counts operations whose line came in a burst, more than burstError after the
 	// output before it.
@@ -173,7 +173,7 @@ func (p *lineParser) transaction(latency, end time.Duration) {
 	p.commit(latency, end)
 }
 
-// commit takes in a transaction whose operation is noted.
+// commit adds a transaction, after operation was called for it.
 func (p *lineParser) commit(latency, end time.Duration) {
 	issue := end - latency
 	if issue >= 0 && issue < p.measure {
@@ -182,7 +182,7 @@ func (p *lineParser) commit(latency, end time.Duration) {
 	p.rec.Commit(end, latency)
 }
 
-// unreported are the counters that the lines say nothing of.
+// unreported are the counters that the lines do not report.
 func (p *lineParser) unreported() []string {
 	never := []string{
 		results.CounterGivenUp, results.CounterRetries, results.CounterLateSends, results.CounterUnsent,

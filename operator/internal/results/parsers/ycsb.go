@@ -16,7 +16,7 @@ import (
 //
 // Each section makes a row with the label operation. The counts of the "histogram" measurement type
 // (a line for each millisecond, ten million in some workload files) are counted as skipped, as is
-// the other output around the report. Without its throughput the report is not whole.
+// the other output around the report. A report without its throughput is incomplete.
 func parseYCSB(file string, r io.Reader, _ Spec) (*Table, error) {
 	in, t := newLines(file, r), newTable()
 	at := map[string]int{}

@@ -1,5 +1,5 @@
-// Package renames reads what was written before members of specs and results had their present
-// names. It is pure.
+// Package renames reads specs and results from before their members had the present names. It is
+// pure.
 //
 // Bundles are kept for years and are not rewritten, since checksums and seals are of their bytes.
 // So every reader of a spec or of results asks this package first, and the rest of Assay knows the
@@ -18,8 +18,8 @@
 //	pods[].cameMillis                   -> createdMillis
 //	pods[].predecessors[].cameMillis, goneMillis, heard -> createdMillis, deletedMillis, reported
 //
-// Sentences of results that name a field of a spec name it as it is called now, so that a reader
-// finds it in the reference. Sealed texts are not touched: see package seal.
+// Sentences of results that name a field of a spec get its present name, so that a reader finds the
+// field in the reference. Sealed texts are not touched: see package seal.
 package renames
 
 import (
@@ -31,11 +31,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rename is a member that has another name since. Path leads to the objects that have it; "*" is
-// each element of a list.
+// rename is a member that got another name. Path leads to the objects that have it; "*" is each
+// element of a list.
 type rename struct{ path, was, is string }
 
-// Renames are done in their order: a path is in the names that those before have made.
+// Renames are done in their order: a path has the names that earlier renames have made.
 var (
 	ofSpec = []rename{
 		{"disturbances", "quietWait", "idleWait"}, {"disturbances", "quietLoad", "idleThreshold"},
@@ -66,16 +66,16 @@ func below(path string, renames []rename) (all []rename) {
 	return all
 }
 
-// Spec is the spec of an Experiment, as JSON, in present names. It returns what it is given if it
-// has no other; nil is no spec.
+// Spec is the spec of an Experiment, as JSON, in present names. It returns data itself if it has no
+// former names. Nil means no spec.
 func Spec(data []byte) ([]byte, error) { return translate(data, ofSpec, nil) }
 
-// ExperimentResults are those of an experiment, as JSON, in present names.
+// ExperimentResults returns the results of an experiment, as JSON, in present names.
 func ExperimentResults(data []byte) ([]byte, error) {
 	return translate(data, ofExperiment, experimentTexts)
 }
 
-// TrialResults are those of a trial, as JSON, in present names.
+// TrialResults returns the results of a trial, as JSON, in present names.
 func TrialResults(data []byte) ([]byte, error) { return translate(data, ofTrial, trialTexts) }
 
 // Experiment is an Experiment, as YAML, in present names.
@@ -94,8 +94,8 @@ func Experiment(text []byte) ([]byte, error) {
 	return yaml.JSONToYAML(object)
 }
 
-// SealedBefore is a text that is sealed today, in its former names. A seal of the same spec that
-// was made then is of this text. Nil: no name in it has changed.
+// SealedBefore returns a text of today's seals in its former names. An older seal of the same spec
+// is the hash of the returned text. Nil: no name in the text has changed.
 func SealedBefore(text []byte) ([]byte, error) {
 	var back []rename
 	for _, r := range ofSpec {
@@ -108,7 +108,7 @@ func SealedBefore(text []byte) ([]byte, error) {
 	return before, nil
 }
 
-// translate decodes and encodes only what has a former name, which most documents do not.
+// translate decodes and encodes a document only if it has a former name. Most documents have none.
 func translate(data []byte, renames []rename, texts []string) ([]byte, error) {
 	if !mentions(data, renames, texts) {
 		return data, nil
@@ -137,7 +137,7 @@ func translate(data []byte, renames []rename, texts []string) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// mentions says whether one of the former names is in the text, be it as a name or not.
+// mentions reports whether one of the former names is in the text, as a name or otherwise.
 func mentions(text []byte, renames []rename, texts []string) bool {
 	if len(texts) > 0 && bytes.Contains(text, []byte("disturbances.quiet")) {
 		return true

@@ -81,8 +81,8 @@ func different(t *testing.T, a, b []float64) map[string]bool {
 // different with interleaved trials, by each method that judges claims. These are Welch's interval,
 // which counts the drift as noise, the pairs of significantly_different, and the ratios of ratio.
 // Pairs have a level of 5% exactly, so that of 200 experiments they call 10 different, give or take
-// 3. Which 200 are drawn is fixed by the seed; that the level is kept is tested with 10,000.
-// Without interleaving, the drift becomes a result.
+// 3. The seed fixes which 200 are drawn. Another test checks the level with 10,000. Without
+// interleaving, the drift becomes a result.
 func TestAA(t *testing.T) {
 	shares := func(experiments int, interleaved bool, seed uint64) map[string]float64 {
 		m := &machines{rng: rand.New(rand.NewPCG(2026, seed))}
@@ -121,7 +121,7 @@ func TestAA(t *testing.T) {
 	inPage(t, "identical variants", table.String())
 }
 
-// inWords is what the documentation calls a method, and what it judges.
+// inWords has the documentation's name of a method, and what the method judges.
 var inWords = map[string]string{
 	"Welch":        "Welch's interval of the difference, which judges comparisons in claims",
 	"paired":       "differences of pairs, which judge `significantly_different` of the same rounds",

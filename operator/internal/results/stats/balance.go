@@ -16,7 +16,7 @@ type Balance struct {
 	// CoV is the coefficient of variation, StdDev/Mean: 0 is perfect balance, and sqrt(n-1) one
 	// node that does everything.
 	CoV float64
-	// MaxToMean is the busiest node's value by the mean, from 1 (balance) to n.
+	// MaxToMean is the busiest node's value divided by the mean, from 1 (balance) to n.
 	MaxToMean float64
 }
 

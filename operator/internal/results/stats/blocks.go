@@ -21,17 +21,18 @@ import (
 //
 //	s_p² = P/(P-2) (S_p/(n-1) - sum_q S_q / (P (P-1) (n-1)))
 //
-// Three trials say little of a variance, so it is drawn towards that of all points, by as much as
-// the points agree in theirs (Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004, as in limma): with a
-// prior of d_0 degrees of freedom, found from how the logarithms of s_p² spread,
+// Three trials say little of a variance. So each variance is drawn towards that of all points, the
+// more so the more the points' variances agree (Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004, as in
+// limma): with a prior of d_0 degrees of freedom, found from how the logarithms of s_p² spread,
 //
 //	max(s_0², (d_0 s_0² + (n-1) s_p²) / (d_0 + n-1))
 //
 // Points that vary alike are pooled (d_0 is infinite); points that vary more keep their own
-// variances. The maximum is ours: a point whose trials lie close together by chance is not known
-// better than others. So are the degrees of freedom, d_0 + (n-1) max(1, 2 - 6/P), (P-1)(n-1) at
-// most. With many points they are those of two independent variances (Satterthwaite); with few,
-// from which d_0 is known badly, those of one. TestBlocksAA is what says that this keeps the level.
+// variances. The maximum is our own addition: a point whose trials lie close together by chance is
+// not known better than others. The degrees of freedom are our own, too: d_0 + (n-1) max(1, 2 -
+// 6/P), and (P-1)(n-1) at most. With many points they are those of two independent variances
+// (Satterthwaite). With few points, d_0 is uncertain, and they are those of one variance.
+// TestBlocksAA checks that this keeps the level.
 type Blocks struct {
 	// Points and Rounds of the model.
 	Points, Rounds int
@@ -53,8 +54,8 @@ type BlockTerm struct {
 // LeastBlockPoints is how many points a model needs, for their variances to say how alike they are.
 const LeastBlockPoints = 4
 
-// fewBlockPoints is below how many points a prior says little, and unlikeLevel the P below which
-// points do not vary alike.
+// With fewer than fewBlockPoints points, a prior says little. Below a P of unlikeLevel, points do
+// not vary alike.
 const (
 	fewBlockPoints = 12
 	unlikeLevel    = 0.001
@@ -155,8 +156,8 @@ func (b *Blocks) unlike(own float64) bool {
 // Deviation of a trial of a point, relative to its mean and without that of its round.
 func (b Blocks) Deviation(point int) float64 { return math.Sqrt(b.variance[point]) }
 
-// Estimate gives value, a function of the means of points, its first-order interval. Terms whose
-// changes add up to 0, such as those of a ratio, have none of the variation of rounds in it.
+// Estimate returns value, a function of the means of points, with its first-order interval. If the
+// changes of the terms add up to 0, as for a ratio, the variation of rounds cancels.
 func (b Blocks) Estimate(value float64, terms []BlockTerm) Estimate {
 	half, freedom := b.halfWidth(terms)
 	return Estimate{Value: value, Low: value - half, High: value + half, Known: true, Freedom: freedom}
@@ -170,8 +171,8 @@ func (b Blocks) EstimateRatio(value float64, terms []BlockTerm) Estimate {
 	return Estimate{Value: value, Low: value * math.Exp(-half), High: value * math.Exp(half), Known: true, Freedom: freedom, Log: true}
 }
 
-// halfWidth is that of the interval, with Satterthwaite's degrees of freedom of two variances: that
-// of trials, and that of rounds as far as it does not cancel.
+// halfWidth is half of the interval's width, with Satterthwaite's degrees of freedom of two
+// variances: that of trials, and that of rounds as far as it does not cancel.
 func (b Blocks) halfWidth(terms []BlockTerm) (half, freedom float64) {
 	var ofTrials float64
 	left := map[int32]float64{} // of each round's own effect, what the function has of it

@@ -13,7 +13,7 @@ import (
 // blockNoise draws a trial of a point: its share of the point's mean.
 type blockNoise struct {
 	name string
-	// vary is by what factors points differ in how much they vary: the standard deviation of its
+	// vary is how much the points' own deviations differ: the standard deviation of their
 	// logarithm.
 	vary float64
 	// drift of machines in one round, as a share.
@@ -93,8 +93,8 @@ func (c *calls) compare(b stats.Blocks, samples [][]float64, x, y int) {
 }
 
 // One model of all points has rounds as blocks. Identical variants differ in at most 6%, and the
-// interval of three trials of 24 points is at most 0.7 of Welch's. With 4,500 comparisons the draw
-// alone makes that 6.7%, by two standard errors.
+// interval of three trials of 24 points is at most 0.7 of Welch's. With 4,500 comparisons, chance
+// alone may make 6% into 6.7% (two standard errors).
 func TestBlocksAA(t *testing.T) {
 	const experiments, comparisons, allowed = 1500, 3, 6.7
 	var table strings.Builder
@@ -127,8 +127,8 @@ func TestBlocksAA(t *testing.T) {
 }
 
 // The model's interval of a single mean holds it in 93% or more, however machines drift: a drift is
-// in the means of the rounds. Where points differ in how much they vary, in 90.5%. (2,000
-// intervals; the standard error is 0.5%.)
+// in the means of the rounds. If points differ in how much they vary, the interval holds it in
+// 90.5%. (2,000 intervals; the standard error is 0.5%.)
 func TestBlocksCoverTheMean(t *testing.T) {
 	for i, noise := range blockNoises[:3] {
 		rng := rand.New(rand.NewPCG(7, uint64(i)))

@@ -4,7 +4,7 @@ package stats
 // report can word it; Text words it.
 type Caution string
 
-// The cautions. Which function gives which is said there.
+// The cautions. The comment of each function names those that it gives.
 const (
 	// NoSamples: there is nothing to summarise.
 	NoSamples Caution = "NoSamples"
@@ -16,8 +16,8 @@ const (
 	// NoVariation: all samples are equal, so that the interval has no width. That is a property of
 	// the measurement more often than of the system.
 	NoVariation Caution = "NoVariation"
-	// MedianCoverage: fewer than six samples. No two of them enclose the median with 95%; the
-	// interval has the lower coverage that it says.
+	// MedianCoverage: fewer than six samples. No two of them enclose the median with 95%. The
+	// interval has a lower coverage, and states it.
 	MedianCoverage Caution = "MedianCoverage"
 	// DenominatorNearZero: the interval of the denominator holds 0, so that a ratio has no bounded
 	// interval.
@@ -30,8 +30,8 @@ const (
 	ManyCrossings Caution = "ManyCrossings"
 	// NoDip: throughput did not fall after the fault, or not by more than noise.
 	NoDip Caution = "NoDip"
-	// ShallowDip: the dip is not much deeper than noise, which may have made it, its depth and its
-	// end.
+	// ShallowDip: the dip is not much deeper than noise. Noise may have made the dip, its depth and
+	// its end.
 	ShallowDip Caution = "ShallowDip"
 	// NotRecovered: throughput was not back when the data ended; the time to recovery is a lower
 	// bound.

@@ -12,8 +12,8 @@ import (
 type Changes struct {
 	// At are the observations at which the level changes, in rising order.
 	At []int
-	// Level is the mean of the longest stretch between two changes, and Bias what the others do to
-	// the mean of the window: its mean by Level, less 1.
+	// Level is the mean of the longest stretch between two changes. Bias is the effect of the other
+	// stretches: the mean of the window divided by Level, less 1.
 	Level, Bias float64
 	// Ends is how many observations at the end of the window are at less than half of Level: the
 	// clients, or some of them, ended early.
@@ -36,13 +36,13 @@ const (
 //
 //	sum over levels of squared deviations + (number of levels) 3 s² ln(n)
 //
-// s² is from the differences of neighbours, so that the changes are hardly in it: the greater of
-// two. One is that of neighbouring batches, by their median. The other allows for observations that
-// depend on their neighbours, as of a first-order process. With D1 and D2 the mean squared
-// differences of observations one and two apart, and f = D2/D1 - 1, it is D1/2 (1+f)/(1-f)² by
-// batch. CheckStationarity looks at the start and a straight line alone. A system that falls in the
-// middle of the window, and clients that end before it does, are seen here only. (Barrett et al.,
-// OOPSLA'17, say why a start is not enough.)
+// s² comes from the differences of neighbours, which changes hardly affect. It is the greater of
+// two estimates. One is from neighbouring batches, by the median of their differences. The other
+// allows for observations that depend on their neighbours, as in a first-order process. With D1 and
+// D2 the mean squared differences of observations one and two apart, and f = D2/D1 - 1, it is D1/2
+// (1+f)/(1-f)² by batch. CheckStationarity looks at the start and a straight line alone. Only
+// FindChanges sees a system that falls in the middle of the window, or clients that end before the
+// window does. (Barrett et al., OOPSLA'17, say why a start is not enough.)
 //
 // observations are as for CheckStationarity, with the same refusals.
 func FindChanges(observations []float64, tolerance float64) (Changes, error) {
@@ -92,7 +92,7 @@ func noise(z, observations []float64) float64 {
 	return math.Max(independent, one/2*(1+f)/square(1-f)/mserBatch)
 }
 
-// apartBy is the mean squared difference of observations that lie so far apart.
+// apartBy is the mean squared difference of observations that lie lag apart.
 func apartBy(lag int, xs []float64) (mean float64) {
 	for i := lag; i < len(xs); i++ {
 		mean += square(xs[i]-xs[i-lag]) / float64(len(xs)-lag)

@@ -9,8 +9,8 @@ import (
 // of squares overflows.
 const Limit = 1e100
 
-// check refuses samples that would make every number that follows meaningless: NaN, infinities, and
-// what is beyond Limit.
+// check refuses samples that would make all results meaningless: NaN, infinities, and values beyond
+// Limit.
 func check(what string, samples []float64) error {
 	for i, x := range samples {
 		if math.IsNaN(x) || math.Abs(x) > Limit {

@@ -14,14 +14,15 @@ import (
 //	known = (committed R + (committed + given up + errors + timeouts) Z) / (N W)
 //	share = known + min(timeouts T / (N W), max(0, 1 - known))
 //
-// A driver may give up sooner than the timeout, or have begun before the window. So timeouts took
-// at most what the rest leaves of the clients' time.
+// A driver may give up sooner than the timeout, or have begun before the window. So timeouts count
+// for at most the rest of the clients' time.
 //
-// It is 1 but for what hangs over the edges of the window. Less: clients were in transactions that
-// are left out (they never ended, or ended as errors or aborts), did what latencies leave out
-// (a pause between attempts), or had ended. More: latencies are of more than these clients did, or
-// hang over the start of the window. Nil: the loop is not closed, or nothing was committed in the
-// window, or the numbers are not of the window.
+// The share is 1, apart from transactions that cross the edges of the window. A lower share means
+// that clients were in transactions that are left out (they never ended, or ended as errors or
+// aborts). Or clients did something that latencies leave out (a pause between attempts), or had
+// ended. A higher share means that latencies are of more than these clients' transactions, or begin
+// before the window. Nil: the loop is not closed, or nothing was committed in the window, or the
+// numbers are not of the window.
 func ClientTime(t results.Trial) *float64 {
 	s, window := t.Summary, float64(t.MeasureNanos)/1e6
 	if t.ClosedLoop == nil || s.RunSummary || s.Committed == 0 || t.CorrectClients < 1 || window <= 0 {
@@ -38,10 +39,10 @@ func ClientTime(t results.Trial) *float64 {
 // generator has 0.3% at most.
 const clientTimeTolerance = 0.03
 
-// ClientTimeFits reports whether the clients' time in a trial's numbers is all that there is. It
-// allows 3%, and a share for the transactions at the two edges of the window. That is twice the
-// 99th percentile of latency, divided by the window and by the root of the number of clients. True
-// where it is not known.
+// ClientTimeFits reports whether a trial's numbers cover all of the clients' time. It allows 3%,
+// and a share for the transactions at the two edges of the window. That is twice the 99th
+// percentile of latency, divided by the window and by the root of the number of clients. True where
+// it is not known.
 func ClientTimeFits(line results.TrialLine) bool {
 	if line.ClientTimeShare == nil {
 		return true
@@ -57,8 +58,8 @@ func ClientTimeFits(line results.TrialLine) bool {
 // limits throughput: they read replies late, and the system looks slow.
 const FullClients = 0.9
 
-// ClientBusy is how full the client pods of a trial were: the greatest share that was used of a
-// container's CPU limit or of a node's processors. Nil: not measured.
+// ClientBusy is how busy the client pods of a trial were: the greatest used share of a container's
+// CPU limit or of a node's processors. Nil: not measured.
 func ClientBusy(t results.Trial) *float64 {
 	var worst *float64
 	see := func(share float64) {

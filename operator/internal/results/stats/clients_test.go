@@ -69,8 +69,8 @@ func TestClientTime(t *testing.T) {
 	if share := stats.ClientTime(trial); share == nil || math.Abs(*share-1) > 1e-9 {
 		t.Errorf("with timeouts %v, want 1", share)
 	}
-	// The driver gives up before the timeout. Counted as whole timeouts, the clients of the shipped
-	// bundle of a primary that crashes had 133% of their time.
+	// The driver gives up before the timeout. With whole timeouts, the shipped bundle of a primary
+	// that crashes had 133% of its clients' time.
 	for name, tc := range map[string]struct {
 		timeouts int64
 		millis   float64
@@ -90,7 +90,7 @@ func TestClientTime(t *testing.T) {
 			t.Errorf("timeouts %s: %v, want %g", name, *share, tc.want)
 		}
 	}
-	// A loop that has no such law says nothing.
+	// If the law does not apply, there is no result.
 	for name, change := range map[string]func(*results.Trial){
 		"an open loop":        func(t *results.Trial) { t.ClosedLoop = nil },
 		"of the whole run":    func(t *results.Trial) { t.Summary.RunSummary = true },

@@ -7,8 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Throughput by correct client is a metric of a point whose trials say how many there were, and of
-// no other.
+// A point has throughput by correct client only if its trials say how many clients were correct.
 func TestThroughputPerCorrectClient(t *testing.T) {
 	line := func(point int32, throughput float64, correct int32) results.TrialLine {
 		return results.TrialLine{PointIndex: point, Outcome: stats.Succeeded, Throughput: throughput, CorrectClients: correct}

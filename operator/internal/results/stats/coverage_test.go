@@ -16,8 +16,8 @@ import (
 )
 
 // In 10,000 simulated experiments, the 95% intervals must hold the truth in 93% to 97% (the
-// standard deviation of that share is 0.2%). The share that they hold of log-normal data is in the
-// table of the documentation only: there is no promise.
+// standard deviation of that share is 0.2%). For log-normal data, that share is in the table of the
+// documentation only: there is no promise.
 func TestCoverageOfTenThousandExperiments(t *testing.T) {
 	const experiments = 10000
 	draws := map[string]struct {

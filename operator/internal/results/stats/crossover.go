@@ -32,11 +32,11 @@ type Crossing struct {
 // The interval inverts a test. An x may be the crossing unless Welch's interval of the difference
 // that straight lines give there, (1-s) d_i + s d_j, lies above or below 0. This is Fieller's
 // interval between two points, with Satterthwaite's degrees of freedom of the four samples. It
-// begins where the first such x lies, and ends where the difference is shown to have the other
-// sign. Where the trials do not show a sign at the first point, or never show the other one, the
-// crossing may lie outside of what was measured. Then there is no interval. A percentile bootstrap,
-// which this was, has intervals that hold the crossing in 80% of experiments with three
-// repetitions. The draws vary less than what they are drawn from.
+// begins at the first such x, and ends where the trials show the other sign of the difference. If
+// they show no sign at the first point, or never show the other sign, the crossing may lie outside
+// of the measured points. Then there is no interval. An earlier version was a percentile bootstrap.
+// With three repetitions, its intervals hold the crossing in 80% of experiments only, since draws
+// vary less than the trials do.
 //
 // Without a crossing, Value means nothing (NoCrossing). Crossover fails when the curves do not have
 // the same two or more rising values of the axis. It also fails when a point of them has no
@@ -108,8 +108,8 @@ func (l lines) at(i int, share float64) float64 {
 // The steps between two points in which a change of sign is looked for, and then halved.
 const crossingSteps, crossingHalvings = 32, 20
 
-// crossing is the stretch from where the sign at the first point ends to be shown, to where the
-// other one is shown.
+// crossing returns the stretch of possible crossings. It begins where the trials no longer show the
+// sign of the first point, and ends where they show the other sign.
 func (l lines) crossing() (low, high float64, ok bool) {
 	first := l.at(0, 0)
 	if first == 0 {
@@ -134,7 +134,7 @@ func (l lines) crossing() (low, high float64, ok bool) {
 	return 0, 0, false
 }
 
-// last is the last share between two at which the sign is still so, as it is at the first of them.
+// last is the last share between from and to at which still holds for the sign. It holds at from.
 func (l lines) last(i int, from, to float64, still func(float64) bool) float64 {
 	for range crossingHalvings {
 		if middle := (from + to) / 2; still(l.at(i, middle)) {

@@ -53,9 +53,9 @@ func TestCrossover(t *testing.T) {
 	}
 }
 
-// The intervals of crossings hold them in 94% of experiments or more, with three repetitions, too:
-// those of a bootstrap held 78 to 83% of them. With 2,000 experiments the draw alone makes 95% 94%,
-// by two standard errors.
+// The intervals hold the crossing in 94% of experiments or more, with three repetitions, too. Those
+// of a bootstrap held it in 78 to 83%. With 2,000 experiments, chance alone may make 95% into 94%
+// (two standard errors).
 func TestCrossoverCoverage(t *testing.T) {
 	x := []float64{10, 20, 30, 40}
 	const experiments = 2000
@@ -99,7 +99,7 @@ func TestCrossoverCoverage(t *testing.T) {
 	}
 }
 
-// Where the trials do not show a sign at the first point, or not the other one at any, the crossing
+// If the trials show no sign at the first point, or show the other sign at no point, the crossing
 // may lie outside of the points. Then there is no interval.
 func TestCrossoverWithoutInterval(t *testing.T) {
 	x := []float64{10, 20, 30}

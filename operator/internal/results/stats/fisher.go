@@ -8,8 +8,8 @@ import (
 
 // Fisher is the P of Fisher's exact test, two-sided, of whether two shares are the same. They are a
 // of n and b of m (Fisher, Statistical Methods for Research Workers, 1934, section 21.02). It adds
-// up the probabilities of all tables with the same sums that are no more probable than what was
-// seen. The counts must be from 0 to n, and to m.
+// up the probabilities of all tables with the same sums that are at most as probable as the
+// observed one. The counts must be from 0 to n, and to m.
 func Fisher(a, n, b, m int) float64 {
 	with := a + b
 	log := func(k int) float64 { // of the probability of k among the n

@@ -51,7 +51,7 @@ func reportedCurves(t *testing.T) []reportedCurve {
 					r.ankle = nearest(t, r.points, m)
 				}
 			}
-			// The failures are shown beside curves of another figure, which are then there twice.
+			// The figure of failures repeats the curves of another figure.
 			if !slices.ContainsFunc(curves, func(o reportedCurve) bool { return slices.Equal(o.points, r.points) }) {
 				curves = append(curves, r)
 			}
@@ -82,7 +82,7 @@ func nearest(t *testing.T, points []stats.CurvePoint, m reported.Mark) int {
 	return best
 }
 
-// rules are those that were weighed, for the table of the documentation.
+// rules are the rules that were compared, for the table of the documentation.
 var rules = []struct {
 	name string
 	pick func(curve []stats.CurvePoint) int

@@ -40,9 +40,9 @@ func (p LoadPoint) Sustained(tolerance float64) bool {
 }
 
 // SustainedLoad finds the greatest load that is sustained, together with all lesser ones, and
-// returns the index of its point; -1 when not even the least is. A greater load that is sustained
-// above one that is not does not count: it is chance, or a generator that lags. It fails for an
-// empty list, a tolerance outside of [0, 1), and loads that are not above 0 or goodputs below 0.
+// returns the index of its point; -1 when not even the least is. A sustained load above one that is
+// not sustained does not count: it is chance, or a generator that lags. It fails for an empty list,
+// a tolerance outside of [0, 1), and loads that are not above 0 or goodputs below 0.
 func SustainedLoad(points []LoadPoint, tolerance float64) (int, error) {
 	if len(points) == 0 {
 		return -1, fmt.Errorf("sustained load: there are no points")
@@ -68,10 +68,11 @@ func SustainedLoad(points []LoadPoint, tolerance float64) (int, error) {
 	return best, nil
 }
 
-// PerCorrectClient is throughput for each correct client: committed transactions of correct
-// clients, by seconds and by their number. It is how Basil and Pesto show faulty clients' harm to
-// others: total throughput would fall just because faulty clients commit nothing. It fails when
-// there is no correct client, when the window has no length, or when the count is negative.
+// PerCorrectClient is throughput for each correct client: the committed transactions of correct
+// clients, divided by the seconds and by the number of these clients. It is how Basil and Pesto
+// show faulty clients' harm to others: total throughput would fall just because faulty clients
+// commit nothing. It fails when there is no correct client, when the window has no length, or when
+// the count is negative.
 func PerCorrectClient(committedByCorrect int64, correctClients int, windowSeconds float64) (float64, error) {
 	if committedByCorrect < 0 || correctClients < 1 || !(windowSeconds > 0) || math.IsInf(windowSeconds, 1) {
 		return 0, fmt.Errorf("throughput per correct client: %d transactions of %d correct clients in %g s; there must be a client and a window",

@@ -17,15 +17,15 @@ type Looks struct{ First, Last int }
 func (l Looks) Count() int { return l.Last - l.First + 1 }
 
 // Level is the share of experiments in which the interval of the look after so many rounds may be
-// wrong. So the intervals of all looks together are wrong in 5% at most. Each holds whatever made
-// the experiment stop there (repeated confidence intervals: Jennison and Turnbull, J. R. Stat. Soc.
-// B 51, 1989). Before First and after Last it is that of the nearest look.
+// wrong. So the intervals of all looks together are wrong in 5% at most. Each interval holds, no
+// matter why the experiment stopped there (repeated confidence intervals: Jennison and Turnbull, J.
+// R. Stat. Soc. B 51, 1989). Before First and after Last it is that of the nearest look.
 //
 // The 5% are spent over the looks (Lan and DeMets, Biometrika 70, 1983): up to round n, the share
-// of them that n is of Last. So much at the first looks is near Pocock's design, and decides at
-// once what is far apart. Designs that keep nearly all for the last look (O'Brien and Fleming) save
-// fewer trials on the shipped evidence. The levels follow from sums of independent normal values,
-// by numerical integration (Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969). Student's
+// n/Last of them. So the first looks get much, as in Pocock's design, and large differences are
+// decided at once. Designs that keep nearly all for the last look (O'Brien and Fleming) save fewer
+// trials on the shipped evidence. The levels follow from sums of independent normal values, by
+// numerical integration (Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969). Student's
 // tests use the same levels (Jennison and Turnbull, Group Sequential Methods, 2000, section 11.4).
 func (l Looks) Level(rounds int) float64 {
 	return l.levels()[min(max(rounds, l.First), l.Last)-l.First]
@@ -45,8 +45,8 @@ func (l Looks) levels() []float64 {
 	return levels
 }
 
-// spend gives each look its two-sided level. With it, the share of experiments that have crossed
-// some bound by then is the share to spend by then.
+// spend gives each look its two-sided level. At each look, the share of experiments that have
+// crossed a bound so far is then the share to spend so far.
 func spend(l Looks, spent func(rounds int) float64) []float64 {
 	levels := make([]float64, l.Count())
 	var on walk
@@ -66,8 +66,8 @@ func spend(l Looks, spent func(rounds int) float64) []float64 {
 	return levels
 }
 
-// walk is the density of a sum of normal values that has crossed no bound yet, at points with their
-// weights. The zero walk starts at 0.
+// walk is the density of a sum of normal values that has crossed no bound so far, at points with
+// their weights. The zero walk starts at 0.
 type walk struct{ at, mass []float64 }
 
 // nodesPerDeviation is how many points of Gauss and Legendre a walk has for each deviation of a
@@ -111,7 +111,7 @@ func (w walk) crosses(bound, step float64) float64 {
 	return sum // both sides, which are alike
 }
 
-// bound is how many deviations of the sum the bound lies at which that share crosses.
+// bound finds the bound that this share crosses, in deviations of the sum.
 func (w walk) bound(share, step, variance float64) float64 {
 	low, high := 0.0, 12.0
 	for range 60 {

@@ -14,9 +14,9 @@ const decidingShare = 0.8
 
 // More is about how many trials of each point would tell, with a probability of 80%, whether a
 // quantity lies between low and high, which may be infinite. It treats the estimate from n trials
-// of each point as the truth, and so their deviation. With n' trials the standard error is that of
-// n times sqrt(n/n'), and Student's degrees of freedom grow with n'-1. Beyond MostRepetitions it is
-// 0. It is false for an estimate without a bounded interval, of which nothing can be said.
+// of each point as the truth, and their deviation, too. With n' trials, the standard error is that
+// of n trials times sqrt(n/n'), and Student's degrees of freedom grow with n'-1. Beyond
+// MostRepetitions it is 0. It is false for an estimate without a bounded interval.
 func More(e Estimate, n int, low, high float64) (int, bool) {
 	half := (e.High - e.Low) / 2
 	if !e.Known || n < 2 || math.IsInf(half, 0) || !(half > 0) {
@@ -53,11 +53,12 @@ func decided(truth, standardError, freedom, low, high float64) float64 {
 }
 
 // Chance is the predicted probability that the last look decides, from the estimate after n rounds.
-// It must decide whether a quantity lies between low and high, which may be infinite. It takes the
-// deviation for known. The truth may be anything that the estimate allows, as if nothing had been
+// It must decide whether a quantity lies between low and high, which may be infinite. It treats the
+// deviation as known. The truth may be anything that the estimate allows, as if nothing had been
 // known before (Spiegelhalter, Freedman and Blackburn, Control. Clin. Trials 7, 1986): then the
 // last estimate lies around this one with the variance se² (1 - n/last), and has the standard error
-// se √(n/last). After the last look it is 0. False: nothing can be said, as of More.
+// se √(n/last). After the last look it is 0. False: the estimate has no bounded interval, as in
+// More.
 func (l Looks) Chance(e Estimate, n int, low, high float64) (float64, bool) {
 	half := (e.High - e.Low) / 2
 	if !e.Known || n < 2 || math.IsInf(half, 0) || !(half > 0) {

@@ -9,10 +9,10 @@ import (
 // are the trials of round i. Its interval is Student's of the differences (Student 1908), d ±
 // t(n-1) s_d/sqrt(n).
 //
-// It is the right one for interleaved trials whenever machines drift. The drift's part in a whole
-// round is in both trials and leaves their difference, while Difference (Welch's) treats it as
-// noise of each variant. Both keep their level under interleaving (Difference errs on the safe side
-// and sees less); without interleaving neither does. See Abedi and Brecht, "Conducting repeatable
+// Paired is right for interleaved trials when machines drift. The drift of a whole round is in both
+// trials, so their difference does not have it. Difference (Welch's) treats it as noise of each
+// variant. With interleaving both keep their level, but Difference errs on the safe side and sees
+// less. Without interleaving neither keeps it. See Abedi and Brecht, "Conducting repeatable
 // experiments in highly variable cloud computing environments" (ICPE'17).
 //
 // One round has no interval (OneSample); two to four have the caution FewSamples. Paired fails when

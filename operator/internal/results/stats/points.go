@@ -17,7 +17,7 @@ const (
 	P99Latency  = "p99Latency"
 	P999Latency = "p999Latency"
 	AbortRate   = "abortRate"
-	// PerCorrectClientThroughput is throughput by the number of correct clients: see
+	// PerCorrectClientThroughput is throughput divided by the number of correct clients: see
 	// PerCorrectClient.
 	PerCorrectClientThroughput = "throughputPerCorrectClient"
 )
@@ -38,8 +38,8 @@ var OfSeries = map[string]string{
 	"P999Latency":                P999Latency,
 }
 
-// Further are the metrics of reported series, by their names in the API, that points do not have
-// anyway: each once, in the order of their names.
+// Further are the metrics of reported series, by their names in the API, that not every point has:
+// each once, in the order of their names.
 func Further(series []string) []string {
 	var further []string
 	for _, name := range series {
@@ -52,7 +52,7 @@ func Further(series []string) []string {
 	return slices.Compact(further)
 }
 
-// NotMeasured stands where a number would be that Prometheus did not give.
+// NotMeasured stands in place of a number that Prometheus did not give.
 const NotMeasured = "NotMeasured"
 
 // The outcomes of a trial.
@@ -102,13 +102,13 @@ func Has(line results.TrialLine, metric string) bool {
 	case PerCorrectClientThroughput:
 		return line.CorrectClients > 0
 	case Throughput:
-		// Others, and scripts, may have measured latencies alone.
+		// Imported trials, and rows of scripts, may have latencies alone.
 		return line.Imported == nil && line.Script == "" || line.Throughput > 0
 	}
 	return true
 }
 
-// Ended is how many attempts ended in the window of a trial, however they ended.
+// Ended is how many attempts ended in the window of a trial, with any outcome.
 func Ended(line results.TrialLine) int64 {
 	return line.Committed + line.Aborted + line.Errors + line.Timeouts
 }
@@ -119,9 +119,9 @@ func Reports(line results.TrialLine, counter string) bool {
 }
 
 // Points aggregates the trials of each point, in order of the points. Only trials that succeeded
-// are in the metrics; the others are counted. A point without any trial is not in the answer. A
-// metric is over the trials that have it (Has), and so is a measurement; what no trial has is not
-// in Metrics. Points have the metrics of further beside their own.
+// are in the metrics; the others are counted. The result leaves out points without trials. A metric
+// or a measurement is over the trials that have it (Has). Metrics leaves out a metric that no trial
+// has. The argument further names metrics that points get besides their own.
 func Points(lines []results.TrialLine, further ...string) []results.PointResult {
 	metrics := slices.Concat(Metrics, []string{PerCorrectClientThroughput}, further)
 	byIndex := map[int32]*results.PointResult{}

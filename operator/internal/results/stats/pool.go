@@ -10,7 +10,7 @@ import (
 // Measured is what one site found: a value and its standard error, which is above 0.
 type Measured struct{ Value, SE float64 }
 
-// Pooled is what several sites found together.
+// Pooled is the combined finding of several sites.
 type Pooled struct {
 	// Estimate is the mean over all sites that there could be, with its interval.
 	Estimate
@@ -18,13 +18,13 @@ type Pooled struct {
 	SE float64
 	// Tau2 is the variance between sites, beside what chance gives within each.
 	Tau2 float64
-	// Q is Cochran's statistic, and QP the probability of as much or more where sites do not
+	// Q is Cochran's statistic, and QP the probability of such a Q or a greater one if sites do not
 	// differ.
 	Q, QP float64
 	// I2 is the share of the variance of what sites found that is between sites, from 0 to 1.
 	I2 float64
 	// PredictionLow and PredictionHigh are where another site's true value lies in 95% of cases;
-	// Predicted is false for two sites, which say too little of that.
+	// Predicted is false for two sites, which are too few.
 	PredictionLow, PredictionHigh float64
 	Predicted                     bool
 }

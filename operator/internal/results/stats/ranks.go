@@ -9,7 +9,7 @@ import (
 
 // Test is the outcome of a significance test.
 type Test struct {
-	// Statistic: what it is says the function.
+	// Statistic is explained by the function that returns the Test.
 	Statistic float64
 	// P is the two-sided p-value: the probability of a statistic at least as extreme if there were
 	// no difference, or no trend.
@@ -99,8 +99,8 @@ func upperTail(m, n, u int) float64 {
 	return tail / all
 }
 
-// midranks gives each value its rank from 1, equal values the mean of theirs, and the sum of t³-t
-// over groups of t equal values.
+// midranks returns the rank of each value, from 1. Equal values get the mean of their ranks. It
+// also returns the sum of t³-t over groups of t equal values.
 func midranks(values []float64) (ranks []float64, ties float64) {
 	order := make([]int, len(values))
 	for i := range order {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The grid of BurstyShare has so many shares, evenly by their logarithms from a thousandth of the
-// observed one to a thousandfold. The deviations of a trial's own share go from leastBurst of it to
-// mostBurst.
+// The grid of BurstyShare has burstShares shares. They go from a thousandth of the observed share
+// to a thousand times that share, evenly by their logarithms. It has bursts deviations of a trial's
+// own share, from leastBurst to mostBurst, relative to that share.
 const (
 	burstShares = 140
 	bursts      = 20
@@ -15,17 +15,17 @@ const (
 	mostBurst   = 3.5
 )
 
-// BurstyShare is the 95% interval of a share, from trials in each of which some of all cases
-// occurred, if cases come in bursts. Then the share of a trial deviates by itself. It is the
-// central interval of the posterior of the mean m in the beta-binomial model
+// BurstyShare is the 95% interval of a share, if cases come in bursts. In each trial, some of all
+// cases occurred. Bursts make each trial's own share deviate. The interval is the central interval
+// of the posterior of the mean m in the beta-binomial model
 //
 //	some_i ~ Binomial(all_i, p_i),  p_i ~ Beta(s, s (1-m)/m),  s = 1/c²
 //
 // (Skellam, J. R. Stat. Soc. B 10, 1948), with a density of m^(-9/10), and c, which for a rare case
-// is the relative deviation of p_i, from 0.05 to 3.5 with a density of 1/√c. Both are ours: so the
-// interval holds its level for c from 0 to 2. Student's interval of shares whose deviation is twice
-// their mean ends below the truth in 19 to 34%. A trial with a burst is what carries the mean, and
-// few trials have one.
+// is the relative deviation of p_i, from 0.05 to 3.5 with a density of 1/√c. Both densities are our
+// choice: with them, the interval keeps its level for c from 0 to 2. If the deviation of shares is
+// twice their mean, Student's interval ends below the truth in 19 to 34%. The mean then depends on
+// trials with a burst, and few trials have one.
 //
 // Without a case in any trial the interval begins at 0. It is false without trials, and where
 // nothing but cases occurred.
@@ -108,7 +108,7 @@ func logGamma(x float64) float64 {
 	return l
 }
 
-// quantileOf is where the sum of weights reaches a value, between two of them by a straight line.
+// quantileOf is where the sum of weights reaches a value, with a straight line between two weights.
 func quantileOf(weights []float64, value float64) float64 {
 	sum := 0.0
 	at := slices.IndexFunc(weights, func(w float64) bool { sum += w; return sum >= value })

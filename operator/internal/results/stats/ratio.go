@@ -69,8 +69,9 @@ func RatioAt(a, b results.Aggregate, level float64) (RatioEstimate, error) {
 	return e, nil
 }
 
-// fieller gives the ratio r of two means its interval: sa and sb are their standard errors in units
-// of the denominator's mean, t the quantile. The quadratic is (1-g) r² - 2 R r + R² - h <= 0.
+// fieller returns the ratio r of two means with its interval: sa and sb are their standard errors
+// in units of the denominator's mean, t the quantile. The quadratic is (1-g) r² - 2 R r + R² - h <=
+// 0.
 func fieller(r, sa, sb, t float64) RatioEstimate {
 	e := RatioEstimate{Estimate: Estimate{Value: r, Low: r, High: r}}
 	if sa == 0 && sb == 0 {

@@ -17,33 +17,33 @@ type RecoveryRule struct {
 	// BeforeMillis is how much data before the fault gives the throughput to compare with. Default
 	// 5000.
 	BeforeMillis float64
-	// Share of the throughput before, above 0 and at most 1: below it is a dip, at it or above is
-	// back. Default 0.9.
+	// Share of the earlier throughput, above 0 and at most 1: less is a dip, and as much or more is
+	// a recovery. Default 0.9.
 	Share float64
 	// DipBins is over how many bins throughput is averaged to find a dip. Default 3.
 	DipBins int
 	// BackBins is over how many bins throughput is averaged to find the recovery. Default 10 (1 s),
-	// so that one burst is none.
+	// so that one burst is no recovery.
 	BackBins int
 }
 
-// Recovery is what a fault did to throughput. Instants are in milliseconds after the fault was
-// confirmed, with the resolution of the timeline (100 ms). That of a bin is its start, and 0 for
-// the bin that the fault lies in.
+// Recovery is the effect of a fault on throughput. Instants are in milliseconds after the fault was
+// confirmed, with the resolution of the timeline (100 ms). The instant of a bin is its start, or 0
+// for the bin in which the fault lies.
 //
-// Subtleness ahead: a bin of a slow system holds few transactions, and three of them below 90% in a
-// row are then no event. So a dip must also be deeper than noise.
+// Subtleness ahead: a bin of a slow system holds few transactions, so that three bins in a row
+// below 90% may be chance. So a dip must also be deeper than noise.
 type Recovery struct {
 	// Before is the mean throughput before the fault, in transactions per second.
 	Before float64
 	// Dipped: throughput fell. Without a dip (NoDip) DetectMillis, Depth, RecoverMillis and Lost
-	// are 0: the fault did nothing that this timeline shows. LeastDip and ResolvedMillis have what
+	// are 0: the fault did nothing that this timeline shows. LeastDip and ResolvedMillis say what
 	// it could show.
 	Dipped bool
-	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7%
-	// of trials. It is the depth of DipBins. For a dip that was found, it is the depth of the looks
-	// at which it was found. A dip that is shallower (ShallowDip) says only that there was none
-	// deeper than this. It is just above 1 where those looks find a dip before the fault, too.
+	// LeastDip is the depth, from 1 - Share to 1, of the shallowest dip that 97.7% of trials tell
+	// from noise. It is the depth for means of DipBins bins. If a dip was found, it is the depth
+	// for the looks that found it. A shallower dip (ShallowDip) says only that no dip was deeper
+	// than this. LeastDip is just above 1 if those looks find a dip before the fault, too.
 	LeastDip float64
 	// ResolvedMillis is how long throughput must be below Share of what it was, so that noise does
 	// not hide it. 0: no look at the data after the fault is long enough.
@@ -52,23 +52,23 @@ type Recovery struct {
 	// fault.
 	DetectMillis float64
 	// Depth of the dip: 1 - (throughput of DipBins bins at its bottom)/Before, from 0 to 1 (nothing
-	// was served). Where the bottom is, and how deep, is read from different bins, so that noise
-	// does not make it deeper. A burst beside a short dip may hide it in these bins: then it is 0.
+	// was served). Different bins give the place of the bottom and its depth, so that noise does
+	// not make it deeper. A burst beside a short dip may hide it in these bins: then it is 0.
 	Depth float64
 	// Recovered: throughput came back.
 	Recovered bool
 	// RecoverMillis until throughput was back. When it was not (NotRecovered), until the end of the
 	// data: it took longer than that.
 	RecoverMillis float64
-	// Lost transactions, from the start of the dip to the recovery or the end of the data: Before
-	// less what was served, summed. Bins above Before count against it, as noise and as work that
-	// was made up for; the positive parts alone would call noise a loss.
+	// Lost transactions, from the start of the dip to the recovery or the end of the data. Each bin
+	// adds Before less its throughput. Bins above Before reduce it, whether by noise or by work
+	// that was made up for. The positive parts alone would count noise as a loss.
 	Lost float64
 	// Cautions: NoDip, ShallowDip, NotRecovered, ShortBaseline, NoisyBaseline.
 	Cautions []Caution
 }
 
-// withDefaults fills in what is 0 and says what is wrong.
+// withDefaults fills in defaults for fields that are 0, and returns an error for wrong fields.
 func (r RecoveryRule) withDefaults() (RecoveryRule, error) {
 	if r.BeforeMillis == 0 {
 		r.BeforeMillis = 5000
@@ -95,11 +95,10 @@ func (r RecoveryRule) withDefaults() (RecoveryRule, error) {
 	return r, nil
 }
 
-// Sure reports whether the dip is one that noise does not make: its depth, and when it ended, are
-// known.
+// Sure reports whether the dip is deeper than noise, so that its depth and its end are known.
 func (r Recovery) Sure() bool { return r.Dipped && r.Depth >= r.LeastDip }
 
-// Recover measures what a fault did, from the committed transactions of a trial's timeline.
+// Recover measures the effect of a fault, from the committed transactions of a trial's timeline.
 // confirmedMillis is when the fault was confirmed, relative to t = 0; its plan does not matter.
 //
 // With T(i) the throughput of bin i, and B and S the mean and the standard deviation of the bins
@@ -120,11 +119,11 @@ func (r Recovery) Sure() bool { return r.Dipped && r.Depth >= r.LeastDip }
 // B.
 //
 // The second bound of the dip is a control chart's (Shewhart 1931; 4 deviations rather than 3,
-// since a hundred means are looked at). Noise alone passes it in fewer than 1% of trials. Where
-// bins are so noisy that little is below it, as with clients whose think time makes them march in
-// step, an outage of seconds would not be. Hence the longer looks, each with one deviation more so
-// that it does not find more in noise. The cap at B keeps a burst, as of requests that had waited,
-// from passing for a recovery.
+// since a hundred means are looked at). Noise alone passes it in fewer than 1% of trials. If bins
+// are very noisy, as with clients that act at once after their think time, even an outage of
+// seconds is not below it. Longer looks find such an outage. Each has one deviation more, so that
+// noise does not pass it more often. The cap at B keeps a burst, such as requests that had waited,
+// from counting as a recovery.
 //
 // It fails when the rule is wrong, when there is no bin before the fault or after it, or when
 // nothing was served before it.
@@ -172,19 +171,19 @@ func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Re
 	return r, nil
 }
 
-// dipDeviations is how many standard deviations of its mean a dip must be below the throughput
-// before, when it is looked for over few bins. Each longer look has one more.
+// dipDeviations is how many standard deviations of its mean a dip must lie below the earlier
+// throughput, in the look at the fewest bins. Each longer look has one more.
 const dipDeviations = 4
 
-// surely is how many deviations more make a dip that is found in 97.7% of trials.
+// surely is how many further deviations deep a dip must be for 97.7% of trials to find it.
 const surely = 2
 
-// noDepth is the least dip where every look that found the dip finds one before the fault, too. No
-// depth tells a pause that comes by itself, as of a compaction, from the fault.
+// noDepth is the least dip if every look that found the dip finds one before the fault, too. Then
+// no depth tells the fault from a pause that comes by itself, such as a compaction.
 const noDepth = 1.000_001
 
-// backDeviations is how far below Share of the throughput before the bottom of a dip must be, in
-// deviations of the mean of BackBins bins. Then noise does not pass for the recovery.
+// backDeviations is how far the bottom of a dip must lie below Share of the earlier throughput, in
+// deviations of the mean of BackBins bins. Then noise does not count as the recovery.
 const backDeviations = 3
 
 // longerLooks is by how much each look after the second is longer than the one before: 1 s, 4 s, 16
@@ -197,7 +196,7 @@ type look struct {
 	deviations float64
 }
 
-// looks at so many bins of data, the shortest first.
+// looks returns the looks at data bins, the shortest first.
 func (r RecoveryRule) looks(data int) []look {
 	all := []look{{bins: r.DipBins, deviations: dipDeviations}}
 	for bins := r.BackBins; bins <= data; bins *= longerLooks {
@@ -278,7 +277,7 @@ func (r *Recovery) measure(before, whole, after []float64, rule RecoveryRule, si
 	}
 }
 
-// told is the depth from which on a dip that a look finds is told from noise, and its end, too.
+// told is the depth above which a dip that a look finds is told from noise, and so is its end.
 func (r RecoveryRule) told(l look, noise float64) float64 {
 	end := 1 - r.Share + backDeviations*noise/math.Sqrt(float64(r.BackBins))
 	if noise == 0 {
@@ -298,9 +297,9 @@ func (r *Recovery) resolve(looks []look, rule RecoveryRule, noise, seconds float
 	}
 }
 
-// bottom is the throughput at the bottom of a dip that lasts from one bin to another. The least
-// mean of some bins is as low as their noise is. So one half of the bins chooses where to look, and
-// the other half says what is there. A dip that is too short for this has one mean.
+// bottom is the throughput at the bottom of a dip that lasts from one bin to another. Noise makes
+// the least of several means too low. So one half of the bins chooses the place, and the other half
+// gives the throughput there. A dip that is too short for this has one mean.
 func bottom(bins []float64, dip, end, length int) float64 {
 	if end-dip < 2*length {
 		return stat.Mean(bins[dip:min(len(bins), max(end, dip+length))], nil)
@@ -322,7 +321,7 @@ func bottom(bins []float64, dip, end, length int) float64 {
 	return sum / 2
 }
 
-// everyOther is the mean of so many bins, every second one.
+// everyOther is the mean of length bins, every second one from a bin on.
 func everyOther(bins []float64, from, length int) float64 {
 	var sum float64
 	for k := range length {
@@ -331,8 +330,8 @@ func everyOther(bins []float64, from, length int) float64 {
 	return sum / float64(length)
 }
 
-// firstWindow is where the first stretch of length bins that is as wanted starts, from a bin on; -1
-// when there is none.
+// firstWindow is where, from a bin on, the first stretch of length bins starts that wanted accepts;
+// -1 if there is none.
 func firstWindow(bins []float64, from, length int, wanted func([]float64) bool) int {
 	for i := from; i+length <= len(bins); i++ {
 		if wanted(bins[i : i+length]) {

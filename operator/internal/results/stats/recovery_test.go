@@ -24,7 +24,8 @@ func served(stretches ...[2]float64) results.Timeline {
 	return t
 }
 
-// noisy adds and takes n transactions by turns, from bins that have so many.
+// noisy adds n transactions to one bin and takes n from the next, in turn. It skips bins with
+// fewer.
 func noisy(t results.Timeline, n int64) results.Timeline {
 	for i := range t.Committed {
 		if t.Committed[i] >= max(n, -n) {
@@ -55,7 +56,8 @@ func TestRecover(t *testing.T) {
 			confirmed: 5030, rule: window,
 			want: stats.Recovery{Before: 1000, Dipped: true, DetectMillis: 0, Depth: 1, Recovered: true, RecoverMillis: 970, Lost: 1000},
 		},
-		// The warm-up is not in the window: at half the throughput it would lower what was before.
+		// The warm-up is not in the window: with half the throughput, it would lower the throughput
+		// before the fault.
 		"warm-up and cool-down are left out": {
 			timeline:  served([2]float64{2000, 500}, [2]float64{3000, 1000}, [2]float64{2000, 0}, [2]float64{15000, 1000}, [2]float64{5000, 0}),
 			confirmed: 3000, rule: window,
@@ -138,9 +140,9 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// A pause that comes by itself before the fault and after it says nothing of the fault: no depth of
-// the dip is one. It once made dip > 0.1 Reproduced in 99.5% of experiments. An outage that lasts
-// is told from it, since no stretch of its length is as low before.
+// A pause that comes by itself, before the fault and after it, does not show the fault, however
+// deep it is. It once made dip > 0.1 Reproduced in 99.5% of experiments. A long outage differs from
+// it, since no earlier stretch of that length is as low.
 func TestPausesBeforeTheFault(t *testing.T) {
 	pauses := served([2]float64{3000, 1000}, [2]float64{300, 0}, [2]float64{9700, 1000}, [2]float64{300, 0}, [2]float64{8700, 1000})
 	got, err := stats.Recover(pauses, 10_000, stats.RecoveryRule{ToMillis: 20_000})
@@ -155,8 +157,8 @@ func TestPausesBeforeTheFault(t *testing.T) {
 }
 
 // On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a
-// bin, give or take 10. An outage of 24 s is a dip, also where the bins before it are so noisy that
-// a whole second below all noise cannot be. The machine of this system was held back, then reset.
+// bin, give or take 10. An outage of 24 s is a dip, even if the earlier bins are so noisy that no
+// second can lie below the noise. The machine of this system was held back, then reset.
 func TestRecoverFindsALongOutageUnderNoise(t *testing.T) {
 	before := []int64{12, 10, 0, 0, 16, 11, 0, 0, 12, 4, 0, 0, 8, 0, 0, 16, 8, 0, 4, 12, 4, 8, 12, 0, 0, 7, 5, 0, 5, 16, 2, 0, 12, 7, 3, 3, 12, 0, 0, 13, 0, 0, 12, 8, 0, 4, 12, 0, 0, 8}
 	timeline := results.NewTimeline(0, 0)
@@ -225,8 +227,9 @@ func TestRecoverRefuses(t *testing.T) {
 	}
 }
 
-// The depth was that of the least of many means, which noise makes deeper: a dip of 50% at 200 tx/s
-// read as 60 to 68%. The result says what a trial could have seen, whether it saw something or not.
+// Once, the depth was that of the least of many means, which noise makes deeper: a dip of 50% at
+// 200 tx/s had a depth of 60 to 68%. The result says what a trial could have seen, whether it saw
+// something or not.
 func TestDepthOfDipIsUnbiased(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 14))
 	for name, tc := range map[string]struct{ perSecond, depth, seconds float64 }{

@@ -2,15 +2,15 @@ package stats
 
 import "math"
 
-// oneInThree is how many of its standard errors an effect is that a study finds in a third of
-// cases, by a two-sided test at 5%. It is d with Φ(d-1.96) + Φ(-d-1.96) = 1/3.
+// oneInThree is the effect, in standard errors, that a study finds in a third of cases by a
+// two-sided test at 5%. It is d with Φ(d-1.96) + Φ(-d-1.96) = 1/3.
 const oneInThree = 1.5285687127125556
 
-// SmallTelescopes is the least effect that an original study with this standard error could have
-// found, which it finds in a third of cases. It also gives the one-sided P of a replication's
-// effect being that great or greater. A P below 5% says that the original could hardly have seen
-// what the replication sees (Simonsohn, Psychol. Sci. 26, 2015). Effects have the sign of the
-// original's: one that is reversed is below 0. Standard errors are above 0.
+// SmallTelescopes returns the effect that an original study with this standard error finds in a
+// third of cases. It also returns the one-sided P that a replication's effect is at least that
+// great. If P is below 5%, the original could hardly have found the effect of the replication
+// (Simonsohn, Psychol. Sci. 26, 2015). Effects have the sign of the original's effect: a reversed
+// effect is below 0. Standard errors are above 0.
 func SmallTelescopes(originalError, effect, effectError float64) (least, p float64) {
 	least = oneInThree * originalError
 	return least, above((least - effect) / effectError)

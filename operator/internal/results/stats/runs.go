@@ -21,7 +21,7 @@ type RunComparison struct {
 	HasRatio bool
 	// Difference is B - A.
 	Difference Estimate
-	// Tested: the variation between runs is known, so that P says something.
+	// Tested: the variation between runs is known, so that P has a meaning.
 	Tested bool
 	P      float64
 	// Widened: the interval and P allow for machines that change from run to run.
@@ -35,17 +35,17 @@ type Run struct {
 }
 
 // CompareRunsInOrder is CompareRuns of runs whose order is known. Machines change while runs are
-// taken, and what changes between the runs of A and those of B looks like a difference. So the
-// standard error is at least that of runs which wander, from one to the next by a step with the
-// deviation w (a random walk):
+// taken, and a change between the runs of A and those of B looks like a difference. So the standard
+// error is at least that of a random walk, in which each run differs from the previous one by a
+// step with the deviation w:
 //
 //	w² = sum of (x_i - x_j)²/(gap) over runs i, j of one group that follow each other, by their number
 //	U  = w² sum over the steps of (weight of all runs after the step)²,   weight -1/n_a or 1/n_b
 //
 // gap is how many places lie between the two. The degrees of freedom are then those of w². In runs
 // that alternate, the steps cancel, and U is small; in AAABBB, U is 2.1 w² where chance alone gives
-// 0.67 s². It covers no trend that goes on steadily beneath noise: no interval does, where the
-// order is AAABBB.
+// 0.67 s². The interval does not cover a steady trend beneath noise. If the order is AAABBB, no
+// interval does.
 func CompareRunsInOrder(a, b []Run, between float64) RunComparison {
 	trials := func(runs []Run) (xs []results.Aggregate) {
 		for _, r := range runs {
@@ -102,9 +102,9 @@ func stepsBetween(a, b []Run) (variance float64) {
 }
 
 // CompareRuns compares groups of runs at one point by run, not by trial. The difference between
-// runs (machines, placement, day, neighbours) is the same for all trials of one, so that more
-// trials only make it look certain (Kalibera and Jones, "Rigorous benchmarking in reasonable time",
-// ISMM'13). The arguments a and b are the trials of the runs, one aggregate for each run.
+// runs (machines, placement, day, neighbours) is the same for all trials of a run. So more trials
+// only make the difference look certain (Kalibera and Jones, "Rigorous benchmarking in reasonable
+// time", ISMM'13). The arguments a and b are the trials of the runs, one aggregate for each run.
 //
 //	three runs and more   t = (b - a)/(s √(1/n_a + 1/n_b)), s² pooled over the means of runs of both
 //	                      groups, with n_a + n_b - 2 degrees of freedom (Student); one of the groups

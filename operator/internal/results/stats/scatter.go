@@ -11,18 +11,18 @@ import (
 // together by chance.
 const leastScatter = 5
 
-// Groups are the points whose trials lie in groups that are far apart for how much trials of these
-// points vary. The cause may be a slow mode, an outlier, a heavy tail, or a point that varies much
-// more than the others. The argument samples[p] has the trials of point p. With such data,
-// intervals are right less often than they say. That of a mean of five trials is right in 41% of
-// experiments, where one trial in ten is in a slow mode.
+// Groups returns the points whose trials lie in groups that are far apart, relative to how much
+// trials of these points vary. The cause may be a slow mode, an outlier, a heavy tail, or a point
+// that varies much more than the others. The argument samples[p] has the trials of point p. With
+// such data, intervals are right less often than they say. If one trial in ten is in a slow mode,
+// the interval of a mean of five trials is right in 41% of experiments.
 //
 // Deviations are shares of a point's mean. How much trials vary is Rousseeuw's and Croux's Q_n (J.
 // Am. Stat. Assoc. 88, 1993), 2.2219 times the first quartile of all differences of two trials of
-// one point: it knows no centre, and half of the trials may lie elsewhere. A point has groups where
+// one point: it needs no centre, and half of the trials may lie elsewhere. A point has groups where
 // two neighbouring trials differ by more than 4.5 (1 + 9/f) Q_n, with f degrees of freedom (trials
-// less points). TestGroups has how often normal trials are taken for such (2% of experiments at
-// most), and how often modes are seen.
+// less points). TestGroups checks how often Groups names normal trials (in 2% of experiments at
+// most), and how often it finds modes.
 //
 // Points with fewer than three trials, or a mean that is not above 0, are left out.
 func Groups(samples [][]float64) []int {

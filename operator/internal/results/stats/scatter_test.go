@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Trials in a slow mode, and heavy tails, are seen, and normal trials are taken for such in at most
-// 2% of experiments (3%, with the error of 1,000 draws).
+// Groups finds trials in a slow mode, and heavy tails. It names normal trials in at most 2% of
+// experiments (3%, with the error of 1,000 draws).
 func TestGroups(t *testing.T) {
 	noises := append([]blockNoise{}, blockNoises...)
 	noises = append(noises, blockNoise{"log-normal, σ = 0.1", 0, 0, func(rng *rand.Rand, _ float64) float64 { return math.Exp(0.1 * rng.NormFloat64()) }},

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// sciPyCase is one of the cases that testdata/cases.py writes; that says what each value is. A nil
-// slice or pointer is a value that does not exist.
+// sciPyCase is one of the cases that testdata/cases.py writes. The script explains each value. A
+// nil slice or pointer is a value that does not exist.
 type sciPyCase struct {
 	A, B         []float64
 	Mean, StdDev float64

@@ -2,9 +2,9 @@ package stats
 
 import "gonum.org/v1/gonum/stat/distuv"
 
-// ExactShare is the interval of a probability, of which some of all independent cases were seen
-// (Clopper and Pearson, Biometrika 26, 1934). It misses the probability in a share of experiments,
-// level, at most, which is 0.05 for 95%. With none in n cases it reaches up to 3.7/n then. The
+// ExactShare is the interval of a probability, if some of all independent cases occurred (Clopper
+// and Pearson, Biometrika 26, 1934). It misses the probability in at most the share level of
+// experiments: 0.05 for 95%. If none of n cases occurred, the 95% interval reaches up to 3.7/n. The
 // number all must be above 0, some from 0 to all, and level between 0 and 1.
 func ExactShare(some, all int64, level float64) (low, high float64) {
 	k, n, tail := float64(some), float64(all), level/2

@@ -22,29 +22,30 @@ type RunSeries struct {
 type Shift struct {
 	// At is the first value of the new level.
 	At int
-	// P that as great a change is seen in any of the metrics if the order of the runs means
+	// P is the probability of such a change in any of the metrics, if the order of the runs means
 	// nothing.
 	P float64
 	// Before and After are of the runs of the two levels.
 	Before, After results.Aggregate
-	// Ratio is After by Before, where HasRatio. Its interval does not allow for the search: it is
-	// of levels that were chosen since they differ, so that a change looks greater than it is.
+	// Ratio is After divided by Before, if HasRatio is true. Its interval does not allow for the
+	// search: the search chose levels that differ, so that a change looks greater than it is.
 	Ratio    RatioEstimate
 	HasRatio bool
 }
 
 // Shifts of several metrics of the same runs.
 type Shifts struct {
-	// They are of each metric, in the order of the runs.
+	// The shifts of each metric, in the order of the runs.
 	Of [][]Shift
-	// DriftP that so few runs are above or below both of their neighbours, if their order means
-	// nothing. Where it is small, the machines change slowly, and the error rate does not hold.
+	// DriftP is the probability that so few runs are above or below both of their neighbours, if
+	// their order means nothing. If it is small, the machines change slowly, and the error rate
+	// does not hold.
 	DriftP float64
 }
 
 const (
-	// LeastRuns that FindShifts finds a shift in. With seven runs, three and four are told apart by
-	// chance in 5.7% of orders.
+	// LeastRuns is how many runs FindShifts needs to find a shift. With seven runs, chance
+	// separates three from four in 5.7% of orders.
 	LeastRuns = 8
 	// leastLevel is how many runs a level has: one run that is unlike the others is no level.
 	leastLevel = 2
@@ -263,10 +264,11 @@ func (w *shiftSearch) shifts(ps map[int]float64) []Shift {
 	return all
 }
 
-// driftTest gives the P that all metrics together have so few turning points: values above or below
-// both of their neighbours (Wallis and Moore, J. Am. Stat. Assoc. 36, 1941), by permutation of the
-// runs. Two in three values in any order are such; of a random walk every other one. A step of the
-// level changes two of them at most, so that a version that differs is no drift.
+// driftTest returns the P that all metrics together have so few turning points, by permutation of
+// the runs. A turning point is above or below both of its neighbours (Wallis and Moore, J. Am.
+// Stat. Assoc. 36, 1941). In a random order, two in three values are turning points; in a random
+// walk, every other one. A step of the level changes two of them at most, so that a version that
+// differs does not count as drift.
 func driftTest(work []*shiftSearch, runs, draws int, rng *rand.Rand) float64 {
 	order := make([]int, runs)
 	for i := range order {

@@ -90,7 +90,7 @@ func TestFindShiftsRefuses(t *testing.T) {
 	}
 }
 
-// history makes ten metrics of twenty runs that hang together, as those of one run do: half of each
+// history makes ten metrics of twenty runs. The metrics of a run depend on each other: half of each
 // deviation is the run's own. The argument noise draws the deviations of one sequence of runs.
 func history(rng *rand.Rand, noise func(*rand.Rand, int) []float64) []stats.RunSeries {
 	const runs, metrics = 20, 10
@@ -186,8 +186,8 @@ func TestShiftsOfNothing(t *testing.T) {
 	inPage(t, "shifts of nothing", table.String())
 }
 
-// How often a change is seen, where it is put, and how often another one is claimed beside it. One
-// metric of ten changes after twelve of twenty runs.
+// The test counts how often FindShifts finds a change, where it puts the change, and how often it
+// claims another one. One metric of ten changes after twelve of twenty runs.
 func TestShiftsAreSeen(t *testing.T) {
 	const histories, draws = 400, 199
 	var table strings.Builder

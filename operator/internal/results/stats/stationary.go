@@ -13,22 +13,25 @@ const (
 	mserBatch = 5
 	// mserBatches is how many batches the check needs to say anything.
 	mserBatches = 10
-	// DefaultTransientTolerance is the bias of a window's mean, as a share, that is to be seen.
+	// DefaultTransientTolerance is the bias of a window's mean, as a share, that the check must
+	// find.
 	DefaultTransientTolerance = 0.05
-	// seenFrom is the share of the tolerance from which on an estimated bias counts. A bias of the
-	// tolerance is estimated too small in every second window.
+	// seenFrom is the share of the tolerance above which an estimated bias counts. In every second
+	// window, the estimate of a bias is too small.
 	seenFrom = 0.6
 	// transientDeviations is how many standard errors the transient's mean must be away from that
-	// of the rest, for it to be more than noise. MSER chose where the transient ends so that the
-	// rest varies least, so that the usual two would be passed by noise alone.
+	// of the rest, for it to be more than noise. MSER chooses the end of the transient so that the
+	// rest varies least. So noise alone would pass the usual two.
 	transientDeviations = 4
-	// driftLevel is the P below which a slope is a drift: so many steady windows have one.
+	// driftLevel is the P below which a slope is a drift. As many steady windows have such a slope
+	// by chance.
 	driftLevel = 0.01
-	// mostCorrelated bounds the correlation of neighbours: beyond, a window says too little of it.
+	// mostCorrelated bounds the correlation of neighbours: a window is too short to show a greater
+	// one.
 	mostCorrelated = 0.95
 )
 
-// Stationarity is whether a measurement window holds a transient, such as a warm-up that was too
+// Stationarity says whether a measurement window holds a transient, such as a warm-up that was too
 // short, or drifts.
 type Stationarity struct {
 	// Transient is the number of observations at the start that do not look like the rest, a
@@ -36,7 +39,7 @@ type Stationarity struct {
 	Transient int
 	// Mean of all observations, and of those after the transient.
 	Mean, SteadyMean float64
-	// Bias is what the transient does to the mean: Mean/SteadyMean - 1.
+	// Bias is the effect of the transient on the mean: Mean/SteadyMean - 1.
 	Bias float64
 	// Drift is by how much a straight line through the window rises from its start to its end, as a
 	// share of the mean. 0: there is none beyond noise that matters.
@@ -54,20 +57,20 @@ type Stationarity struct {
 //
 // (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation
 // 69, 1997; White, Cobb and Spratt, WSC'00). The number d alone is no verdict, for on steady noise
-// it is seldom 0. So the window is judged by what the transient does to the number that is
-// reported. It is NotStationary when that moves the mean by more than 60% of tolerance (a share),
-// and when the means before and after d are further apart than noise explains,
+// it is seldom 0. So the window is judged by the transient's effect on the reported number. It is
+// NotStationary on two conditions. The transient moves the mean by more than 60% of tolerance (a
+// share). The means before and after d are further apart than noise explains,
 //
 //	|mean(Z_1 ... Z_d) - mean(Z_{d+1} ... Z_n)| > 4 s sqrt(k (1/d + 1/(n-d)))
 //	s: standard deviation of Z_{d+1} ... Z_n
 //	k = (1+f)/(1-f), f: correlation of neighbours among Z_{d+1} ... Z_n, corrected by 2/n, at least 0
 //
-// without which a window of a few seconds with a few transactions in a bin would be called not
-// stationary more often than not.
+// Without the second condition, most windows of a few seconds with a few transactions in a bin
+// would be called not stationary.
 //
 // A drift over the whole window has no end that d could find. So a straight line is fitted to the
-// batches, too. It is NotStationary when it moves the mean by more than 60% of tolerance from what
-// it is at the start, and when its slope has P < 1%. That is by Student's test with n/k
+// batches, too. The window is NotStationary if the line moves the mean by more than 60% of
+// tolerance from its start, and its slope has P < 1%. P is that of Student's test with n/k
 // observations (Santer et al., J. Geophys. Res. 105, 2000; f of the residuals, corrected by 4/n).
 //
 // observations are throughput or mean latency of equal intervals of the window, in order: bins of
@@ -122,9 +125,9 @@ func drift(z []float64) (rise, p float64) {
 	return slope * n / mean, 2 * student.Survival(math.Abs(slope)/math.Sqrt(k*rest/(n-2)/squares))
 }
 
-// correlated is by how much the variance of a mean of values, which deviate from 0, is greater than
-// if they did not depend on each other. The argument correction is by how many nths the correlation
-// of neighbours is too small. It is so in n values whose mean is subtracted, or a line.
+// correlated is the factor by which the variance of a mean is greater because its values depend on
+// each other. The argument deviations has the values' deviations from their mean or a line. In n
+// such deviations, the correlation of neighbours is too small by correction/n.
 func correlated(deviations []float64, correction float64) float64 {
 	var neighbours, own float64
 	for i, x := range deviations {

@@ -61,9 +61,9 @@ func TestCheckStationarity(t *testing.T) {
 	}
 }
 
-// Noise alone is not taken for a transient: of 1000 steady windows with so many transactions a
-// second, which come at random (Poisson), this many are called not stationary. Few transactions in
-// a short window vary by much more than the tolerance.
+// Noise alone must not count as a transient. The table has, by the rate of random transactions
+// (Poisson), how many of 1000 steady windows are called not stationary. Few transactions in a short
+// window vary by much more than the tolerance.
 func TestSteadyNoiseIsStationary(t *testing.T) {
 	const windows = 1000
 	for _, seconds := range []int{5, 10, 20, 60} {
@@ -125,8 +125,8 @@ func TestCheckStationarityRefuses(t *testing.T) {
 	}
 }
 
-// Changes after the start of a window, which CheckStationarity does not see, are seen: most of
-// these were called steady in every window.
+// FindChanges sees changes after the start of a window. CheckStationarity does not: it called most
+// of these windows steady every time.
 func TestFindChanges(t *testing.T) {
 	const experiments = 300
 	from := func(i int, level float64) func(int) float64 {

@@ -56,8 +56,8 @@ type Estimate struct {
 }
 
 // At is the estimate with the interval of another level, wider or narrower by the quotient of both
-// quantiles. It takes the interval for Student's, or for a normal one without degrees of freedom.
-// An end that is infinite stays so.
+// quantiles. It treats the interval as Student's, or as a normal one if there are no degrees of
+// freedom. An end that is infinite stays so.
 func (e Estimate) At(level float64) Estimate {
 	before := e.Quantile()
 	e.Level = level
@@ -127,8 +127,8 @@ func Difference(a, b results.Aggregate) Estimate {
 	return Propagate(a.Mean-b.Mean, []Term{{Gradient: 1, Sample: a}, {Gradient: -1, Sample: b}})
 }
 
-// Propagate gives value, a function of the means of independent terms, its first-order interval. A
-// value without terms is exact.
+// Propagate returns value, a function of the means of independent terms, with its first-order
+// interval. A value without terms is exact.
 func Propagate(value float64, terms []Term) Estimate {
 	half, freedom, known := halfWidth(terms, 1)
 	return Estimate{Value: value, Low: value - half, High: value + half, Known: known, Freedom: freedom}
@@ -164,7 +164,7 @@ func halfWidth(terms []Term, scale float64) (half, freedom float64, known bool) 
 	return tQuantile(1/inverse) * whole, 1 / inverse, true
 }
 
-// standardError is that of scale times the function, as far as it comes from this term: sqrt(U_i).
+// standardError is this term's part of the standard error of scale times the function: sqrt(U_i).
 func (t Term) standardError(scale float64) float64 {
 	return math.Abs(scale*t.Gradient) * t.Sample.StdDev / math.Sqrt(float64(t.Sample.N))
 }
@@ -180,8 +180,8 @@ func tQuantile(degreesOfFreedom float64) float64 {
 	return refinedQuantile(degreesOfFreedom)
 }
 
-// refinedQuantile is studentQuantile in a tenth of its time: Newton's method, from between the
-// quantiles of the two whole numbers beside the degrees of freedom. Degrees by Satterthwaite are
+// refinedQuantile is studentQuantile in a tenth of its time: Newton's method, which starts between
+// the quantiles of the two neighbouring whole degrees of freedom. Degrees by Satterthwaite are
 // seldom whole, and a simulation of experiments asks for millions.
 func refinedQuantile(degreesOfFreedom float64) float64 {
 	whole := math.Floor(degreesOfFreedom)
@@ -202,9 +202,9 @@ func refinedQuantile(degreesOfFreedom float64) float64 {
 	return t
 }
 
-// keptQuantiles is up to which whole number of degrees of freedom the quantiles are computed once
-// and kept. An experiment with many points asks for the same few whenever it decides which of them
-// need another trial, and one takes some 30 us.
+// Quantiles of whole degrees of freedom up to keptQuantiles are computed once and kept. An
+// experiment with many points asks for the same few whenever it decides which points need another
+// trial, and each takes some 30 us.
 const keptQuantiles = 100
 
 var wholeQuantiles = sync.OnceValue(func() []float64 {

@@ -8,17 +8,17 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// fewSamples is the n from which on an interval stands without a caution. Below it a result is read
+// fewSamples is the least n for an interval without a caution. With fewer samples, a result is read
 // by its mean, minimum and maximum, as the artifacts of ELECT (FAST'24) and DMTree print theirs.
 // One run has its value, two to four runs mean, minimum and maximum, five and more a 95% Student-t
 // interval. The interval of two to four runs is computed all the same, and is wide. Claims are
-// judged by it, and without it a difference of two means of three would be a verdict.
+// judged by it. Without it, any difference of two means of three trials would be a verdict.
 const fewSamples = 5
 
 // Few reports whether so many samples, two to four, are read by their mean, minimum and maximum.
 func Few(n int) bool { return n > 1 && n < fewSamples }
 
-// Summary is what the samples of one metric come to.
+// Summary summarises the samples of one metric.
 type Summary struct {
 	// Aggregate: n, mean, standard deviation (with n-1), minimum, maximum and Student's interval of
 	// the mean.

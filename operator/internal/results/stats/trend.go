@@ -13,7 +13,7 @@ const maxTrend = 5000
 // (method "auto").
 const exactTrend = 33
 
-// Trend is how a metric goes along an axis.
+// Trend says how a metric rises or falls along an axis.
 type Trend struct {
 	// Test: Statistic is Kendall's tau-b, from -1 (every step falls) to 1 (every step rises). 0
 	// when the axis or the metric does not vary.
@@ -89,17 +89,17 @@ type TrendRound struct {
 // FindTrendWithin is FindTrend with rounds as blocks: only trials of one round are compared, so
 // that a drift from round to round is in no comparison. S adds up C - D over the rounds (the
 // seasonal test of Hirsch, Slack and Smith, Water Resour. Res. 18, 1982, with rounds as seasons),
-// and tau is S by the greatest S there can be. Without ties P is exact: that all orders of each
-// round are equally likely.
+// and tau is S by the greatest S there can be. Without ties P is exact, if all orders of each round
+// are equally likely.
 //
-// They are not where points deviate by different amounts: a first point that deviates more makes
-// the pairs with it agree. With normal deviations s_i the signs of x_i - x_j and x_i - x_k have the
-// covariance (Sheppard, Phil. Trans. R. Soc. A 192, 1899)
+// Orders are not equally likely if points deviate by different amounts: a first point that deviates
+// more makes the pairs with it agree. With normal deviations s_i the signs of x_i - x_j and x_i -
+// x_k have the covariance (Sheppard, Phil. Trans. R. Soc. A 192, 1899)
 //
 //	2/pi asin(s_i^2 / sqrt((s_i^2 + s_j^2) (s_i^2 + s_k^2)))
 //
-// which is 1/3 where all are alike. Where the variance of S is greater for it, S counts for less by
-// the square root.
+// which is 1/3 if all deviate alike. If this makes the variance of S greater, S is divided by the
+// square root of the increase.
 //
 // It fails for no round with two trials, values that are not finite, and a value of the axis that a
 // round has twice.
@@ -149,7 +149,7 @@ func FindTrendWithin(rounds []TrendRound) (Trend, error) {
 	return t, nil
 }
 
-// varianceOfSigns is that of C - D in a round of points that deviate as they do.
+// varianceOfSigns is the variance of C - D in a round whose points have these deviations.
 func varianceOfSigns(round TrendRound) float64 {
 	n := len(round.Deviations)
 	if n < 2 {
@@ -202,7 +202,8 @@ func tiesOf(values []float64) tieSums {
 // values: twice the share of permutations with d inversions or fewer.
 func kendallTail(n, d int) float64 { return inversionsTail([]int{n}, d) }
 
-// inversionsTail is the same of several sets of so many values, each with an order of its own.
+// inversionsTail is the same for several sets of values, each with an order of its own. The
+// argument sizes has the number of values of each set.
 func inversionsTail(sizes []int, d int) float64 {
 	// share[k]: of the permutations of the values so far, the share with k inversions.
 	share := make([]float64, d+1)

@@ -34,10 +34,11 @@ func Welch(a, b results.Aggregate) (Test, bool) {
 	return Test{Statistic: t, P: 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(math.Abs(t))}, true
 }
 
-// Holm adjusts the p-values of several tests. Comparing each with 5% then makes a false alarm in at
-// most 5% of all sets of tests. It does so however many there are and however they depend on each
-// other (Holm, Scand. J. Stat. 6, 1979): with the values in rising order, the i-th of k times
-// k+1-i, none below the one before it, and 1 at most. The order of the answer is that of ps.
+// Holm adjusts the p-values of several tests. If each is then compared with 5%, at most 5% of all
+// sets of tests have a false alarm. That holds for any number of tests, and however they depend on
+// each other (Holm, Scand. J. Stat. 6, 1979). With the values in rising order, the i-th of k is
+// multiplied by k+1-i. No result is below the one before it, or above 1. The order of the answer is
+// that of ps.
 func Holm(ps []float64) []float64 {
 	order := make([]int, len(ps))
 	for i := range order {

@@ -9,8 +9,8 @@ import (
 
 // CheckWindow looks for a transient, a drift and changes of level in a trial's measurement window.
 // It looks in its throughput, and in mean latency where every bin of the timeline has a committed
-// transaction. With a fault in the window, which is there to disturb it, the question has no
-// answer, and neither has it where the load is to change.
+// transaction. It does not check a window with a fault, which is meant to disturb it, or one in
+// which the load is to change.
 func CheckWindow(t results.Trial) results.WindowCheck {
 	switch {
 	case slices.ContainsFunc(t.Faults, func(f results.FaultRecord) bool { return inWindow(f, t.MeasureNanos) }):
@@ -32,14 +32,15 @@ func CheckWindow(t results.Trial) results.WindowCheck {
 	return check
 }
 
-// inWindow reports whether what a pod did for a fault took place in the window. A change that began
-// before it and lasts is how the system is in this trial, and steady or not.
+// inWindow reports whether a pod's action for a fault took place in the window. A change that began
+// before the window and lasts is the system's normal state in this trial, so that the window can be
+// checked.
 func inWindow(f results.FaultRecord, measureNanos int64) bool {
 	return !f.Skipped && f.Error == "" && max(f.StartedMillis, f.ConfirmedMillis) >= 0 && f.StartedMillis < float64(measureNanos)/1e6
 }
 
-// windowBins are throughput, in transactions per bin, and mean latency of the bins that lie in the
-// window with all their length. Latency is nil where some bin has none.
+// windowBins are throughput, in transactions per bin, and mean latency of the bins that lie
+// completely in the window. Latency is nil where some bin has none.
 func windowBins(t results.Timeline, measureNanos int64) (throughput, latency []float64) {
 	whole := true
 	for i, committed := range t.Committed {
@@ -70,7 +71,7 @@ func levelOf(observations []float64, interval int64) (*results.Transient, error)
 }
 
 // addChange looks for other levels in the window, unless its start explains why it is not steady.
-// Where levels differ, a line through them says no more.
+// If levels differ, a straight line through them adds nothing.
 func addChange(to *results.Transient, observations []float64, interval int64) {
 	found, err := FindChanges(observations, DefaultTransientTolerance)
 	if err != nil || len(found.Cautions) == 0 || !to.Steady && to.Drift == 0 && found.Ends == 0 {

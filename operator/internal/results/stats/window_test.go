@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Only bins that lie in the window with all their length count.
+// Only bins that lie completely in the window count.
 func TestBinsOfTheWindow(t *testing.T) {
 	line := results.Timeline{FirstMillis: -100, IntervalMillis: 100, Committed: []int64{9, 2, 4, 5, 9}, LatencySumMicros: []int64{90, 20, 44, 60, 90}, Failed: make([]int64, 5)}
 	throughput, latency := windowBins(line, int64(300*time.Millisecond))

@@ -23,9 +23,9 @@ import (
 // Config is one store, as the installer names it: no experiment can change it.
 type Config struct {
 	store.Settings `json:",inline"`
-	// Endpoint is the server's URL, http or https. Empty: that of AWS in the region.
+	// Endpoint is the server's URL, http or https. Empty: the endpoint of AWS in the region.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Region of the bucket. Default: us-east-1, which servers other than AWS mostly take.
+	// Region of the bucket. Default: us-east-1, which most servers other than AWS accept.
 	Region string `json:"region,omitempty"`
 	// Bucket that exists already.
 	Bucket string `json:"bucket"`

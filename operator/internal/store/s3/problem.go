@@ -16,7 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// codes of S3 errors, by what the owner must do about them. Servers differ in which they use.
+// codes of S3 errors, by what the owner must do about them. Servers differ in the codes that they
+// use.
 var codes = map[string]string{
 	"AccessDenied": v1alpha1.ReasonStoreDenied, "AllAccessDisabled": v1alpha1.ReasonStoreDenied, "AccountProblem": v1alpha1.ReasonStoreDenied,
 	"InvalidAccessKeyId": v1alpha1.ReasonStoreDenied, "SignatureDoesNotMatch": v1alpha1.ReasonStoreDenied, "ExpiredToken": v1alpha1.ReasonStoreDenied,
@@ -59,7 +60,7 @@ func (s *Bucket) explain(err error) error {
 	return p
 }
 
-// remedies say what to do.
+// remedies say, by reason, what the owner can do.
 var remedies = map[string]string{
 	v1alpha1.ReasonStoreDenied:        "check the keys in the store's Secret and the bucket's policy",
 	v1alpha1.ReasonStoreBucketMissing: "make the bucket, or correct bucket, region or pathStyle of the store",
@@ -108,7 +109,7 @@ func unreachable(err error) bool {
 	return errors.As(err, &network) || errors.As(err, &send) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// plain is the innermost error's text: what is around it changes with every request.
+// plain is the innermost error's text: the text around it changes with every request.
 func plain(err error) string {
 	for {
 		inner := errors.Unwrap(err)

@@ -36,9 +36,9 @@ const (
 	partSize = 8 << 20
 	// attempts at one request, moments apart; the caller tries again later.
 	attempts = 3
-	// patience is how long a server may keep us waiting for a sign of life: an answer, or that it
-	// takes a bit more of what it is sent. With slowest it also bounds how long a request may take:
-	// patience, and as long as its content takes at the slowest rate, in bytes per second.
+	// patience is how long a server may give no sign of life: neither an answer, nor room for
+	// further bytes. A whole request may take patience, plus the time of its content at the rate
+	// slowest, in bytes per second.
 	patience = 30 * time.Second
 	slowest  = 512 << 10
 	// metaSHA256 is the key of an object's metadata with the SHA-256 of its content in hexadecimal.
@@ -112,8 +112,8 @@ func NewWith(config Config, credentials aws.CredentialsProvider, ca []byte) (*Bu
 	return s, nil
 }
 
-// notInTime: a server that kept us waiting for so long is not asked again at once. The caller
-// tries again later, and meanwhile others have their turn.
+// notInTime keeps the SDK from a retry at once after a timeout. The caller tries again later, and
+// meanwhile other requests have their turn.
 func notInTime(err error) aws.Ternary {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
@@ -146,9 +146,9 @@ func (s *Bucket) newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-// impatient is a connection on which each step must come in time, however much there is to send or
-// to read. Without it, a server that hangs in the middle of a large object is noticed only when all
-// of the object could have been sent at the slowest rate.
+// impatient is a connection on which each read or write must end in time, however large the object
+// is. Without it, the store notices a server that hangs only after the time of the whole object at
+// the slowest rate.
 type impatient struct {
 	net.Conn
 	s *Bucket
@@ -170,7 +170,7 @@ func (c *impatient) Write(p []byte) (int, error) {
 // Location of a key, for people: s3://bucket/prefix/key.
 func (s *Bucket) Location(key string) string { return "s3://" + s.config.Bucket + "/" + s.key(key) }
 
-// CA of the server, in PEM; empty: it is not one of its own.
+// CA of the server, in PEM. Empty: the server has no CA of its own.
 func (s *Bucket) CA() string { return string(s.ca) }
 
 func (s *Bucket) key(key string) string {
@@ -218,7 +218,7 @@ func (s *Bucket) Put(ctx context.Context, o store.Object, content io.ReadSeeker)
 	return s.Confirm(ctx, o)
 }
 
-// checksum for the server to check; nil when it is not to be told.
+// checksum returns the checksum that the server compares. It is nil if the settings send none.
 func (s *Bucket) checksum(o store.Object) (*string, error) {
 	if s.config.Checksums == ChecksumsWhenRequired {
 		return nil, nil
@@ -252,8 +252,8 @@ func (s *Bucket) Confirm(ctx context.Context, want store.Object) error {
 	return s.explain(err)
 }
 
-// stat returns what the store says of an object, and the checksum that it keeps itself, in
-// hexadecimal, if it covers the whole content.
+// stat returns the store's description of an object. The result sum is the server's own checksum in
+// hexadecimal, if that covers the whole content.
 func (s *Bucket) stat(ctx context.Context, key string) (o store.Object, sum string, err error) {
 	ctx, cancel := s.limited(ctx, 0)
 	defer cancel()
@@ -267,7 +267,7 @@ func (s *Bucket) stat(ctx context.Context, key string) (o store.Object, sum stri
 	return store.Object{Key: key, Size: aws.ToInt64(head.ContentLength), SHA256: head.Metadata[metaSHA256]}, sum, nil
 }
 
-// missing tells a key that is not there from a bucket that is not.
+// missing tells a missing key from a missing bucket.
 func (s *Bucket) missing(key string, err error) error {
 	var api smithy.APIError
 	if errors.As(err, &api) && slices.Contains([]string{"NotFound", "NoSuchKey"}, api.ErrorCode()) {
@@ -304,10 +304,10 @@ func overdue(ctx context.Context, err error) error {
 	return err
 }
 
-// bounded is a body that must be read in time; what goes wrong with it is explained.
+// bounded is a body that must be read in time. Its errors become Problems.
 type bounded struct {
 	io.ReadCloser
-	ctx context.Context // of the request that this is the answer to
+	ctx context.Context // of the request
 	s   *Bucket
 	end func()
 }
@@ -356,8 +356,8 @@ func (s *Bucket) List(ctx context.Context, prefix string) ([]store.Object, error
 	return all, nil
 }
 
-// BindsContent tells whether a presigned request is good for one content only. Without checksums it
-// is good for any of the same size.
+// BindsContent reports whether a presigned request is valid for one content only. Without checksums
+// it is valid for any content of the same size.
 func (s *Bucket) BindsContent() bool { return s.config.Checksums != ChecksumsWhenRequired }
 
 // PresignPut allows its bearer to put one object of this size and checksum, for a time.

@@ -43,7 +43,7 @@ func read(ctx context.Context, s store.Store, key string) (store.Object, []byte,
 	return store.ReadAll(ctx, s, key, 64<<20)
 }
 
-// large content, of which every part is another one.
+// large returns content in which no two parts are equal.
 func large(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {
@@ -52,7 +52,7 @@ func large(size int) []byte {
 	return b
 }
 
-// roundTrip is what every S3 server must do, however it is addressed.
+// roundTrip checks what every S3 server must do, with either form of address.
 func roundTrip(t *testing.T, s *s3.Bucket) {
 	t.Helper()
 	if err := s.Check(t.Context()); err != nil {
@@ -263,7 +263,7 @@ func TestUnknownProblems(t *testing.T) {
 	}
 }
 
-// Keys that are not in the Secret are a matter of the Secret.
+// If the Secret has no keys, the reason is StoreDenied.
 func TestMissingKeys(t *testing.T) {
 	s, err := s3.New(tests3.Start(t, tests3.Options{}).Config(), t.TempDir())
 	if err != nil {
@@ -287,8 +287,8 @@ func TestFullDisk(t *testing.T) {
 	s := tests3.Start(t, tests3.Options{Data: dir}).Store(t)
 	put(t, s, "first", large(2<<20))
 	second := large(3 << 20)
-	// A server that refuses an object may close the connection before it has read all of it, and a
-	// reset says nothing of why: it is asked again.
+	// A server that refuses an object may close the connection before it has read all of it. The
+	// reset does not say why, so the test asks again.
 	var err error
 	for range 20 {
 		err = s.Put(t.Context(), store.Describe("second", second), bytes.NewReader(second))
@@ -394,8 +394,8 @@ func TestPresigned(t *testing.T) {
 	if strings.Contains(signed.URL, tests3.SecretKey) {
 		t.Error("the secret is in the URL")
 	}
-	// A connection each: a server that refuses a request need not read it to its end, and may close
-	// the connection instead.
+	// Each request has a connection of its own: a server that refuses a request may close the
+	// connection before it has read all.
 	connection := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	send := func(url string, content []byte, header map[string]string) (int, error) {
 		t.Helper()
@@ -430,7 +430,7 @@ func TestPresigned(t *testing.T) {
 	} {
 		code, err := send(tc.url, tc.content, tc.header)
 		if reset := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE); err != nil && !reset {
-			t.Errorf("%s: %v", name, err) // a reset is a refusal, too; that nothing was kept is seen below
+			t.Errorf("%s: %v", name, err) // a reset is a refusal, too; the test checks below that the server kept nothing
 		}
 		if code/100 == 2 {
 			t.Errorf("%s: %d", name, code)

@@ -17,15 +17,14 @@ import (
 )
 
 const (
-	// hurry is the patience of the stores here. They must have given up within notForever, which is
-	// long enough for a slow machine. By the default, or by the size of the object at the slowest
-	// rate, it would take far longer.
+	// hurry is the patience of the stores in these tests. A store must give up within notForever,
+	// which is long enough for a slow machine. With the default patience, or with the time of the
+	// object at the slowest rate, it would take far longer.
 	hurry      = 500 * time.Millisecond
 	notForever = 20 * time.Second
 )
 
-// inTime fails the test unless what is done ends in time, and with the reason that the store does
-// not answer.
+// inTime fails the test unless do ends in time, with the reason that the store does not answer.
 func inTime(t *testing.T, name string, do func() error) {
 	t.Helper()
 	began := time.Now()
@@ -45,9 +44,9 @@ func hurried(t *testing.T, c s3.Config) *s3.Bucket {
 	return s
 }
 
-// A server that takes connections and never answers holds no request for long. Before, an object of
-// 100 MB waited for minutes, as long as it takes at the slowest rate. One whose content stopped
-// coming looked like the manager's own failure, "context canceled".
+// A server that takes connections and never answers holds no request for long. Earlier, an object
+// of 100 MB waited for minutes, the time that it takes at the slowest rate. If its content stopped
+// coming, the error looked like the manager's own failure, "context canceled".
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	server := tests3.Start(t, tests3.Options{})
@@ -72,7 +71,7 @@ func TestServerThatHangs(t *testing.T) {
 	put(t, patient, "k", small)
 }
 
-// It answers, and hangs in the middle of what it is sent.
+// The server answers, and hangs in the middle of an upload.
 func TestServerThatHangsInTheMiddle(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up
@@ -85,7 +84,7 @@ func TestServerThatHangsInTheMiddle(t *testing.T) {
 	}
 }
 
-// It hangs in the middle of what it sends, or sends one byte after the other, for ever.
+// The server hangs in the middle of a download, or sends one byte after the other, for ever.
 func TestContentThatStopsComing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		size  int

@@ -10,18 +10,19 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// choice is one way to judge the same trials otherwise; how says which. The choice without a name
-// is the one that the verdict made.
+// choice is one way to judge the same trials; the field how names it. The choice without a name is
+// that of the verdict.
 type choice struct {
 	how   string
 	expr  func(string) string
 	lines func([]results.TrialLine) []results.TrialLine
 }
 
-// AddAnalyses says of each verdict how many other analyses of the same trials agree with it. It
-// takes every combination of another statistic of latency, and of trials that do not count taken
-// in. Trials whose window was not steady are left out, or rounds passed over (a multiverse: Steegen
-// et al., Perspect. Psychol. Sci. 11, 2016). judged are the verdicts of the claims, in their order.
+// AddAnalyses says of each verdict how many other analyses of the same trials agree with it. An
+// analysis may take another statistic of latency, add trials that do not count, leave out trials
+// with an unsteady window, or ignore rounds. All combinations are made (a multiverse: Steegen et
+// al., Perspect. Psychol. Sci. 11, 2016). The argument judged has the verdicts of the claims, in
+// their order.
 func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult, reported ...v1alpha1.ReportedSeries) {
 	addAnalyses(claims, points, lines, judged, nil, reported)
 }
@@ -103,10 +104,11 @@ var (
 	anyStatistic = regexp.MustCompile(`\b(mean|p[0-9]+)_latency\b`)
 )
 
-// choicesOf are the ways of each kind that a claim has, the one that was taken first.
+// choicesOf returns the choices of each kind for a claim, with that of the verdict first.
 func choicesOf(c v1alpha1.Claim, lines []results.TrialLine, looked []int32) [][]choice {
 	all := [][]choice{{{}}, {{}}, {{}}, {{}}}
-	// If one latency stands beside a number, the number is that of one statistic.
+	// A number beside a single latency is about that statistic. So only a claim with two latencies
+	// has others.
 	if found := anyStatistic.FindAllString(c.Expr, -1); len(found) > 1 {
 		for _, s := range statistics {
 			if !slices.Contains(found, s) {
@@ -142,7 +144,7 @@ func choicesOf(c v1alpha1.Claim, lines []results.TrialLine, looked []int32) [][]
 	return all
 }
 
-// withoutRounds gives no two points a round in common.
+// withoutRounds numbers rounds so that no two points share one.
 func withoutRounds(lines []results.TrialLine) []results.TrialLine {
 	most := int32(0)
 	for _, l := range lines {

@@ -53,7 +53,7 @@ func TestOtherAnalyses(t *testing.T) {
 		}, 3, 3},
 		"a trial that does not count": {"throughput(variant='a') > throughput(variant='b')", func(l *results.TrialLine) {
 			l.Throughput = 1e4 / l.MeanMillis
-			if l.Number == 2 { // and was slower by far: with it as it is the order is open
+			if l.Number == 2 { // and was far slower: with it, the order is open
 				l.Outcome, l.Reason, l.Throughput = stats.Invalid, v1alpha1.ReasonProcessorContended, 1
 			}
 		}, 3, 1},
@@ -70,8 +70,9 @@ func TestOtherAnalyses(t *testing.T) {
 	}
 }
 
-// Verdicts at looks once had no other analyses, and the report did not say why. They have them at
-// the level of the look: a difference that 5% decide and the look does not is open in all.
+// Verdicts at looks once had no other analyses, and the report did not say why. Now they have them,
+// at the level of the look. A difference that is decided at 5%, but not at the level of the look,
+// is open in all of them.
 func TestOtherAnalysesAtALook(t *testing.T) {
 	looks := &stats.Looks{First: 3, Last: 20}
 	for name, tc := range map[string]struct {

@@ -35,7 +35,8 @@ type arguments struct {
 	series  string
 }
 
-// arguments reads those of a call. The types are checked already: it has one map argument, or none.
+// arguments reads the arguments of a call. The types are checked already: it has one map argument,
+// or none.
 func (p *program) arguments(call celast.CallExpr, id int64) (arguments, error) {
 	f := functions[call.FunctionName()]
 	a := arguments{metric: metric{name: f.metric}}
@@ -77,7 +78,7 @@ func (p *program) arguments(call celast.CallExpr, id int64) (arguments, error) {
 	return a, nil
 }
 
-// argument reads one of them.
+// argument reads one argument.
 func (p *program) argument(a *arguments, f function, entry celast.MapEntry) (name string, err error) {
 	key, value := entry.Key(), entry.Value()
 	name, ok := scalar(key)
@@ -163,7 +164,8 @@ func scalar(e celast.Expr) (string, bool) {
 	return "", false
 }
 
-// checkArguments compares those of a call with the axes, faults and measurements that exist.
+// checkArguments compares the arguments of a call with the axes, faults and measurements that
+// exist.
 func (p *program) checkArguments(call celast.CallExpr, id int64, axes []results.Axis, faults, measurements []string) error {
 	f, name := functions[call.FunctionName()], call.FunctionName()
 	a, err := p.arguments(call, id)

@@ -13,13 +13,14 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Means that a claim assumes where it has no value: a search for a claim that holds starts there.
+// Means that are assumed if the paper gives no value. The search for means with which a claim holds
+// starts there.
 const (
 	assumedThroughput    = 1000.0 // tx/s
 	assumedLatencyMillis = 10.0
 )
 
-// assumable are the means that may be assumed: those of which a trial's deviation is one of speed.
+// assumable are the metrics whose means may be assumed: they deviate with the speed of a trial.
 // Rates, recoveries and measurements are not among them.
 var assumable = map[string]struct {
 	start float64
@@ -35,7 +36,7 @@ var assumable = map[string]struct {
 	stats.P999Latency: {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P999Millis }},
 }
 
-// assumption is an experiment in the making, in which a claim holds.
+// assumption is an experiment that is made such that a claim holds.
 type assumption struct {
 	simulation
 	free  map[mean]bool // what the paper does not say
@@ -46,11 +47,11 @@ type assumption struct {
 // mostMoves is how often a mean is moved before a claim counts as one that cannot hold.
 const mostMoves = 500
 
-// assume gives the points of which the paper says nothing means with which a claim holds. In each
-// comparison that it makes, the greater side is greater by a share, the effect, or by more where
-// another comparison demands it. A quantity is as it is reported. They are found from equal means,
-// by moving the one that moves the comparison most. False where that does not succeed, and for
-// claims about curves: a curve would have to be assumed.
+// assume finds means for points of which the paper says nothing, so that a claim holds. In each
+// comparison, the greater side is greater by the share effect, or by more if another comparison
+// demands it. A quantity has its reported value. The search starts from equal means, and moves the
+// mean that changes the comparison most. The result is false if the search fails. It is false for
+// claims about curves, since a curve would have to be assumed.
 func (s simulation) assume(c v1alpha1.Claim, p *program, effect float64) (simulation, bool) {
 	a := assumption{simulation: simulation{points: s.all, deviation: s.deviation, all: s.all}, free: map[mean]bool{}, moved: map[mean]bool{}}
 	for i, q := range s.all {
@@ -99,8 +100,8 @@ type want struct {
 func (w want) more() bool { return w.by > w.small }
 func (w want) less() bool { return w.by < -w.small }
 
-// wants are the changes with which a claim holds by just the effect. False for what cannot be
-// assumed.
+// wants are the changes with which a claim holds by just the effect. It is false for quantities
+// that cannot be assumed.
 func (r *run) wants(c v1alpha1.Claim, p *program, effect float64) (wants []want, ok bool) {
 	if p.isComparison() {
 		return r.comparisonWants(p.ast.Expr(), effect)
@@ -117,7 +118,7 @@ func (r *run) wants(c v1alpha1.Claim, p *program, effect float64) (wants []want,
 	return []want{{of: q, by: target - q.value, small: 1e-6 * math.Abs(target)}}, true
 }
 
-// comparisonWants are those of comparisons that must all hold.
+// comparisonWants are the changes for comparisons that must all hold.
 func (r *run) comparisonWants(e celast.Expr, effect float64) ([]want, bool) {
 	if e.Kind() != celast.CallKind {
 		return nil, false
@@ -181,8 +182,8 @@ func (r *run) assumedQuantity(e celast.Expr) (quantity, bool) {
 	return q, q.own == nil && q.absent == ""
 }
 
-// move changes the free mean that changes a quantity most: one that no other comparison has moved,
-// if there is one, and of equal ones one that grows. False: there is none.
+// move changes the free mean that changes a quantity most. It prefers a mean that no other
+// comparison has moved, and of equal ones, one that grows. It is false if there is no free mean.
 func (a *assumption) move(w want) bool {
 	var best, kept mean
 	most := 0.0

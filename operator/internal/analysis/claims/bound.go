@@ -16,7 +16,7 @@ import (
 const ofTheEffect = "% of the effect"
 
 // target is the value that a quantity is compared with: what the source reports, or what the
-// authors of the experiment expect. Nil: the claim compares.
+// authors of the experiment expect. Nil: the claim is a comparison.
 func target(c v1alpha1.Claim) *v1alpha1.Value {
 	if c.Reported != nil {
 		return c.Reported
@@ -34,10 +34,9 @@ func boundOf(c v1alpha1.Claim, u unit) (bound, error) {
 	return b, err
 }
 
-// newBound is reported ± within, for an expression of unit u. For a tolerance of the effect it is
-// from 1-w to 1+w of the effect. A plain number goes by the logarithm, and its effect is how far it
-// is from 1. Others go by the difference, and their effect is how far they are from 0. So it never
-// holds "no effect".
+// newBound is reported ± within, for an expression of unit u. A tolerance of the effect is from 1-w
+// to 1+w times the effect. The effect of a plain number is its logarithm. The effect of any other
+// value is its difference from 0. So the bound never holds "no effect".
 func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	value, err := amount(reported.String(), u)
 	if err != nil {
@@ -49,7 +48,7 @@ func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	var tolerance float64
 	if percent, ok := strings.CutSuffix(within, "%"); ok {
 		share, err := strconv.ParseFloat(percent, 64)
-		if err != nil || !isFinite(share) { // of infinity every measurement would be right, of NaN none could be judged
+		if err != nil || !isFinite(share) { // with infinity every measurement would be right, and with NaN none could be judged
 			return bound{}, wrong("within", "%q is not a percentage such as 25%%", within)
 		}
 		tolerance = math.Abs(value) * share / 100
@@ -66,7 +65,7 @@ func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	return b, nil
 }
 
-// boundOfEffect is from 1-w to 1+w of an effect.
+// boundOfEffect is the bound from 1-w to 1+w times an effect.
 func boundOfEffect(value float64, percent string, u unit) (bound, error) {
 	w, err := strconv.ParseFloat(percent, 64)
 	switch {

@@ -25,7 +25,7 @@ func (p *program) checkSearched(a arguments, id int64, axes []results.Axis) ([]r
 	return slices.Delete(slices.Clone(axes), i, i+1), nil
 }
 
-// capacity is what a search came to, with its own interval: it rests on no mean.
+// capacity is the outcome of a search, with the search's own interval: it is not made of means.
 func (r *run) capacity(a arguments) quantity {
 	var found []results.Capacity
 	for _, c := range r.capacities {

@@ -9,12 +9,12 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// fewFailures is the share of requests that may fail without a word at a verdict about mean
+// fewFailures is the share of requests that may fail without a caveat at a verdict about mean
 // latency: a timeout of a thousand mean latencies would double the mean.
 const fewFailures = 0.001
 
-// cautionAt is what must be known of the trials of a point whose numbers a verdict reads: how many
-// trials it is about, and the worst of them.
+// cautionAt is a caution about trials of a point that a verdict reads: how many trials it is about,
+// and the worst of them.
 type cautionAt struct {
 	trials int
 	worst  float64
@@ -26,10 +26,10 @@ func (c *cautionAt) see(x float64, worse bool) {
 	}
 }
 
-// cautions name the points where the clients may have set the numbers, or where the numbers leave
-// out failures. For each point of the claim, they say whether client pods were full, and whether
-// the numbers contain the clients' own time (Little's law). For latencies they say whether requests
-// failed.
+// cautions adds caveats for points where the clients may have determined the numbers, or where the
+// numbers leave out failures. For each point of the claim, it checks whether client pods were full,
+// and whether the numbers contain the clients' own time (Little's law). For latencies it checks
+// whether requests failed.
 func (r *recorder) cautions() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {
@@ -62,10 +62,10 @@ func (r *recorder) cautions() {
 	}
 }
 
-// farther reports whether a share of the clients' time is farther from all of it than another.
+// farther reports whether a share of the clients' time is farther from 1 than another share.
 func farther(x, than float64) bool { return max(x-1, 1-x) > max(than-1, 1-than) }
 
-// whyOutside says what it may be.
+// whyOutside gives possible reasons for a share below or above 1.
 func whyOutside(share float64) string {
 	if share > 1 {
 		return "latencies hang over the start of the window, or are not those of these clients"
@@ -73,8 +73,8 @@ func whyOutside(share float64) string {
 	return "the rest went into transactions whose latency does not count, or into pauses that clients do not count"
 }
 
-// notSteady says in how many trials of points a measurement window was not steady, and by how much
-// that moves its mean at most. There is one caveat each for throughput and latency.
+// notSteady says in how many trials of points the measurement window was not steady, and how far
+// that moves the mean of the window at most. There is one caveat each for throughput and latency.
 func notSteady(r *readings, looked []int32) (found []results.Caveat) {
 	for _, level := range []struct {
 		name string

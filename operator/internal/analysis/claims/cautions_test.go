@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A verdict rested on full clients, on hung transactions, and on the latencies of successful
-// requests only. Its message did not mention it: only the report's tables did.
+// Once, a verdict could rest on full clients, on hung transactions, or on the latencies of
+// successful requests only. Its message did not mention that: only the report's tables did.
 func TestCautionsAtTheVerdict(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	trials := func(change func(*results.TrialLine)) []results.TrialLine {

@@ -48,8 +48,8 @@ func (r *findings) caveat(kind, text string, points ...string) {
 	}
 }
 
-// sampleCaveats are what the reader must know of the trials that a verdict rests on, and the
-// closing words of its message: on how many, and how intervals were found.
+// sampleCaveats returns the caveats about the trials of a verdict, and the closing words of its
+// message: the number of trials, and the method of the intervals.
 func (r *recorder) sampleCaveats() (all []results.Caveat, basis string) {
 	own := r.caveats
 	r.caveats = nil
@@ -88,7 +88,7 @@ func (r *recorder) sampleCaveats() (all []results.Caveat, basis string) {
 }
 
 // equalTrials names the points that were read whose trials all gave the same value. Their interval
-// has no width, and that is no certainty: a clock or a limit may have made them equal.
+// has no width, but the value is not certain: a clock or a limit may have made the trials equal.
 func (r *recorder) equalTrials() {
 	for _, p := range r.points {
 		if len(r.samples[p.Index]) < 2 {
@@ -105,8 +105,8 @@ func (r *recorder) equalTrials() {
 	}
 }
 
-// mayBeNone reports whether that value in every trial is nothing to warn of: no attempt was
-// aborted, or no request failed.
+// mayBeNone reports whether the value x in every trial needs no warning: no attempt was aborted, or
+// no request failed.
 func (m metric) mayBeNone(x float64) bool {
 	return x == 0 && (m.name == stats.AbortRate || m.name == errorRate)
 }
@@ -121,8 +121,8 @@ func (r *readings) pointNames(indexes []int32) []string {
 	return names
 }
 
-// message is the verdict in a sentence: what was compared, each caveat, and on how many trials it
-// rests. It is made of nothing but the parts.
+// message is the verdict in words: what was compared, each caveat, and the number of trials. It has
+// only these parts.
 func message(compared []string, caveats []results.Caveat, basis string) string {
 	parts := slices.Clone(compared)
 	for _, c := range caveats {

@@ -21,8 +21,8 @@
 //
 // A conjunction holds only if each of its parts does, at its own 95%. So the chance that it holds
 // wrongly is not greater than that of a single part, and no correction for several comparisons is
-// due. That it fails is another matter: it takes one of the parts, of one of the claims. So it must
-// survive Holm's adjustment for all of them (evidence.go), or the claim is Inconclusive.
+// due. Fails is different: one part of one claim is enough for it. So Fails must survive Holm's
+// adjustment for all claims (evidence.go), or the claim is Inconclusive.
 package claims
 
 import (
@@ -40,8 +40,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Method is the version of the statistics that judge: of claims, and of searches. It grows with a
-// change after which the same trials may give another interval or verdict.
+// Method is the version of the statistics that judge claims and searches. It grows with each change
+// after which the same trials may give another interval or verdict.
 //
 //	0, not kept  trends over all trials, percentiles of committed transactions, the best of several
 //	             points with its own interval, searches with deviations up to 8%
@@ -55,16 +55,16 @@ import (
 //	             rates of trials that deviate by more
 const Method = 4
 
-// SearchMethod is the first version of which searches are today's.
+// SearchMethod is the first version with today's searches.
 const SearchMethod = 3
 
 // changedByMethod1 are the functions whose intervals or tests method 1 changed.
 var changedByMethod1 = regexp.MustCompile(`\b(capacity|increasing|decreasing|max_throughput|min_latency|peak_latency|knee_throughput|knee_latency|p[0-9]+_latency|dip|time_to_90|time_to_detect|goodput_lost)\b`)
 
-// changedByMethod2 are those of method 2.
+// changedByMethod2 are the functions that method 2 changed.
 var changedByMethod2 = regexp.MustCompile(`\b(error_rate|abort_rate|crossover)\b`)
 
-// changedByMethod3 are those of method 3.
+// changedByMethod3 are the functions and operators that method 3 changed.
 var changedByMethod3 = regexp.MustCompile(`\bcapacity\b|\|\|`)
 
 // changedByMethod4 matches the expressions that method 4 changed, and the message of a verdict that
@@ -72,8 +72,8 @@ var changedByMethod3 = regexp.MustCompile(`\bcapacity\b|\|\|`)
 var changedByMethod4 = regexp.MustCompile(`\b(shape|error_rate|abort_rate)\b|` + unlikeExclusions + `|which may be chance`)
 
 // ByOlderMethod reports whether the results of an older method may differ from today's result of a
-// claim. Those of a plain mean, difference or quotient may not. But they may where today's looks at
-// first attempts, or adjusts for the number of claims.
+// claim. The result of a plain mean, difference or quotient may not differ. It may only if today's
+// method looks at first attempts, or adjusts for the number of claims.
 func ByOlderMethod(method int, today results.ClaimResult) bool {
 	return method < 1 && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions)) ||
 		method < 2 && changedByMethod2.MatchString(today.Expr) || method < 3 && changedByMethod3.MatchString(today.Expr) ||
@@ -143,9 +143,10 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 	return EvaluateWith(claims, points, lines, nil)
 }
 
-// EvaluateWith judges claims by the trials of the points, and by what searches came to. Points
-// without trials may be among points. A claim that Check refuses is NotEvaluated, with the error of
-// Check where it shows without axes and faults. reported are the series that claims may name.
+// EvaluateWith judges claims by the trials of the points, and by the outcomes of searches. The
+// points may include points without trials. A claim that Check refuses is NotEvaluated. It has the
+// error of Check, if Check finds it without axes and faults. The series in reported are those that
+// claims may name.
 //
 // Its verdicts are Holds, Fails, Inconclusive and NotEvaluated: whether the trials support the
 // claim. Package fidelity relates a verdict to the source of its claim, since it knows the programs
@@ -154,7 +155,7 @@ func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines [
 	return evaluateAll(claims, points, lines, capacities, nil, reported)
 }
 
-// evaluateAll judges claims at a look; nil: the only one.
+// evaluateAll judges claims at a look; nil: there is only one look.
 func evaluateAll(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, at *look, reported []v1alpha1.ReportedSeries) []results.ClaimResult {
 	judged := make([]results.ClaimResult, 0, len(claims))
 	against := make([]evidence, 0, len(claims))
@@ -200,8 +201,8 @@ func TextOf(c v1alpha1.Claim) results.ClaimResult {
 	return r
 }
 
-// evaluate judges a claim and says which points it looked at, and what contradicts it. detailed:
-// the comparisons are kept as data, which takes as long again.
+// evaluate judges a claim. It returns the points that it looked at, and the evidence against the
+// claim. The argument detailed asks for the comparisons as data, which doubles the time.
 func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, detailed bool) (
 	looked []int32, against evidence, err error,
 ) {
@@ -236,7 +237,7 @@ func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []res
 	return e.looked, e.judge(r, c, q, b), nil
 }
 
-// write keeps a verdict with what it is made of, and puts that into words.
+// write stores a verdict with its parts, and puts them into words.
 func (r *recorder) write(result *results.ClaimResult, verdict v1alpha1.Verdict, compared []string) {
 	caveats, basis := r.sampleCaveats()
 	result.Verdict, result.Terms, result.Caveats = string(verdict), r.terms, caveats
@@ -249,7 +250,7 @@ func (r *recorder) write(result *results.ClaimResult, verdict v1alpha1.Verdict, 
 	result.Message = message(compared, caveats, basis)
 }
 
-// judge compares a quantity with what is reported or expected, and says how sure it is that they
+// judge compares a quantity with the reported or expected value, and returns the evidence that they
 // differ.
 func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b bound) evidence {
 	what := "reported"
@@ -324,7 +325,7 @@ func (r *recorder) quantityTerm(q quantity, e stats.Estimate, b bound, decided t
 	r.terms = append(r.terms, t)
 }
 
-// moreCaveat says about how many repetitions would decide, where that can be said.
+// moreCaveat says about how many repetitions would decide, if that can be estimated.
 func (r *recorder) moreCaveat() {
 	if note := r.outlook.note(); note != "" {
 		r.caveat(CaveatFewRepetitions, note)
@@ -345,7 +346,7 @@ func verdictOf(t truth) v1alpha1.Verdict {
 	return v1alpha1.VerdictInconclusive
 }
 
-// bound is what still agrees with a value that is reported or expected.
+// bound is the range of values that agree with a reported or expected value.
 type bound struct{ value, low, high float64 }
 
 func (b bound) judge(e stats.Estimate) truth {

@@ -112,8 +112,8 @@ func TestEvaluate(t *testing.T) {
 }
 
 // The interval of a difference of two points is Welch's. Two metrics of one point depend on each
-// other, and the interval must know it. Here every trial's p99 is three times its mean, so their
-// ratio has no spread although each of them has.
+// other, and the interval must allow for that. Here every trial's p99 is three times its mean, so
+// their ratio has no spread although each of them has.
 func TestIntervals(t *testing.T) {
 	ls := lines(5)
 	points := stats.Points(ls)

@@ -8,7 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// counted is what a rate is of in one trial: so many of all. False for a metric that is no rate.
+// counted returns the counts behind a rate in one trial: some of all. The result isRate is false
+// for a metric that is no rate.
 func (m metric) counted(line results.TrialLine) (some, all int64, isRate bool) {
 	switch m.name {
 	case stats.AbortRate:
@@ -19,12 +20,12 @@ func (m metric) counted(line results.TrialLine) (some, all int64, isRate bool) {
 	return 0, 0, false
 }
 
-// fewCases is below how many cases, or how many others, the deviation of trials says little about a
-// rate.
+// With fewer than fewCases cases, or fewer than fewCases others, the deviation of trials says
+// little about a rate.
 const fewCases = 10
 
-// bursty widens the interval of a single rate to that of cases that come in bursts. Where several
-// rates are compared, bursts are on both sides, and the interval holds by itself.
+// bursty widens the interval of a single rate, since cases may come in bursts. If several rates are
+// compared, bursts are on both sides, and the interval holds by itself.
 func (r *readings) bursty(q quantity, e stats.Estimate) stats.Estimate {
 	if len(q.gradient) != 1 {
 		return e
@@ -56,10 +57,9 @@ func meanOfShares(some, all []int64) (mean float64) {
 	return mean
 }
 
-// atLeastExact widens an interval to that which the counts of its rates have by themselves, all
-// trials of a point together, where there are few cases. Trials in each of which nothing failed do
-// not vary, and do not show that nothing can fail: of 6,000 requests without an error, the rate may
-// be 0.06%.
+// atLeastExact widens an interval with few cases to the exact interval of the counts, over all
+// trials of a point together. Trials without any failure do not vary, but that does not show that
+// nothing can fail. With 6,000 requests and no error, the rate may still be 0.06%.
 func (r *estimator) atLeastExact(q quantity, e stats.Estimate) stats.Estimate {
 	if !e.Known || q.own != nil || q.unbounded {
 		return e

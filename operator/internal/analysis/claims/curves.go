@@ -121,7 +121,7 @@ func (r *run) crossover(a arguments) quantity {
 }
 
 // apart reports whether one curve lies above the other at every point, by the interval of the
-// difference there. The P of it is the greatest of any point, since each must show it.
+// difference there. Its P is the greatest P of any point, since each point must show it.
 func apart(a, b stats.Series) (bool, evidence) {
 	above, below := 0, 0
 	all := evidence{tests: 1}
@@ -180,8 +180,8 @@ func (r *run) trend(a arguments, direction string, id int64) judged {
 	return verdict
 }
 
-// findTrend tests for a trend within rounds where trials ran in turn, and over all trials where
-// they did not. It says how.
+// findTrend tests for a trend within rounds if trials ran in turn, and else over all trials. The
+// result how says which.
 func (r *estimator) findTrend(points []results.PointResult, s stats.Series, m metric) (t stats.Trend, how string, err error) {
 	trials := 0
 	for _, xs := range s.Samples {
@@ -207,8 +207,8 @@ func (r *estimator) findTrend(points []results.PointResult, s stats.Series, m me
 	return t, fmt.Sprintf("over %d trials, not by rounds", len(x)), err
 }
 
-// trendRounds are the rounds in which two points or more have a trial; none where the trials did
-// not run in turn, or some give bounds in place of numbers.
+// trendRounds are the rounds in which two points or more have a trial. There is none if the trials
+// did not run in turn, or if some trial gives bounds instead of a number.
 func (r *estimator) trendRounds(points []results.PointResult, xs []float64, m metric) []stats.TrendRound {
 	byRound := make([]map[int32]float64, len(points))
 	var common []int32
@@ -260,7 +260,7 @@ func (r *estimator) trendRounds(points []results.PointResult, xs []float64, m me
 
 // deviations are the standard deviations of each point's trials, as shares of its mean. They come
 // from the model of all points. Without a model they are each point's own, from leastRounds rounds
-// on. None: too little is known, and points are taken to deviate alike.
+// on. None: too little is known, and points are treated as if they deviate alike.
 func (r *estimator) deviations(points []results.PointResult, m metric, common []int32) map[int32]float64 {
 	found := map[int32]float64{}
 	model := r.model(m, common)
@@ -279,8 +279,8 @@ func (r *estimator) deviations(points []results.PointResult, m metric, common []
 	return found
 }
 
-// turn says where a curve that rises on the whole falls after its best point, or the other way
-// round, by more than its trials vary. Most curves with a peak rise by Kendall's test.
+// turn says where a curve that rises on the whole falls after its best point by more than its
+// trials vary, or the reverse. By Kendall's test alone, most curves with a peak rise.
 func (r *run) turn(s stats.Series, a arguments, trend bool, direction string) string {
 	if !trend {
 		return ""

@@ -133,7 +133,7 @@ func docRecoveries(t *testing.T, page string, lines []results.TrialLine) {
 	}
 }
 
-// docMeasurements gives the trials what the page says Prometheus gave.
+// docMeasurements adds the page's values of Prometheus to the trials.
 func docMeasurements(t *testing.T, page string, lines []results.TrialLine) {
 	t.Helper()
 	rows := regexp.MustCompile(`(?m)^\| (\S+) \| ([0-9.]+, [0-9., ]+) \|$`).FindAllStringSubmatch(page, -1)
@@ -150,7 +150,7 @@ func docMeasurements(t *testing.T, page string, lines []results.TrialLine) {
 	}
 }
 
-// docCapacities reads the table of what searches came to.
+// docCapacities reads the table of the outcomes of searches.
 func docCapacities(t *testing.T, page string) []results.Capacity {
 	t.Helper()
 	rows := regexp.MustCompile(`(?m)^\| (\S+) \| (\d+) \| (\d+) to (\d+) \|$`).FindAllStringSubmatch(page, -1)

@@ -15,13 +15,13 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// equality is how far from "no effect" a reported value may lie, by its logarithm or as a share, to
-// be a statement that there is none. A value of 1.02 is, and 1.04 is an effect of 4%.
+// A reported value within equality of "no effect", by its logarithm or as a share, states that
+// there is no effect. A value of 1.02 does, and 1.04 is an effect of 4%.
 const equality = 0.025
 
-// Weak says why a bound cannot tell the statement from its absence. It may also hold "no effect",
-// which is 1 of a quotient and 0 of a difference, though the paper reports one. Or it holds 0 of
-// what is never below it, so that no measurement is too small. Empty: the bound is not weak, the
+// Weak says why a bound does not test the statement. The bound may hold "no effect" (1 for a
+// quotient, 0 for a difference), though the paper reports an effect. Or it holds 0 for a quantity
+// that is never negative, so that no measurement is too small. Empty: the bound is not weak, the
 // claim is a comparison, or its expression or bound is wrong.
 func Weak(c v1alpha1.Claim) string {
 	p, err := compile(c.Expr)
@@ -47,7 +47,7 @@ func Weak(c v1alpha1.Claim) string {
 	return ""
 }
 
-// checkEffect refuses a tolerance of the effect for an expression that has none, or another one
+// checkEffect refuses a tolerance of the effect if the expression has no effect, or another one
 // than newBound assumes. The value 1 is no effect of a plain number, and 0 of a latency or a
 // throughput.
 func (p *program) checkEffect(within string) error {
@@ -60,8 +60,8 @@ func (p *program) checkEffect(within string) error {
 	return nil
 }
 
-// ofEffect is what the expression gives without an effect: 1 of a plain number, 0 of a difference.
-// Nil: it is of none.
+// ofEffect is the value of the expression without an effect: 1 for a plain number, 0 for a
+// difference. Nil: the expression has no effect.
 func (p *program) ofEffect(u unit) *float64 {
 	want := 0.0
 	if u == plain {
@@ -73,7 +73,7 @@ func (p *program) ofEffect(u unit) *float64 {
 	return &want
 }
 
-// shareOfEffect says what share of the reported effect was measured.
+// shareOfEffect words the measured share of the reported effect.
 func shareOfEffect(c v1alpha1.Claim, u unit, e stats.Estimate) string {
 	reported, err := amount(target(c).String(), u)
 	if err != nil {
@@ -101,10 +101,10 @@ func isEquality(reported, none float64) bool {
 	return reported/none > 0 && math.Abs(math.Log(reported/none)) <= equality
 }
 
-// noEffect is what an expression gives where no point differs from another: 1 of a/b, 0 of a-b and
-// of (a-b)/b, 0.5 of a/(a+b). It is the value of the expression for any means, as long as the means
-// of one metric are equal. False for an expression that depends on them, such as one mean, or a
-// tail by a median.
+// noEffect is the value of an expression if no point differs from another: 1 for a/b, 0 for a-b and
+// (a-b)/b, 0.5 for a/(a+b). The value must be the same for any means, as long as the means of each
+// metric are equal. The result is false if it depends on the means. Examples are a single mean, and
+// a tail latency divided by a median.
 func (p *program) noEffect(e celast.Expr) (float64, bool) {
 	first := p.ofEqualMeans(e, 1)
 	for _, scale := range []float64{1.7, 2.9} {
@@ -115,8 +115,8 @@ func (p *program) noEffect(e celast.Expr) (float64, bool) {
 	return first, true
 }
 
-// ofEqualMeans is the expression with all means of a metric alike: scale to a power that is the
-// metric's own, so that different metrics do not cancel.
+// ofEqualMeans is the value of the expression with equal means for each metric. The mean of a
+// metric is scale to a power of its own, so that different metrics do not cancel.
 func (p *program) ofEqualMeans(e celast.Expr, scale float64) float64 {
 	if e.Kind() == celast.LiteralKind {
 		switch v := e.AsLiteral().(type) {

@@ -9,7 +9,7 @@ import (
 // Effect is what a claim measures: a quantity, or the quotient of the two sides of a comparison.
 type Effect struct {
 	Claim string
-	// Name is what it is, as in the expression; Unit is ms, tx/s or empty.
+	// The effect as the expression has it, and its unit: ms, tx/s or empty.
 	What, Unit string
 	stats.Estimate
 }

@@ -6,7 +6,7 @@ import "fmt"
 type FieldError struct {
 	// Field is "expr", "reported", "expected" or "within".
 	Field string
-	// Detail is what would be right.
+	// Detail says what would be right.
 	Detail string
 }
 

@@ -45,15 +45,15 @@ func (t truth) and(u truth) truth {
 	return unsettled
 }
 
-// run evaluates one program over results: what its author wrote, term by term. It is the top of
-// five parts, of which each knows those below it only.
+// run evaluates one program over results, term by term as its author wrote it. It is the top of
+// five parts. Each part knows only the parts below it.
 type run struct {
 	*recorder
-	// capacities are what searches came to.
+	// capacities are the outcomes of searches.
 	capacities []results.Capacity
 }
 
-// recorder keeps what a verdict is made of, as data and in words.
+// recorder keeps the parts of a verdict, as data and in words.
 type recorder struct {
 	*estimator
 	// terms are the comparisons as data, if detailed is set.
@@ -71,7 +71,7 @@ type estimator struct {
 	rounds bool             // some interval is that of the differences of rounds
 }
 
-// pointReader reads points, and notes which ones and what is missing of them.
+// pointReader reads points. It notes which points it read, and which values are missing.
 type pointReader struct {
 	*program
 	*readings
@@ -79,7 +79,7 @@ type pointReader struct {
 	groups map[metric][]int32 // points whose trials lie in groups
 }
 
-// findings are what evaluating a claim comes across: what a reader of the verdict must know.
+// findings are facts from evaluating a claim that a reader of the verdict must know.
 type findings struct {
 	missing []string         // what was needed and is not there
 	notes   []string         // what was compared, in the order of the expression
@@ -90,10 +90,10 @@ type findings struct {
 	counts    []int   // trials of the points that were read
 	unknown   bool    // some comparison had no interval
 	looked    []int32 // points whose trials were looked at
-	latency   []int32 // those of them whose mean latency was
+	latency   []int32 // points whose mean latency was read
 }
 
-// readings are what the trials say of points, whatever is asked of them. They note nothing.
+// readings give the numbers of points from their trials. They note nothing.
 type readings struct {
 	points  []results.PointResult
 	samples samples // the trials that count, by point
@@ -188,7 +188,7 @@ func (r *run) compare(call celast.CallExpr, id int64) judged {
 	return j
 }
 
-// unitOf is the unit of a comparison: a plain number beside a throughput is one too.
+// unitOf is the unit of a comparison: a plain number beside a throughput is a throughput, too.
 func unitOf(a, b quantity) unit {
 	if a.unit == plain {
 		return b.unit
@@ -244,8 +244,8 @@ func (r *run) value(e celast.Expr) quantity {
 	return with(a, b, r.over)
 }
 
-// over is a / b. The linear interval of a quotient is bounded wherever its denominator may be, so
-// that is looked at here.
+// over is a / b. The linear interval of a quotient is bounded even if the denominator may be 0, so
+// this function checks the denominator.
 func (r *estimator) over(a, b quantity) quantity {
 	q := a.over(b)
 	if !b.signed {
@@ -332,8 +332,8 @@ func (r *readings) find(at []coordinate) []results.PointResult {
 	return found
 }
 
-// valuesAt are a metric of the valid trials of a point, by repetition. Where there is none, or one
-// of them lacks it, that is noted.
+// valuesAt are a metric of the valid trials of a point, by repetition. It notes if there is no
+// trial, or if a trial lacks the metric.
 func (r *pointReader) valuesAt(p results.PointResult, m metric) []float64 {
 	if !slices.Contains(r.looked, p.Index) {
 		r.looked = append(r.looked, p.Index)

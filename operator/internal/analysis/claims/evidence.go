@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// evidence is the P of a test, and of how many it is the least: that of k tests is k times the
-// least (Bonferroni).
+// evidence is the least P of several tests, and the number of these tests. The P of k tests
+// together is k times the least (Bonferroni).
 type evidence struct {
 	p     float64
 	tests int
@@ -20,17 +20,17 @@ type evidence struct {
 	untested bool
 }
 
-// noEvidence is that of what no test contradicts.
+// noEvidence is the evidence if no test contradicts.
 var noEvidence = evidence{p: 1, tests: 1}
 
 func (e evidence) adjusted() float64 { return math.Min(1, e.p*float64(e.tests)) }
 
-// any is the evidence for one of two.
+// any is the evidence that at least one of two statements holds.
 func (e evidence) any(f evidence) evidence {
 	return evidence{p: math.Min(e.p, f.p), tests: e.tests + f.tests, untested: e.least(f).untested}
 }
 
-// least is the stronger of two, which are of one test.
+// least is the stronger of two results of the same test.
 func (e evidence) least(f evidence) evidence {
 	if f.p < e.p {
 		return f
@@ -38,19 +38,19 @@ func (e evidence) least(f evidence) evidence {
 	return e
 }
 
-// both is the evidence for two at once: the weaker one, by intersection and union.
+// both is the evidence that two statements hold at once: the weaker one (intersection and union).
 func (e evidence) both(f evidence) evidence {
 	return evidence{p: math.Max(e.adjusted(), f.adjusted()), tests: 1, untested: e.untested && f.untested}
 }
 
-// judged is a truth with the evidence for it and against it: below 5% where it is decided by one
-// comparison.
+// judged is a truth with the evidence for it and against it. If one comparison decides it, the P is
+// below 5%.
 type judged struct {
 	truth
 	favour, against evidence
 }
 
-// undecided is what no test has decided.
+// undecided is the result if no test has decided.
 var undecided = judged{truth: unsettled, favour: noEvidence, against: noEvidence}
 
 func (j judged) and(k judged) judged {
@@ -61,9 +61,9 @@ func (j judged) not() judged {
 	return judged{truth: j.truth.not(), favour: j.against, against: j.favour}
 }
 
-// byChance says why a claim of several alternatives does not hold, though one of them does: one in
-// so many is found by chance. With three that are false, some held in 6 to 9%. Empty: it holds, or
-// has one test.
+// byChance says why a claim of several alternatives does not hold though one of them does: among
+// many, one may hold by chance. With three false alternatives, one held in 6 to 9% of experiments.
+// Empty: the claim holds, or has one test.
 func (j judged) byChance(level float64) string {
 	if j.truth != holds || j.favour.untested || j.favour.tests < 2 || j.favour.adjusted() < level || j.favour.p >= level {
 		return ""
@@ -71,8 +71,8 @@ func (j judged) byChance(level float64) string {
 	return fmt.Sprintf("supported with P %.2g, which may be chance: adjusted for %d alternatives P is %.2g", j.favour.p, j.favour.tests, j.favour.adjusted())
 }
 
-// beyond is the P of an estimate being above a bound if it is not, or below it: less than 5%
-// exactly when the interval lies beyond the bound.
+// beyond is the P that an estimate lies so far above or below a bound if the true value does not.
+// It is below 5% exactly when the interval lies beyond the bound.
 func beyond(e stats.Estimate, bound float64) evidence {
 	distance, half := e.Value-bound, e.Value-e.Low
 	if distance < 0 {
@@ -113,12 +113,12 @@ func (b bound) outside(e stats.Estimate) evidence {
 	return noEvidence
 }
 
-// adjust lets a claim fail only where that survives Holm's adjustment for all claims of the
-// experiment. If ten claims are all right, some would be contradicted by chance in up to 40% of
+// adjust lets a claim fail only if Fails survives Holm's adjustment for all claims of the
+// experiment. Without it, chance would contradict one of ten right claims in up to 40% of
 // experiments. A conjunction counts with each of its parts. A claim that holds needs no adjustment:
-// each answers for itself, and a false one holds in 2.5%.
+// each claim stands for itself, and a false one holds in 2.5% of experiments.
 //
-// level is below which P a claim fails: 5%, or less at one of several looks.
+// The argument level is the P below which a claim fails: 5%, or less at one of several looks.
 func adjust(verdicts []results.ClaimResult, against []evidence, level float64) {
 	var of []int
 	var ps []float64

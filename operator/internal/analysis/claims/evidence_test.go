@@ -12,9 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// With ten claims at their bounds, some claim was Fails by chance in 20% of experiments or
-// more, and so was a conjunction of five comparisons of equals in 12%. At most 5% of experiments
-// may have one (6%, with the error of 1,000 draws).
+// Once, chance made one of ten claims at their bounds Fails in 20% of experiments or more. It made
+// a conjunction of five comparisons of equals Fails in 12%. At most 5% of experiments may have such
+// a claim (6%, with the error of 1,000 draws).
 func TestClaimsThatAreRightAreSeldomContradicted(t *testing.T) {
 	const experiments, variants = 1000, 11
 	var single []v1alpha1.Claim
@@ -52,8 +52,8 @@ func TestClaimsThatAreRightAreSeldomContradicted(t *testing.T) {
 	}
 }
 
-// A claim that one comparison contradicts clearly stays Fails among many claims, and one that it
-// barely contradicts does not. Alone, both are.
+// If a comparison clearly contradicts a claim, the claim stays Fails among many claims. If it
+// barely contradicts the claim, it does not. Alone, both claims are Fails.
 func TestAdjustedForAllClaims(t *testing.T) {
 	ls := append(series(0, "a", []int{1, 10}, times(5, 100, 800), times(5, 10, 12)), series(2, "b", []int{1, 10}, times(5, 97.2, 600), times(5, 10, 15))...)
 	clear, barely := claim("throughput(variant='a', clients=10) < throughput(variant='b', clients=10)", "", ""), claim("throughput(variant='a', clients=1) < throughput(variant='b', clients=1)", "", "")
@@ -68,8 +68,9 @@ func TestAdjustedForAllClaims(t *testing.T) {
 	expect(t, got[2], v1alpha1.VerdictHolds)
 }
 
-// Where three alternatives are all false, some held in 6 to 9% of experiments, each in 2.5%. Now in
-// 2.5% together (4%, with the error of 500 draws). A clear alternative holds among others.
+// Once, of three false alternatives one held in 6 to 9% of experiments, since each held in 2.5%.
+// Now one of them holds in 2.5% (4%, with the error of 500 draws). A clear alternative holds among
+// others.
 func TestAlternativesAreAdjusted(t *testing.T) {
 	const experiments = 500
 	expr := "throughput(variant='0') < throughput(variant='1') || throughput(variant='2') < throughput(variant='3') || throughput(variant='4') < throughput(variant='5')"

@@ -10,20 +10,20 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// bySystem reports whether the system under test, or its client, brought about what a trial does
-// not count for: to leave such trials out is to report the survivors.
+// bySystem reports whether the system under test, or its client, is the reason why a trial does not
+// count. Without such trials, a verdict rests on the survivors.
 func bySystem(l results.TrialLine) bool {
 	return l.Outcome != stats.Succeeded && v1alpha1.CausedBy(l.Reason) == v1alpha1.CausedBySystem
 }
 
-// mostExcluded is the share of attempts that may be left out for other reasons without a word at
+// mostExcluded is the share of attempts that may be left out for other reasons without a caveat at
 // the verdict.
 const mostExcluded = 0.2
 
 // excluded are the attempts at a point that do not count.
 type excluded struct {
 	attempts, left int
-	// bySystem: some of them for a reason that the system brought about.
+	// bySystem: the system is the reason for some of them.
 	bySystem bool
 	why      string
 }
@@ -81,8 +81,8 @@ func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine
 	return all, n
 }
 
-// sensitivity says what a claim's verdict would be if the trials counted that the system itself
-// spoiled. Empty: there are none.
+// sensitivity gives the verdict that a claim would have if trials that the system itself spoiled
+// counted. Empty: there are no such trials.
 func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
 	all, n := counted(lines, looked)
 	if n == 0 {
@@ -106,14 +106,14 @@ func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []r
 	return fmt.Sprintf("with %s counted it %s", what, does[1])
 }
 
-// unlikeExclusions is what a verdict says that was judged by first attempts, too.
+// unlikeExclusions is in the message of a verdict that was judged by first attempts, too.
 const unlikeExclusions = "disturbances left out more attempts of one point than of another"
 
 // lopsided judges a claim once more by the first attempt of each trial, if disturbances left out
-// more attempts of one point than of another, by however little. The effect of selection on a mean
-// does not become less with more trials, and its interval does. A variant that shows a disturbance
-// sooner loses its slow trials, and is faster for it. A verdict that the first attempts do not give
-// is Inconclusive.
+// more attempts of one point than of another, even by one. With more trials the interval becomes
+// narrower, but the effect of selection on the mean does not shrink. A variant that shows a
+// disturbance sooner loses its slow trials, and so looks faster. A verdict that the first attempts
+// do not give becomes Inconclusive.
 func lopsided(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
 	if !isDecided(r.Verdict) || !differsByExclusion(lines, looked) {
 		return ""
@@ -135,8 +135,8 @@ func isDecided(verdict string) bool {
 	return v.Supports() || v.Refutes()
 }
 
-// disturbed reports whether an attempt has numbers and does not count for a reason that is not the
-// system's.
+// disturbed reports whether an attempt has numbers, but does not count for a reason that the system
+// did not cause.
 func disturbed(l results.TrialLine) bool {
 	return l.Outcome != stats.Succeeded && !bySystem(l) && l.Committed > 0
 }
@@ -188,8 +188,8 @@ func firstAttempts(lines []results.TrialLine, looked []int32) []results.TrialLin
 	return all
 }
 
-// boundedFirstAttempts are firstAttempts in which what did not count is bounded: one wild attempt
-// of twenty would else leave no verdict.
+// boundedFirstAttempts are firstAttempts with bounded numbers of the attempts that do not count.
+// Else one wild attempt of twenty would leave no verdict.
 func boundedFirstAttempts(lines []results.TrialLine, looked []int32) []results.TrialLine {
 	first := firstAttempts(lines, looked)
 	for _, s := range speeds {
@@ -198,10 +198,11 @@ func boundedFirstAttempts(lines []results.TrialLine, looked []int32) []results.T
 	return first
 }
 
-// beyondCounted is how many times as far from the median as the slowest trial that counts an
-// attempt may lie that does not count. If disturbances that were as bad had hit the other points
-// without being noticed, a trial of them would show it. With 1, equal variants differed in 9% of
-// experiments with twenty rounds, since the bound hangs on the median; with 3 in 5%.
+// beyondCounted bounds an attempt that does not count. It may lie this many times as far from the
+// median as the slowest trial that counts. If equally bad disturbances had hit other points
+// unnoticed, a counting trial of these points would show it. With 1, equal variants differed in 9%
+// of experiments with twenty rounds, since the bound depends on the median. With 3 they differed in
+// 5%.
 const beyondCounted = 3
 
 // speed is a number of a trial that a disturbance makes worse.

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A system that stalls in two runs of five was reported by the three that went well, and nothing at
-// the verdict said so.
+// Once, a system that stalled in two of five runs was judged by the three good runs, and the
+// verdict did not mention it.
 func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	trials := func(reason string, committed int64, throughput float64) []results.TrialLine {
 		ls := series(0, "a", []int{5}, times(5, 100), times(5, 10))
@@ -28,7 +28,7 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	// A replica that exits leaves no numbers.
 	exited := judge(t, trials(v1alpha1.ReasonReplicaExited, 0, 0), claimed, "", "")
 	expect(t, exited, v1alpha1.VerdictHolds, "2 Invalid ReplicaExited")
-	// The environment's effect is a matter of how much is left.
+	// Attempts that the environment disturbed get a caveat only if they are many.
 	expect(t, judge(t, trials(v1alpha1.ReasonClocksApart, 1000, 1), claimed, "", ""), v1alpha1.VerdictHolds, "2 of 5 attempts do not count (2 Invalid ClocksApart)")
 	many := append(trials(v1alpha1.ReasonClocksApart, 1000, 1), trials("", 0, 0)[2:]...)
 	many = append(many, many[2:]...)
@@ -40,7 +40,7 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	if few := judge(t, many, claimed, "", ""); strings.Contains(few.Message, "do not count") {
 		t.Errorf("2 of 14 attempts do not count, by the environment, and the message says: %s", few.Message)
 	}
-	// A system that always stalls has a throughput: none.
+	// A system that always stalls has a throughput of 0.
 	always := trials(v1alpha1.ReasonNothingMeasured, 0, 0)
 	for i := range always {
 		always[i].Outcome, always[i].Reason, always[i].Committed, always[i].Throughput = stats.Invalid, v1alpha1.ReasonNothingMeasured, 0, 0
@@ -48,8 +48,8 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	expect(t, judge(t, always, claimed, "", ""), v1alpha1.VerdictNotEvaluated, "has no valid trial (5 Invalid NothingMeasured)", "counted it would fail")
 }
 
-// Two equal variants, of which disturbances leave out the slow trials of one: by those that count
-// it is faster, and by the first attempts it is not.
+// Two variants are equal, but disturbances leave out the slow trials of one. By the trials that
+// count, that one is faster. By the first attempts, it is not.
 func TestDisturbancesOfOneSide(t *testing.T) {
 	var lines []results.TrialLine
 	for round := range 5 {
@@ -78,7 +78,7 @@ func TestDisturbancesOfOneSide(t *testing.T) {
 }
 
 // One attempt of twenty that a neighbour slowed down by 90% once left no verdict, wherever it was
-// counted. It is taken for three times as slow as the slowest trial that counts.
+// counted. Now it counts as three times as slow as the slowest trial that counts.
 func TestOneWildAttemptLeavesAVerdict(t *testing.T) {
 	var lines []results.TrialLine
 	for round := range 10 {

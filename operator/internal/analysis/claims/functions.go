@@ -8,7 +8,7 @@ import (
 
 // FunctionsOf are the functions that read numbers of trials in an expression, by the system whose
 // points they read; an empty system stands for all. A function of another one, as in
-// ratio(of='p50_latency', ...), reads that one's numbers. Nil for what is no expression.
+// ratio(of='p50_latency', ...), reads the numbers of that function. Nil: the text is no expression.
 func FunctionsOf(expr string) map[string][]string {
 	p, err := compile(expr)
 	if err != nil {

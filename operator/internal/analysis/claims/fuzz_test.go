@@ -30,8 +30,8 @@ func fuzzed() ([]results.Axis, []results.TrialLine) {
 }
 
 // FuzzExpr gives the language any expression. The language refuses it with a place inside of it, or
-// judges it in bounded time with numbers that JSON can hold. Expressions are evaluated also when
-// they were refused, as those of results of strangers may be.
+// judges it in bounded time with numbers that JSON can hold. The test also evaluates refused
+// expressions, since results of strangers may have them.
 func FuzzExpr(f *testing.F) {
 	for _, expr := range []string{
 		"mean_latency(clients=1, variant='a') < 5ms", "f(a=1,)", "r'\\' = '''", "((([[{{", "a=b", "f(=", "throughput({1:2})", "f(a=,b=)", "5ms5", "1 - -1", "9e999 < max_throughput()",

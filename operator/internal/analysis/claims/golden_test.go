@@ -110,7 +110,7 @@ var expressions = []struct{ expr, reported, within string }{
 	{expr: "mean_latency(variant='a', clients=4) > 1ms || mean_latency(variant='a', clients=4) < 2ms"},
 }
 
-// say writes all that is known of something, floating-point numbers with six digits.
+// say writes all fields of a value, with six digits for floating-point numbers.
 func say(w *bytes.Buffer, indent string, v reflect.Value) {
 	if c, ok := v.Interface().(results.Caveat); ok { // the message has its text
 		fmt.Fprintf(w, " %s %v", c.Kind, c.Points)

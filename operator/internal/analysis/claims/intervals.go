@@ -10,12 +10,12 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// leastRounds is from how many rounds on their differences are used where there is no model of all
-// points: with fewer, Student's quantile costs more than a drift would.
+// leastRounds is how many rounds there must be to use the differences of rounds, if there is no
+// model of all points. With fewer, Student's quantile costs more than a drift would.
 const leastRounds = 5
 
-// estimate gives q its interval, and says how many trials of each point are in it. It holds all
-// intervals of what q may be as well.
+// estimate gives q its interval, and says how many trials of each point are in it. The interval
+// also holds those of all alternatives of q.
 func (r *estimator) estimate(q quantity) (stats.Estimate, []int) {
 	e, counts := r.estimateOne(q.alone())
 	e = r.atLeastExact(q.alone(), e)
@@ -30,7 +30,7 @@ func (r *estimator) estimate(q quantity) (stats.Estimate, []int) {
 	return e, counts
 }
 
-// estimateOne gives q its interval, of the level that the look has.
+// estimateOne gives q its interval, at the level of the look.
 func (r *estimator) estimateOne(q quantity) (stats.Estimate, []int) {
 	e, counts := r.estimateAlone(q)
 	if q.own == nil && r.at() != nil {
@@ -249,8 +249,8 @@ func inTurnThere(lines []results.TrialLine) bool {
 	return true
 }
 
-// byRounds is Student's interval of the linearised quantity of each round, which a drift of the
-// machines does not widen where it cancels.
+// byRounds is Student's interval of the linearised quantity of each round. If a drift of the
+// machines cancels in the quantity, it does not widen the interval.
 func (r *estimator) byRounds(q quantity) (stats.Estimate, bool) {
 	rounds := r.commonRounds(q)
 	points := map[int32]bool{}
@@ -323,7 +323,7 @@ func (r *estimator) fieller(q quantity) stats.Estimate {
 	return stats.Estimate{Value: q.value, Low: factor * e.Low, High: factor * e.High, Known: e.Known, Freedom: e.Freedom, Level: e.Level}
 }
 
-// how says by which method intervals were found, where that is not by each point's own deviations.
+// how names the method of the intervals, unless it is by each point's own deviations.
 func (r *estimator) how() string {
 	switch {
 	case r.models > 0:

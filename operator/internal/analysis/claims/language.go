@@ -39,11 +39,11 @@ const (
 	alongAxis                   // every one along an axis
 	ofTwoVariants               // two that differ in one axis
 	curvesOfTwo                 // every one along an axis, of two variants
-	ofSearch                    // none: what a search for a capacity came to
+	ofSearch                    // none: the outcome of a search for a capacity
 	ofSeries                    // those that a reported series stands beside
 )
 
-// function is one that reads results.
+// function describes a function that reads results.
 type function struct {
 	metric string // empty: named by the argument of
 	result *cel.Type
@@ -119,7 +119,7 @@ var functions = map[string]function{
 
 func functionNames() []string { return sortedKeys(functions) }
 
-// ofNames are what the argument of can name: the functions that read one number of one point.
+// ofNames are the names that the argument of may have: functions that read one number of one point.
 func ofNames() []string {
 	return slices.DeleteFunc(functionNames(), func(name string) bool {
 		return functions[name].points != onePoint || functions[name].fault || functions[name].metric == measurement
@@ -216,9 +216,9 @@ type program struct {
 	source source
 	ast    *celast.AST
 	result *types.Type
-	// series are the reported ones that shape may name.
+	// series are the reported series that shape may name.
 	series []v1alpha1.ReportedSeries
-	// look is the one at which it is judged; nil: the only one.
+	// look is the look at which the program is judged; nil: there is only one.
 	look *look
 }
 
@@ -248,8 +248,8 @@ func compile(expr string) (*program, error) {
 	return p, nil
 }
 
-// checkResult refuses an expression that is no quantity and no comparison, or that no result has a
-// part in: nothing else can be evaluated.
+// checkResult refuses an expression that is neither a quantity nor a comparison, or that reads no
+// result. Such an expression cannot be evaluated.
 func (p *program) checkResult() error {
 	switch p.result.Kind() {
 	case types.BoolKind, types.IntKind, types.DoubleKind, types.OpaqueKind:

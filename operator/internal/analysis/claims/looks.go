@@ -15,7 +15,7 @@ const onlyLook = 0.05
 // stop there makes no interval wrong: a claim that is given up is Inconclusive.
 const hopeless = 0.1
 
-// look is one of several at verdicts while trials go on.
+// look is one of several looks at verdicts while trials go on.
 type look struct {
 	looks  stats.Looks
 	rounds int
@@ -34,7 +34,7 @@ func (l *look) number() int {
 	return min(max(l.rounds, l.looks.First), l.looks.Last) - l.looks.First + 1
 }
 
-// at is the look at which a program is judged; nil: the only one, as of what no program asks for.
+// at is the look at which a program is judged. Nil: there is only one look, or there is no program.
 func (p *program) at() *look {
 	if p == nil {
 		return nil

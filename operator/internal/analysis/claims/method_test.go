@@ -6,7 +6,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// An older method explains no other verdict of a plain mean: someone changed it.
+// An older method does not explain another verdict of a plain mean. Then someone changed the
+// verdict.
 func TestByOlderMethod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method        int

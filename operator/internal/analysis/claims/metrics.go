@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// metric is what one trial gives one number of. Those of package stats have its names.
+// metric is a quantity of which each trial gives one number. The metrics of package stats have the
+// names from there.
 type metric struct {
 	name string
 	// fault and time, from 1, of a metric that is about a fault's recovery.
@@ -41,20 +42,20 @@ func (m metric) compare(n metric) int {
 	return cmp.Or(cmp.Compare(m.name, n.name), cmp.Compare(m.fault, n.fault), cmp.Compare(m.time, n.time), cmp.Compare(m.measurement, n.measurement))
 }
 
-// signed is true for a metric that may be negative: Prometheus may be asked for anything, and work
-// that was made up for counts against what was lost.
+// signed is true for a metric that may be negative. A query of Prometheus may give any number. Work
+// that was made up for is subtracted from the lost work.
 func (m metric) signed() bool { return m.name == measurement || m.name == goodputLost }
 
 // sample is the number that one trial gives.
 type sample struct {
 	value float64
-	// low and high bound what the trial can say about it: both are value where it is known.
+	// low and high bound the number. Both equal value if the trial gives it exactly.
 	low, high float64
-	// remark is what a reader of the number must know.
+	// remark is a fact that a reader of the number must know.
 	remark string
 }
 
-// exactly is a sample that is known.
+// exactly is a sample with an exact number.
 func exactly(value float64) sample { return sample{value: value, low: value, high: value} }
 
 // of reads a metric of a trial, or says why the trial does not have it.
@@ -98,13 +99,13 @@ var latencies = map[string]struct {
 	p99999Latency:    {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }, func(p *results.Percentiles) float64 { return p.P99999Millis }},
 }
 
-// perMany is what the shares of latencies are of.
+// perMany is the whole for the shares of latencies.
 const perMany = 100_000
 
-// slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that
-// of another percentile. With n transactions the one of rank pn has a share of pn/(n+1) below it.
-// So of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median, the
-// faster transactions are the few ones.
+// slowerSamples is how many transactions must be slower than a percentile. With fewer, the number
+// is really that of another percentile. With n transactions, the one of rank pn has a share of
+// pn/(n+1) below it. So the share above it is too great by 1/(n(1-p)): by a tenth with 10. Below
+// the median, the faster transactions are the few ones.
 const slowerSamples = 10
 
 // latency reads the mean or a percentile.
@@ -136,11 +137,11 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 	return m.ofAll(line, millis), nil
 }
 
-// ofAll takes the requests into account that had no answer in time, an error, or were never sent.
-// They are in no histogram, and were slower than all that are, or are not known. With C committed
-// and F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that
-// rank lies among failed requests, the measured value is a lower bound. Results from before it was
-// kept say between which percentiles of the committed it lies.
+// ofAll takes failed requests into account: without an answer in time, with an error, or never
+// sent. No histogram has them. They count as slower than all requests in it. With C committed and F
+// failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that rank
+// lies among failed requests, the measured value is a lower bound. Older results do not have the
+// percentile of all requests, and only give bounds.
 func (m metric) ofAll(line results.TrialLine, millis float64) sample {
 	failed, all := line.Errors+line.Timeouts+line.Unsent, line.Committed+line.Errors+line.Timeouts+line.Unsent
 	percentile := latencies[m.name]
@@ -159,8 +160,8 @@ func (m metric) ofAll(line results.TrialLine, millis float64) sample {
 	}
 	s.high = math.Inf(1)
 	for _, name := range []string{stats.P50Latency, p75Latency, stats.P90Latency, stats.P95Latency, stats.P99Latency, stats.P999Latency} {
-		// so many of perMany requests are slower than the percentile of all, and so many committed
-		// than the known one
+		// the committed requests slower than the percentile of all are at least as many as those
+		// slower than this known percentile
 		if k := latencies[name]; k.of(line) > 0 && all*percentile.slower-perMany*failed >= line.Committed*k.slower {
 			s.high = max(millis, k.of(line))
 			break
@@ -196,7 +197,7 @@ func (m metric) rate(line results.TrialLine) (sample, error) {
 	return exactly(float64(line.Errors+line.Timeouts+line.Unsent) / float64(ended+line.Unsent)), nil
 }
 
-// measured reads what Prometheus said of the trial.
+// measured reads the trial's value of a measurement.
 func (m metric) measured(line results.TrialLine) (sample, error) {
 	for _, x := range line.Measurements {
 		switch {
@@ -210,12 +211,12 @@ func (m metric) measured(line results.TrialLine) (sample, error) {
 	return sample{}, fmt.Errorf("trial %d has no measurement %s", line.Number, m.measurement)
 }
 
-// binMillis is the resolution of instants that are read off a timeline.
+// binMillis is the resolution of instants that are read from a timeline.
 const binMillis = float64(results.TimelineInterval / time.Millisecond)
 
-// recovery reads what one time of a fault did. A dip that noise hides is not known: a trial without
-// a dip, or with one that noise may have made, gives bounds. When a fault was noticed that was not
-// is no number.
+// recovery reads the effect of one occurrence of a fault. Noise may hide a dip: a trial without a
+// dip, or with one that noise may have made, gives bounds. If the fault was not noticed, there is
+// no time of detection.
 func (m metric) recovery(line results.TrialLine) (sample, error) {
 	i := slices.IndexFunc(line.Recovery, func(r results.Recovery) bool { return r.Fault == m.fault && r.Time == m.time })
 	if i < 0 {
@@ -232,7 +233,7 @@ func (m metric) recovery(line results.TrialLine) (sample, error) {
 	}
 	s := exactly(map[string]float64{timeToDetect: r.DetectMillis, dip: r.Depth, timeTo90: r.RecoverMillis, goodputLost: r.LostTransactions}[m.name])
 	if m.name == timeToDetect || m.name == timeTo90 {
-		s.high += binMillis // of a bin the start is given
+		s.high += binMillis // the instant is the start of a bin
 	}
 	if r.LeastDip > 0 && r.Depth < r.LeastDip {
 		return m.shallow(r, s), nil
@@ -243,7 +244,7 @@ func (m metric) recovery(line results.TrialLine) (sample, error) {
 	return s, nil
 }
 
-// shallow is what a dip says that noise may have made: there was none deeper than what noise hides.
+// shallow gives bounds from a dip that noise may have made: no dip was deeper than noise hides.
 func (m metric) shallow(r results.Recovery, s sample) sample {
 	s.remark = stats.ShallowDip.Text()
 	switch m.name {
@@ -255,8 +256,8 @@ func (m metric) shallow(r results.Recovery, s sample) sample {
 	return s
 }
 
-// withoutDip is what a trial says in which no dip was found: that there was none which noise does
-// not hide. Its throughput is about that before the fault.
+// withoutDip gives bounds from a trial in which no dip was found: any dip was small enough for
+// noise to hide it. The argument throughput is about that before the fault.
 func (m metric) withoutDip(r results.Recovery, throughput float64) sample {
 	s := sample{remark: stats.NoDip.Text()}
 	switch {

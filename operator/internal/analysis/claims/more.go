@@ -14,7 +14,8 @@ type outlook struct {
 	chances []float64 // of the last look settling what is unsettled
 }
 
-// more notes how many repetitions would tell whether what is estimated lies between low and high.
+// more notes how many repetitions would tell whether the estimated quantity lies between low and
+// high.
 func (o *outlook) more(e stats.Estimate, counts []int, low, high float64) {
 	if len(counts) == 0 {
 		return
@@ -25,8 +26,8 @@ func (o *outlook) more(e stats.Estimate, counts []int, low, high float64) {
 	}
 }
 
-// note says about how many repetitions would decide, which is as many as the comparison wants
-// that wants most; empty where nothing can be said.
+// note says about how many repetitions would decide: as many as the most demanding comparison
+// needs. It is empty if there is no estimate.
 func (o *outlook) note() string {
 	switch {
 	case len(o.wanting) == 0:

@@ -18,8 +18,8 @@ type Power struct {
 	// Known: the paper's curves have what the claim reads, or it is Assumed.
 	Known bool
 	// Assumed: the paper's curves do not have all that the claim reads. The rest is assumed such
-	// that the claim holds: what it compares differs by the effect that was given, and a quantity
-	// is as it is reported.
+	// that the claim holds: the sides of a comparison differ by the given effect, and a quantity
+	// has its reported value.
 	Assumed bool
 	// Share of simulated experiments that reproduce the claim with the planned repetitions, from 0
 	// to 1.
@@ -32,10 +32,10 @@ type Power struct {
 const (
 	// wantedPower is the share of experiments that should decide for a claim that is right.
 	wantedPower = 0.8
-	// powerError is by how much a share of simulated experiments may be wrong, by three standard
-	// errors: 2,500 experiments make that of a share of one half.
+	// powerError is how far a share of simulated experiments may be wrong, by three standard
+	// errors. For a share of one half, that takes 2,500 experiments.
 	powerError = 0.03
-	// leastDraws is from how many experiments on a share is looked at, and mostDraws where it ends.
+	// A share is first looked at after leastDraws experiments, and drawing ends after mostDraws.
 	leastDraws, mostDraws = 50, 2500
 )
 
@@ -44,9 +44,9 @@ var tried = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50}
 
 // PowerOf simulates experiments whose points have the paper's values, and judges the claims by
 // them. The values are means of trials with a normal deviation (a share of the mean, above 0), in n
-// repetitions. A trial that is faster by a share has a latency that is shorter by it. Where the
-// paper does not say what a claim reads, its comparisons hold by a share, effect (above 0). Always
-// with the same draws.
+// repetitions. A trial that is faster by a share has a latency that is shorter by it. If the paper
+// lacks a value that a claim reads, its comparisons hold by the share effect (above 0). The draws
+// are always the same.
 func PowerOf(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, n int, deviation, effect float64) []Power {
 	fromPaper := newSimulation(points, paper, deviation)
 	var all []Power
@@ -93,12 +93,12 @@ func (s simulation) of(c v1alpha1.Claim, p *program, effect float64) (found simu
 	return found, known, known
 }
 
-// expectedDraws is from how many simulated experiments the expected number of rounds is.
+// expectedDraws is how many simulated experiments give the expected number of rounds.
 const expectedDraws = 100
 
-// ExpectedRounds is how many rounds repetitions take that go on until claims are decided, on
-// average, and its standard error, in the experiments that PowerOf simulates. It is that of the
-// claims that can be judged there, and says how many these are.
+// ExpectedRounds is the mean number of rounds, with its standard error, if repetitions go on until
+// claims are decided. It simulates the experiments of PowerOf. It covers only the claims that can
+// be judged there, and returns their number.
 func ExpectedRounds(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, looks stats.Looks, deviation, effect float64) (mean, standardError float64, of int) {
 	fromPaper := newSimulation(points, paper, deviation)
 	taken := make([]float64, expectedDraws)
@@ -141,8 +141,8 @@ func (s simulation) roundsTaken(c v1alpha1.Claim, p *program, rng *rand.Rand, lo
 // manyCommitted is enough for every percentile.
 const manyCommitted = 1_000_000
 
-// newSimulation looks the paper's values up. A value that it does not give for a point is not a
-// number, so that no claim can be judged by it.
+// newSimulation looks up the paper's values. A value that the paper does not give for a point
+// becomes NaN, so that no claim can be judged by it.
 func newSimulation(points []results.PointResult, paper Paper, deviation float64) simulation {
 	s := simulation{deviation: deviation}
 	for _, p := range points {
@@ -193,7 +193,7 @@ func settled(share, off float64) bool {
 }
 
 // share of experiments that reproduce a claim; false where the paper lacks what it reads. It draws
-// experiments until enough says so of the share and its error (three standard errors of Wilson's
+// experiments until enough accepts the share and its error (three standard errors of Wilson's
 // interval, J. Am. Stat. Assoc. 22, 1927, which has a width where all experiments agree, too).
 func (s simulation) share(c v1alpha1.Claim, p *program, n int, enough func(share, off float64) bool) (share float64, known bool) {
 	const z = 3

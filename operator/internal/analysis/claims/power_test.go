@@ -49,7 +49,7 @@ func TestPowerAgreesWithTables(t *testing.T) {
 }
 
 // Values that the paper does not give are assumed: in a comparison the greater side is greater by
-// 10% of itself, and a quantity is as it is reported. The power is the power of a paper with just
+// 10% of itself, and a quantity has its reported value. The power is the power of a paper with just
 // these values.
 func TestPowerOfWhatThePaperDoesNotSay(t *testing.T) {
 	points := []results.PointResult{{Index: 0, Coordinates: map[string]string{"v": "a"}}, {Index: 1, Coordinates: map[string]string{"v": "b"}}, {Index: 2, Coordinates: map[string]string{"v": "c"}}}
@@ -60,7 +60,7 @@ func TestPowerOfWhatThePaperDoesNotSay(t *testing.T) {
 	for _, tc := range []struct {
 		expr, reported, within string
 		metric                 string
-		same                   says // what a paper says with which the power is the same; nil: it is not known
+		same                   says // a paper that gives the same power; nil: the power is unknown
 	}{
 		{expr: "throughput(v='b') < throughput(v='c')", metric: stats.Throughput, same: says{"b": 900, "c": 1000}},
 		{expr: "throughput(v='a') > throughput(v='c')", metric: stats.Throughput, same: says{"a": 1000, "c": 900}},

@@ -25,7 +25,7 @@ const (
 type mean struct {
 	point  int32
 	metric metric
-	// atLeast: the mean is a lower bound, since some trial shows no more.
+	// atLeast: the mean is a lower bound, since some trial gives only a lower bound.
 	atLeast bool
 }
 
@@ -42,11 +42,11 @@ type quantity struct {
 	// ratio is true for a quotient of measured quantities that are never negative, times numbers:
 	// its interval is that of its logarithm.
 	ratio bool
-	// signed is true for what may be negative, such as a difference. The interval of a logarithm
-	// never holds 0, so a quotient of it has the linear one.
+	// signed is true for a quantity that may be negative, such as a difference. The interval of a
+	// logarithm never holds 0, so a quotient of signed quantities has the linear interval.
 	signed bool
-	// unbounded is true for what was computed with a quotient whose denominator may be 0: it has no
-	// interval.
+	// unbounded is true for a quantity computed with a quotient whose denominator may be 0: it has
+	// no interval.
 	unbounded bool
 	// own is the interval of a value that is not computed from means. counts are the trials of its
 	// points.
@@ -56,7 +56,7 @@ type quantity struct {
 	multiple bool
 	// quotient: the value is that of one mean by another, times a number.
 	quotient *[2]mean
-	// or are what the quantity may be as well, where a point was chosen that others tie with.
+	// or are alternatives of the quantity, if other points tie with the chosen point.
 	or []quantity
 	// absent says why there is no number and no verdict. contradicted: the trials show that no such
 	// number exists; against is the evidence.
@@ -126,7 +126,7 @@ func (q quantity) over(r quantity) quantity {
 	return p
 }
 
-// proportional says of which mean a quantity is a multiple.
+// proportional returns the mean of which a quantity is a multiple.
 func (q quantity) proportional() (m mean, yes bool) {
 	if len(q.gradient) != 1 || q.ratio {
 		return mean{}, false
@@ -147,7 +147,7 @@ func (q quantity) atLeast() quantity {
 	return q
 }
 
-// with does op for each of what a and b may be.
+// with applies op to all alternatives of a and b.
 func with(a, b quantity, op func(a, b quantity) quantity) quantity {
 	result := op(a.alone(), b.alone())
 	if (1+len(a.or))*(1+len(b.or)) > maxChoices {
@@ -164,7 +164,7 @@ func with(a, b quantity, op func(a, b quantity) quantity) quantity {
 	return result
 }
 
-// alone is the quantity without what else it may be.
+// alone is the quantity without its alternatives.
 func (q quantity) alone() quantity {
 	q.or = nil
 	return q
@@ -194,7 +194,7 @@ func (s samples) estimate(q quantity) (stats.Estimate, []int) {
 			lowest.open = lowest.open || inputs[i].atLeast && g < 0
 			highest.open = highest.open || inputs[i].atLeast && g > 0
 			for k, line := range s[point] {
-				x, _ := inputs[i].metric.of(line) // what is missing was found when it was read
+				x, _ := inputs[i].metric.of(line) // missing values were found when they were read
 				linear[k] += g * x.value
 				least[k] += lowest.end(g, x, x.low, x.high)
 				most[k] += highest.end(g, x, x.high, x.low)
@@ -220,10 +220,10 @@ func (s samples) estimate(q quantity) (stats.Estimate, []int) {
 	return e, counts
 }
 
-// side is an estimate from one end of what trials say: a trial that gives bounds has two.
+// side is an estimate from one end of the trials' samples. A trial that gives bounds has two ends.
 type side struct {
 	terms []stats.Term
-	// shift is by how much the quantity is there beside its value.
+	// shift is how far the quantity at that end lies from its value.
 	shift float64
 	// open: some trial gives no bound on this side.
 	open bool
@@ -236,8 +236,8 @@ func (s *side) add(xs, values []float64) {
 	s.shift += a.Mean - stats.Aggregate(values).Mean
 }
 
-// end is what a sample adds to one side: its end there, which is the other one where the quantity
-// falls with it. Without an end the side is open.
+// end is the number that a sample adds to one side. If the quantity falls with the sample, the
+// sample's other end counts. Without an end the side is open.
 func (s *side) end(gradient float64, x sample, rising, falling float64) float64 {
 	end := rising
 	if gradient < 0 {

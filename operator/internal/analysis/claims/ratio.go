@@ -21,15 +21,15 @@ type Ratio struct {
 	stats.Estimate
 	// Trials of the two points that it rests on.
 	Trials [2]int
-	// How the interval was found, where that is not by each point's own deviations: by rounds, in
-	// one model of 24 points.
+	// How names the method of the interval, unless it is by each point's own deviations: by rounds,
+	// in one model of 24 points.
 	How string
 	// Apart: the trials of the two points did not run in turn.
 	Apart bool
 }
 
-// Of is a metric of package stats at the point a by that at b, as ratio(of=...) in a claim is. The
-// error says what is missing.
+// Of is a metric of package stats at the point a divided by that at b, as ratio(of=...) in a claim
+// is. The error says what is missing.
 func (s *Ratios) Of(name string, a, b results.PointResult) (Ratio, error) {
 	r := s.run
 	r.missing, r.caveats, r.models, r.rounds = nil, nil, 0, false

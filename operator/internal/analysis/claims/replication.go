@@ -11,16 +11,16 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// assumedDeviation of a run, in percent, is that of a paper that does not print it. Runs of
-// reference systems on one set of machines deviate by 1 to 8%.
+// assumedDeviation is the deviation of a run, in percent, that is assumed if the paper does not
+// print it. Runs of reference systems on one set of machines deviate by 1 to 8%.
 const assumedDeviation = 5
 
-// replicationOf says what a measured quantity is as a replication of the paper's runs. The
-// prediction interval is where the mean of a replication should lie if the system is the paper's
-// (Spence and Stanley, PLoS ONE 11, 2016). Its width is of the paper's runs and of ours. A paper's
-// single run is no truth: of an identical system whose runs deviate by 5%, a tenth lie further than
-// 8% from it. The argument none is what the quantity is without an effect, if it is of one. Nil:
-// the claim does not say on how many runs its value rests.
+// replicationOf judges a measured quantity as a replication of the paper's runs. The prediction
+// interval is where the mean of a replication should lie if the system is the paper's (Spence and
+// Stanley, PLoS ONE 11, 2016). Its width comes from the paper's runs and from ours. A paper's
+// single run is not the truth. If runs of an identical system deviate by 5%, a tenth of them lie
+// further than 8% from it. The argument none is the value of the quantity without an effect, if it
+// is about one. Nil: the claim does not say on how many runs its value rests.
 func replicationOf(c v1alpha1.Claim, u unit, e stats.Estimate, none *float64) *results.Replication {
 	if c.ReportedBy == nil || c.Reported == nil {
 		return nil

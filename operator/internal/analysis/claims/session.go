@@ -15,9 +15,9 @@ const oneSession = "an absolute number, of this session: the interval says how i
 const searchOfOneSession = "a capacity of this session: the interval does not say what the machines carry in another hour, and cannot where a good hour lasts as long as the search"
 
 // ofOneSession reports whether a quantity depends on how fast the machines are on the whole. It
-// does if, with all means 1% greater, it would move by more than half of 1% of what it is made of.
-// A mean does, and a sum; a difference of like means and a quotient do not. Rates and recoveries do
-// not either: a slower hour is no share of them.
+// does if it would move by more than half of 1% of its parts when all means become 1% greater. A
+// mean does, and a sum. A difference of like means and a quotient do not. Rates and recoveries do
+// not either, since a slower hour does not scale them.
 func ofOneSession(q quantity, r *readings) bool {
 	var moved, all float64
 	for m, g := range q.gradient {

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// leastShapePoints is how many points a curve needs to have a shape: two always lie on one factor
-// but for their quotient, which ratio is about.
+// leastShapePoints is how many points a curve needs to have a shape. Two points only have a
+// quotient, which ratio is about.
 const leastShapePoints = 3
 
 // Shapes visits the calls of the function shape in an expression: the name of each series, and the

@@ -117,8 +117,9 @@ func TestShapeOfSingleTrials(t *testing.T) {
 	}
 }
 
-// A shape whose distance is the bound itself is neither called closer nor farther in more than one
-// of twenty experiments, however many points the curve has. One that is right is found to be.
+// If the distance of a shape equals the bound, at most one of twenty experiments calls it closer,
+// and at most one calls it farther. That holds for any number of points. If a shape is clearly
+// right, it is found to be right.
 func TestShapesAreRarelyWrong(t *testing.T) {
 	const experiments = 400
 	for name, tc := range map[string]struct {

@@ -20,7 +20,7 @@ type source struct {
 	author []rune
 }
 
-// tokenKind is what a token is to the rewriting.
+// tokenKind is the kind of a token, as the rewriting sees it.
 type tokenKind int
 
 const (
@@ -153,8 +153,8 @@ func (r *rewriter) assigns(i int) bool {
 	return i < len(r.tokens) && r.tokens[i].kind == tokenIdent && r.near(i, 1).is("=")
 }
 
-// emit writes text that comes from the author's characters at offset: one for one where it is as
-// long as what the author wrote, else all from the first.
+// emit writes text that stands for the author's characters at offset. If both have the same length,
+// each character comes from its own. Else all come from the first.
 func (r *rewriter) emit(at int, text []rune) {
 	same := at+len(text) <= len(r.source.author) && string(r.source.author[at:at+len(text)]) == string(text)
 	for i, c := range text {
@@ -287,8 +287,8 @@ func (s source) tokenAt(offset int) token {
 	return token{at: len(s.author)}
 }
 
-// nameOf is the offset of the name of the function whose call CEL reports at offset: at its opening
-// bracket.
+// nameOf is the offset of a function's name. CEL reports the call of the function at offset, which
+// is its opening bracket.
 func (s source) nameOf(offset int) int {
 	name := offset
 	for _, t := range tokens(s.author) {

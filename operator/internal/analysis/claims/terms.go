@@ -32,7 +32,7 @@ func interval(e stats.Estimate) results.Interval {
 }
 
 // term keeps a comparison of two quantities as data. Its difference and its ratio are computed
-// beside the verdict, and what computing them notes is forgotten: the verdict does not rest on
+// beside the verdict. Notes from that computation are dropped, since the verdict does not rest on
 // them.
 func (r *recorder) term(id int64, relation string, left, right quantity, decided truth, p evidence) {
 	if !r.detailed {
@@ -84,8 +84,8 @@ func (e evidence) of() *float64 {
 	return &p
 }
 
-// textOf is what the author wrote of a comparison: from the operator to the next && or ||, or to
-// the bracket around it, on both sides.
+// textOf is the author's text of a comparison. On both sides it reaches from the operator to the
+// next && or ||, or to the bracket around it.
 func (r *recorder) textOf(id int64) string {
 	at := r.ast.SourceInfo().GetStartLocation(id)
 	operator := r.source.nameOf(r.source.offset(at.Line(), at.Column()))

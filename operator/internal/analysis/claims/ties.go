@@ -10,8 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// maxChoices is how many ways to choose points a quantity may have. Beyond, there is no interval.
-// maxTied is how many points may tie with the best: of more, those that are next to it are taken.
+// maxChoices is how many ways to choose points a quantity may have. With more there is no interval.
+// maxTied is how many points may tie with the best. If there are more, those nearest to the best
+// are taken.
 const (
 	maxChoices = 400
 	maxTied    = 20
@@ -36,7 +37,7 @@ func (r *estimator) belowAny(p results.PointResult, others []results.PointResult
 	return slices.ContainsFunc(others, func(q results.PointResult) bool { return r.below(p, q, metric{name: stats.Throughput}, 1) })
 }
 
-// byMean are the points with the greatest mean first, since those show most.
+// byMean sorts points by their mean, the greatest first, since those show most.
 func (r *readings) byMean(points []results.PointResult, m metric) []results.PointResult {
 	return slices.SortedFunc(slices.Values(points), func(p, q results.PointResult) int { return cmp.Compare(r.meanOf(q, m), r.meanOf(p, m)) })
 }
@@ -47,10 +48,11 @@ func (r *readings) meanOf(p results.PointResult, m metric) float64 {
 	return stats.Aggregate(xs).Mean
 }
 
-// bestOrTied are the points of which the trials do not show that another has a greater mean (a
-// lesser one, if least). The best is one of them (Hsu, Multiple Comparisons, 1996, chapter 4, with
-// each comparison at 97.5%). The interval of the best is the union over them. That of the point
-// which happens to look best holds the best mean of eight equal points in 79 to 86%.
+// bestOrTied returns the points that may be the best: the trials do not show that another point has
+// a greater mean (a lesser one, if least). The best is one of them (Hsu, Multiple Comparisons,
+// 1996, chapter 4, with each comparison at 97.5%). The interval of the best is the union over them.
+// The interval of the point that merely looks best holds the best mean of eight equal points in 79
+// to 86%.
 func (r *estimator) bestOrTied(points []results.PointResult, m metric, least bool) []results.PointResult {
 	best := r.byMean(points, m)
 	if least {

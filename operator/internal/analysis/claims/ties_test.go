@@ -45,7 +45,7 @@ func inPage(t *testing.T, name, table string) {
 	}
 }
 
-// trueCurve is a curve of the paper, taken for the truth.
+// trueCurve is a curve of the paper, treated as the truth.
 func trueCurve(t *testing.T, name string) (curve []stats.CurvePoint) {
 	t.Helper()
 	files, err := reported.Load(os.DirFS("../../../../experiments/reported"))
@@ -80,9 +80,9 @@ func closedLoop(rng *rand.Rand, curve []stats.CurvePoint, n int, deviation float
 }
 
 // Latencies at the knee and at the peak, of curves of the paper: the interval holds the true one in
-// 92% or more. While it was that of the point that happened to be best, it was 41 to 77%. A claim
-// that compares the latency with the true one is decided just where the interval does not hold it.
-// With 60 experiments each, the standard error is 3.5% at 92%; of all curves of a row 1.6%.
+// 92% or more. The interval of the point that merely looked best held it in 41 to 77%. A claim that
+// compares the latency with the true one is decided just where the interval does not hold it. With
+// 60 experiments each, the standard error is 3.5% at 92%; of all curves of a row 1.6%.
 func TestLatencyAtKneeAndPeakIsCovered(t *testing.T) {
 	const experiments = 60
 	names := []string{"u-ideal", "u-nofp", "u-fp", "pesto-tpcc", "pesto-seats"}

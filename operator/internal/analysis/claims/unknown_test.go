@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Counters that a client does not report were read as 0, with certainty: an artifact with 17%
+// Once, counters that a client does not report were read as a certain 0: an artifact with 17%
 // aborts had an abort rate of 0.
 func TestUnreportedCountersAreNotZero(t *testing.T) {
 	ls := series(0, "a", []int{1, 10}, times(3, 100, 800), times(3, 10, 12))
@@ -33,7 +33,7 @@ func TestUnreportedCountersAreNotZero(t *testing.T) {
 	if _, ok := stats.Points(ls)[0].Metrics[stats.AbortRate]; ok {
 		t.Error("a point has an abort rate that no trial reports")
 	}
-	// A trial that committed nothing has no latency, and no attempt that ended has no share.
+	// A trial that committed nothing has no latency. A trial in which no attempt ended has no rate.
 	ls[0].Unreported, ls[0].Committed, ls[0].MeanMillis = nil, 0, 0
 	expect(t, judge(t, ls, "mean_latency(clients=1) < 1s", "", ""), v1alpha1.VerdictNotEvaluated, "trial 0 committed nothing")
 	expect(t, judge(t, ls, "abort_rate(clients=1) < 1", "", ""), v1alpha1.VerdictNotEvaluated, "trial 0 has no attempt that ended")
@@ -42,8 +42,8 @@ func TestUnreportedCountersAreNotZero(t *testing.T) {
 	}
 }
 
-// Requests of an open loop that were never sent failed, and so did those without an answer: neither
-// was in any number but a counter that no claim read.
+// Requests of an open loop that were never sent count as failed, and so do those without an answer.
+// Once, only a counter that no claim read had them.
 func TestFailuresCount(t *testing.T) {
 	ls := series(0, "a", []int{1}, times(3, 100), times(3, 10))
 	for i := range ls {
@@ -61,8 +61,9 @@ func TestFailuresCount(t *testing.T) {
 	const words = "2% of 2040 requests failed, so that the 99th percentile of all requests is this or more"
 	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictInconclusive, words)
 	expect(t, judge(t, ls, "p99_latency() > 20ms", "", ""), v1alpha1.VerdictHolds, words)
-	// Results that do not have the percentile of all requests say between which of the committed it
-	// lies. It is that of 51% at the 90th, which is not known to be below the bound.
+	// These results do not have the percentile of all requests, and only bound it by percentiles of
+	// committed ones. The median of all is the 51st percentile of the committed ones, which may lie
+	// up to the 90th.
 	for i := range ls {
 		ls[i].P90Millis = 30
 	}
@@ -89,7 +90,7 @@ func TestTimeoutsAreNotFast(t *testing.T) {
 	expect(t, judge(t, ls, "p99_latency() < 60ms", "", ""), v1alpha1.VerdictFails, "110")
 }
 
-// A percentile of few transactions is another one.
+// With few transactions, a percentile is really another one.
 func TestPercentileNeedsTransactions(t *testing.T) {
 	ls := series(0, "a", []int{1}, times(3, 100), times(3, 10))
 	for i := range ls {
@@ -109,7 +110,7 @@ func TestPercentileNeedsTransactions(t *testing.T) {
 	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictHolds)
 }
 
-// Trials that ran one after the other were compared "by rounds", which no round was.
+// Once, trials that ran one after the other were compared "by rounds", though there were no rounds.
 func TestNoPairingWithoutInterleaving(t *testing.T) {
 	ls := append(series(0, "a", []int{1}, times(5, 100), times(5, 10)), series(1, "b", []int{1}, times(5, 110), times(5, 9))...)
 	const different, less = "significantly_different(of='throughput', variant=['a', 'b'])", "throughput(variant='a') < throughput(variant='b')"
@@ -148,8 +149,8 @@ func TestRoundsOfSetsOfNodes(t *testing.T) {
 	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictInconclusive, "did not run in turn")
 }
 
-// poisson is a timeline of 40 s with so many transactions a second that come at random; from 10 s
-// on a share of them is lost for some seconds.
+// poisson is a timeline of 40 s with random transactions, perSecond on average. From 10 s on, the
+// share depth of them is lost for some seconds.
 func poisson(rng *rand.Rand, perSecond, depth, seconds float64) results.Timeline {
 	t := results.NewTimeline(0, 400)
 	for i := range t.Committed {
@@ -162,10 +163,9 @@ func poisson(rng *rand.Rand, perSecond, depth, seconds float64) results.Timeline
 	return t
 }
 
-// Three trials of an outage that random arrivals hide were three trials that recovered in 0 ms,
-// with certainty. Up to 92% of false claims of a fast recovery were Holds. At most 5% may be, of
-// each kind of outage; with 60 experiments of each, 8 are allowed, which 5% exceed in 0.3% of all
-// draws.
+// Once, three trials of an outage that random arrivals hide counted as three certain recoveries in
+// 0 ms. Up to 92% of false claims of a fast recovery were Holds. At most 5% may be, of each kind of
+// outage; with 60 experiments of each, 8 are allowed, which 5% exceed in 0.3% of all draws.
 func TestFalseClaimsOfRecovery(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 14))
 	const experiments, allowed = 60, 8
@@ -209,9 +209,9 @@ func outage(t *testing.T, number int32, timeline results.Timeline) results.Trial
 			RecoverMillis: r.RecoverMillis, LostTransactions: r.Lost, LeastDip: r.LeastDip, ResolvedMillis: r.ResolvedMillis}}}
 }
 
-// Three trials without an error do not vary, which counted as certainty. With a rate of 1e-4, 55%
-// of experiments had none among 3 x 2,000 requests, and any claim of fewer was Holds. Now at most
-// 2.5% are, with what the error of 4,000 draws adds to that.
+// Once, three trials without an error, which do not vary, counted as certainty. With a rate of
+// 1e-4, 55% of experiments had no error among 3 x 2,000 requests, and any claim of a lower rate was
+// Holds. Now at most 2.5% are, with what the error of 4,000 draws adds to that.
 func TestNoErrorIsNotNever(t *testing.T) {
 	const experiments, requests, rate = 4000, 2000, 1e-4
 	draw := distuv.Binomial{N: requests, P: rate, Src: rand.NewPCG(14, 13)}

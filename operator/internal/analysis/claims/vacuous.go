@@ -18,12 +18,12 @@ import (
 // Check refuses both: they are errors of their authors. Results that are stored are judged all the
 // same, so that a bundle with such a claim can still be verified.
 
-// span is what values an expression may have, whatever is measured.
+// span is the range of values that an expression may have, whatever is measured.
 type span struct{ low, high float64 }
 
 var anything = span{math.Inf(-1), math.Inf(1)}
 
-// constant reports whether the expression has one value, and no result has a part in it.
+// constant reports whether the expression has one value, which depends on no result.
 func (s span) constant() bool { return s.low == s.high }
 
 // checkVacuous refuses a comparison that cannot be decided both ways, alone or with the others.
@@ -85,8 +85,8 @@ func (p *program) whyDecided(args []celast.Expr, always bool) string {
 	return says + ": " + strings.Join(ranges, ", and ")
 }
 
-// checkMissable refuses a tolerance that the least possible value lies in. Then no measurement of
-// what cannot be negative is too small, and the bound is one from above in disguise.
+// checkMissable refuses a tolerance that holds the least possible value. Then no measurement of a
+// quantity that cannot be negative is too small, and the bound is really an upper bound only.
 func (p *program) checkMissable(c v1alpha1.Claim) error {
 	u := unitOfType(p.result)
 	b, err := boundOf(c, u)
@@ -158,7 +158,8 @@ func (p *program) span(e celast.Expr) span {
 	return anything
 }
 
-// spanOf is what a function may give: nothing below 0 but for two metrics, and shares up to 1.
+// spanOf is the range of a function's values. Only two metrics may be below 0, and shares are at
+// most 1.
 func spanOf(name string, f function) span {
 	switch {
 	case metric{name: f.metric}.signed() || name == "crossover":

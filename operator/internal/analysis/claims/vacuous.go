@@ -222,9 +222,10 @@ func canonical(e celast.Expr) string {
 	return fmt.Sprint(e.ID())
 }
 
-// unknownPart is something that an expression of comparisons depends on, and the places where it
-// can be. For a value that is compared with constants they are the constants and the ranges between
-// them; for two values, which one is greater; for a test, whether it holds.
+// unknownPart is something that an expression of comparisons depends on, with its possible places.
+// For a value that is compared with constants, the places are the constants and the ranges between
+// them. For two values, a place says which one is greater. For a test, it says whether the test
+// holds.
 type unknownPart struct {
 	constants []float64 // sorted; nil: of two values, or of a test
 	places    int
@@ -233,8 +234,7 @@ type unknownPart struct {
 // mostCombinations of places are tried. An expression with more is let through.
 const mostCombinations = 1 << 12
 
-// decided reports whether an expression of comparisons holds wherever its values may be, or
-// nowhere.
+// decided reports whether an expression of comparisons holds for all values, or for none.
 func (p *program) decided(e celast.Expr) (always, never bool) {
 	parts := map[string]*unknownPart{}
 	p.collect(e, parts)
@@ -344,8 +344,8 @@ func (p *program) holdsAt(e celast.Expr, parts map[string]*unknownPart, at map[s
 	return order >= 0, possible
 }
 
-// orderAt is -1, 0 or 1: how the left side lies to the right one at a place, and whether the spans
-// of both admit it.
+// orderAt says whether the left side is less than, equal to or greater than the right one at a
+// place (-1, 0, 1). It also says whether the spans of both sides admit that.
 func (p *program) orderAt(left, right celast.Expr, parts map[string]*unknownPart, at map[string]int) (order int, possible bool) {
 	a, b := p.span(left), p.span(right)
 	if !b.constant() {

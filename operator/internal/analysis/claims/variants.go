@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// two are a metric's means of two variants.
+// two has a metric's means for two variants.
 type two struct {
 	a, b quantity
 	// apart: the trials of both did not alternate, so that rounds mean nothing.
@@ -33,13 +33,14 @@ func (r *pointReader) pairOf(a arguments) two {
 	return two{a: q[0], b: q[1], apart: !interleaved(lines[0], lines[1])}
 }
 
-// notInterleaved is what must be known of a comparison of trials that ran one after the other.
+// notInterleaved is the caveat of a comparison of trials that ran one after the other.
 const notInterleaved = "the trials of the points that are compared did not run in turn, so that a drift of the machines counts as a difference"
 
-// sameOrder is what must be known where rounds are no help against a drift.
+// sameOrder is the caveat if rounds do not help against a drift.
 const sameOrder = "in every round the points ran in the same order, so that a drift of the machines within rounds counts as a difference"
 
-// unlikelyOrder is below which probability an order that all rounds have was not drawn at random.
+// unlikelyOrder is a probability. If a common order of all rounds is less likely than that, it was
+// not drawn at random.
 const unlikelyOrder = 0.01
 
 // orderCaveats add caveats about the order in which a claim's trials ran, for every kind of claim.
@@ -58,8 +59,8 @@ func (r *recorder) orderCaveats() {
 	}
 }
 
-// inOneOrder reports whether the points have the same order in each round, and so often that no
-// random order is the reason.
+// inOneOrder reports whether the points have the same order in each round, in so many rounds that
+// it is not by chance.
 func inOneOrder(lines []results.TrialLine, points int) bool {
 	rounds := map[int32][]results.TrialLine{}
 	for _, l := range lines {
@@ -155,7 +156,7 @@ func interleavedThere(a, b []results.TrialLine) bool {
 }
 
 // roundsOf are the repetitions of trials, each once; nil when one occurs twice, so that it is not
-// clear which belongs to the other variant's.
+// clear which one pairs with the other variant.
 func roundsOf(lines []results.TrialLine) []int32 {
 	var rounds []int32
 	for i, line := range lines {
@@ -218,7 +219,7 @@ func (r *run) ratioOf(a arguments) quantity {
 	return quantity{value: e.Value, own: &e, counts: counts}
 }
 
-// unitOfMetric is that of the function that reads it.
+// unitOfMetric is the unit of the function that reads the metric.
 func unitOfMetric(m metric) unit {
 	for _, name := range functionNames() {
 		if f := functions[name]; f.metric == m.name {

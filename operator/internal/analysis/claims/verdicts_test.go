@@ -79,7 +79,7 @@ func TestFalseStraddlingAndInvalid(t *testing.T) {
 	}
 }
 
-// One trial has no interval; nothing is decided by it, whatever the claim.
+// One trial has no interval, so that it decides no claim.
 func TestOneTrialDecidesNothing(t *testing.T) {
 	clients := []int{1, 10, 20}
 	ls := append(series(0, "a", clients, times(1, 100, 800, 900), times(1, 10, 12, 30)), series(3, "b", clients, times(1, 50, 900, 1000), times(1, 20, 11, 25))...)
@@ -134,8 +134,8 @@ func TestCurves(t *testing.T) {
 	const crossing = "crossover(of='throughput', along='clients', variant=['a', 'b'])"
 	expect(t, judge(t, apart, crossing, "20", "50%"), v1alpha1.VerdictFails, "the curves do not cross")
 	expect(t, judge(t, apart, crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "the curves do not cross")
-	// A curve that is not crossed takes nothing back: without an interval of the comparison before
-	// it, there is none of the whole.
+	// The curves do not cross, but the comparison before them has no interval. So the whole claim
+	// has none, and the message still says so.
 	const early = "throughput(clients=60) < 1000 && "
 	mixed := slices.Concat(apart, series(8, "c", []int{60}, times(1, 500), times(1, 10)))
 	expect(t, judge(t, mixed, early+crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "cannot be told apart", "the curves do not cross",
@@ -164,15 +164,15 @@ func TestLowerBounds(t *testing.T) {
 		t.Errorf("a lower bound is given as a measurement: %+v", got)
 	}
 	expect(t, judge(t, ls, "knee_throughput(along='clients')", "1000", "10%"), v1alpha1.VerdictFails)
-	// The bound turns around with the sign.
+	// If the sides are exchanged, the bound is on the other side.
 	expect(t, judge(t, ls, "2000 > knee_throughput(along='clients')", "", ""), v1alpha1.VerdictInconclusive)
 	expect(t, judge(t, ls, "-knee_throughput(along='clients') < -1000", "", ""), v1alpha1.VerdictHolds, "-1506 tx/s [..., -1477]")
 	expect(t, judge(t, ls, "max_throughput() - knee_throughput(along='clients') < 100", "", ""), v1alpha1.VerdictHolds)
 	expect(t, judge(t, ls, "max_throughput() / knee_throughput(along='clients') > 0.5", "", ""), v1alpha1.VerdictInconclusive)
 }
 
-// A quotient of a difference had the interval of its logarithm, which never holds 0: that it is
-// above 0 was Holds wherever the means fell that way.
+// Once, a quotient with a difference had the interval of its logarithm, which never holds 0. So a
+// claim that it is above 0 was Holds whenever the means happened to be.
 func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 	a, b := [][]float64{{1000, 1010, 990}}, [][]float64{{1002, 1012, 980}}
 	ls := append(series(0, "a", []int{5}, a, a), series(1, "b", []int{5}, b, b)...)
@@ -190,7 +190,7 @@ func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 		"(mean_latency(variant='a') + -999ms) / mean_latency(variant='b') > 0":         "Inconclusive: cannot be told apart",
 		gain + " / throughput(variant='b') < 0.1":                                      "Holds: difference",
 		"measurement(name='drift', variant='a') / dip(fault='crash', variant='b') > 0": "Inconclusive: cannot be told apart",
-		// Their denominator is not known to differ from 0, and any number may be the quotient.
+		// Their denominator may be 0, so that any number may be the quotient.
 		"throughput(variant='b') / " + gain + " < 1e9":                                              "Inconclusive: the denominator may be 0",
 		"1 + 2 / (3 * (throughput(variant='b') / " + gain + ")) < 1e9":                              "Inconclusive: the denominator may be 0",
 		"dip(fault='crash', variant='b') / measurement(name='drift', variant='a') < 1e9":            "Inconclusive: the denominator may be 0",
@@ -202,7 +202,7 @@ func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 		verdict, words, _ := strings.Cut(want, ": ")
 		expect(t, judge(t, ls, expr, "", ""), v1alpha1.Verdict(verdict), words)
 	}
-	// Nothing is within a tolerance either, however wide, of what has no bound.
+	// A quantity without a bound is within no tolerance, however wide.
 	expect(t, judge(t, ls, "throughput(variant='b') / "+gain, "500", "1000%"), v1alpha1.VerdictInconclusive, "the denominator may be 0", "n=3, and no interval")
 	// The interval is that of first-order propagation.
 	got := judge(t, ls, gain+" / throughput(variant='b')", "0", "0.1")
@@ -216,7 +216,7 @@ func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 
 func TestVariants(t *testing.T) {
 	// Machines that drift by more than the variants differ: by rounds the difference shows, however
-	// it is spelled.
+	// the claim is written.
 	drift := []float64{100, 130, 90, 150, 110, 80}
 	var a, b [][]float64
 	a, b = [][]float64{nil}, [][]float64{nil}
@@ -284,13 +284,13 @@ func TestRecovery(t *testing.T) {
 	expect(t, judge(t, ls, "time_to_90(fault='crash') < 1s", "", ""), v1alpha1.VerdictFails)
 	expect(t, judge(t, ls, "dip(fault='crash') > 0.4", "", ""), v1alpha1.VerdictHolds)
 
-	// None dipped, and noise would have hidden little.
+	// No trial dipped, and noise would have hidden only a small dip.
 	quiet := results.Recovery{LeastDip: 0.12, ResolvedMillis: 400}
 	ls = trials(quiet, quiet, quiet)
 	expect(t, judge(t, ls, "time_to_90(fault='crash') < 1s && goodput_lost(fault='crash') < 10 && dip(fault='crash') < 0.2", "", ""), v1alpha1.VerdictHolds, "throughput did not fall")
 	expect(t, judge(t, ls, "dip(fault='crash') < 0.1", "", ""), v1alpha1.VerdictInconclusive, "the least that could have been seen is 12%")
 	expect(t, judge(t, ls, "time_to_90(fault='crash') < 200ms", "", ""), v1alpha1.VerdictInconclusive, "a fall to 90% is seen that lasts 0.4 s")
-	// None dipped, and noise would have hidden much; or it is not known.
+	// No trial dipped, but noise would have hidden a deep dip, or it is unknown how deep.
 	for words, r := range map[string]results.Recovery{
 		"the least dip that could have been seen is 60%": {LeastDip: 0.6},
 		"did not keep which dip could have been seen":    {},
@@ -312,7 +312,7 @@ func TestRecovery(t *testing.T) {
 	expect(t, judge(t, ls, "dip(fault='crash') < 0.1", "", ""), v1alpha1.VerdictNotEvaluated, "there are no bins before the fault")
 }
 
-// Results from before a number was kept do not have it, which is not the same as 0.
+// Results that are older than a number lack it, which is not the same as 0.
 func TestOlderResults(t *testing.T) {
 	ls := series(0, "a", []int{5}, times(3, 100), times(3, 10))
 	for expr, want := range map[string]string{
@@ -325,7 +325,7 @@ func TestOlderResults(t *testing.T) {
 	}
 }
 
-// Numbers beyond all measure give no verdict, and nothing that JSON cannot hold.
+// Numbers that are far too large give no verdict, and nothing that JSON cannot hold.
 func TestNumbersTooLarge(t *testing.T) {
 	ls := series(0, "a", []int{5}, times(3, 1e90), times(3, 10))
 	for _, expr := range []string{"throughput() * 1e300", "throughput() * 1e300 - throughput() * 1e300", "1e308 * 10 * throughput()", "throughput() / 0", "throughput() / 0.0"} {
@@ -337,8 +337,8 @@ func TestNumbersTooLarge(t *testing.T) {
 	}
 }
 
-// An expression that is a text, a list or a map was evaluated as if it were a call, and the
-// evaluator ran out of arguments.
+// Once, an expression that is a text, a list or a map was evaluated as a call, and the evaluator
+// ran out of arguments.
 func TestWhatIsNoQuantityIsNotEvaluated(t *testing.T) {
 	axes, ls := fuzzed()
 	for expr, want := range map[string]string{
@@ -368,8 +368,8 @@ func TestWhatIsNoQuantityIsNotEvaluated(t *testing.T) {
 	}
 }
 
-// An Inconclusive claim says about how many repetitions would decide it, and a decided one nothing
-// of that.
+// An Inconclusive claim says about how many repetitions would decide it, and a decided one does
+// not.
 func TestInconclusiveSaysHowManyWouldDecide(t *testing.T) {
 	ls := append(series(0, "a", []int{1, 10}, times(3, 100, 800), times(3, 10, 12)), series(2, "b", []int{1, 10}, times(3, 97, 600), times(3, 10, 15))...)
 	const a, b, far = "throughput(variant='a', clients=1)", "throughput(variant='b', clients=1)", "throughput(variant='a', clients=10)"
@@ -399,8 +399,8 @@ func TestInconclusiveSaysHowManyWouldDecide(t *testing.T) {
 	expect(t, judge(t, ls, a+" > 100", "", ""), v1alpha1.VerdictInconclusive, "100 repetitions would still not decide")
 }
 
-// A mode that some trials are in was nowhere: the interval of a mean that two of ten trials shift
-// holds the truth in far fewer experiments than it says.
+// Once, no message said that some trials are in another mode. If two of ten trials shift a mean,
+// its interval holds the truth in far fewer experiments than it says.
 func TestTrialsInGroupsAreSaid(t *testing.T) {
 	clients := []int{1, 10, 20, 40}
 	ls := append(series(0, "a", clients, times(5, 100, 200, 300, 400), times(5, 10, 11, 13, 25)), series(4, "b", clients, times(5, 50, 100, 150, 200), times(5, 10, 11, 13, 25))...)

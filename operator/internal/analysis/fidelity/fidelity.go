@@ -8,11 +8,11 @@
 //	Profile     what of the full evaluation it changes
 //
 // The words are those of ACM's badges for artifacts, version 1.1. Reproduced takes the source's own
-// program at the full size, Replicated a re-implementation of it at the full size. Everything else
-// can be consistent with the source's statement, or contradict it, and no more.
+// program at the full size, Replicated a re-implementation of it at the full size. Other trials can
+// only be consistent with the source's statement, or contradict it.
 //
-// The full size is that of the experiment without a profile. Whether that is the size of the paper
-// is for its author to write; the spec cannot tell.
+// The full size is that of the experiment without a profile. The spec cannot tell whether that is
+// the size of the paper: its author must write that.
 package fidelity
 
 import (
@@ -33,8 +33,7 @@ const (
 	StandIn          = "StandIn"
 )
 
-// Sizes of what ran. That of trials which were measured elsewhere is Unknown: Assay did not plan
-// them.
+// Sizes of what ran. Trials that were measured elsewhere have Unknown: Assay did not plan them.
 const (
 	Full    = "Full"
 	Reduced = "Reduced"
@@ -44,8 +43,8 @@ const (
 // distances order the classes.
 var distances = map[string]int{"": 0, Original: 1, Reimplementation: 2, StandIn: 3}
 
-// Of is what an experiment runs, by its spec as it is written and by its Systems, by name.
-// A System that is not among them is a stand-in.
+// It describes what an experiment runs, from its spec as it is written and from its Systems by
+// name. A System that is not among them is a stand-in.
 func Of(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
 	f := &results.Fidelity{Size: Full}
 	f.Changes, f.Size = changes(spec)
@@ -128,9 +127,9 @@ func list(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// Facts are what the word of a claim depends on.
+// Facts decide the word of a claim.
 type Facts struct {
-	// Basis says whose statement the claim is. That of an experiment without a source is its own.
+	// Basis says who makes the claim's statement. Without a source, the experiment makes it.
 	Basis v1alpha1.ClaimBasis
 	// Class is the class of the system furthest from the source, among the systems that the claim
 	// reads.
@@ -163,7 +162,7 @@ func Word(outcome v1alpha1.Verdict, f Facts) v1alpha1.Verdict {
 	return outcome
 }
 
-// BasisOf says whose statement a claim of an experiment is.
+// BasisOf says who makes the statement of a claim: the source, or the experiment.
 func BasisOf(source *v1alpha1.Source, c v1alpha1.Claim) v1alpha1.ClaimBasis {
 	switch {
 	case source == nil:
@@ -185,7 +184,8 @@ func Name(s results.SystemFidelity) string {
 	return strings.TrimSpace(s.Program + " " + s.Version)
 }
 
-// describe says what a system is to the source; empty for the source's own in the source's version.
+// describe words the relation of a system to the source. It is empty for the source's own program
+// in the source's version.
 func describe(s results.SystemFidelity) string {
 	switch s.Class {
 	case Original:
@@ -201,7 +201,7 @@ func describe(s results.SystemFidelity) string {
 }
 
 // Distance says in words how far the judged trials are from the source's measurements. read are the
-// Systems that the claim reads. Empty: it is as near as can be.
+// Systems that the claim reads. Empty: there is no such difference.
 func Distance(f *results.Fidelity, read []string, profile string, rewritten bool) string {
 	var parts []string
 	for _, s := range f.Systems {
@@ -277,8 +277,7 @@ func unique(names []string) []string {
 	return once
 }
 
-// Rewritten reports whether the profile in use has another text for a claim than the full
-// evaluation, by what the two say.
+// Rewritten reports whether a claim differs between the profile in use and the full evaluation.
 func Rewritten(full, judged v1alpha1.Claim) bool {
 	same := func(a, b *v1alpha1.Value) bool { return a == nil && b == nil || a != nil && b != nil && a.Equal(*b) }
 	return full.Statement != judged.Statement || full.Expr != judged.Expr || full.Within != judged.Within || !same(full.Reported, judged.Reported) || !same(full.Expected, judged.Expected)

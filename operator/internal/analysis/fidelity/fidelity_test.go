@@ -154,8 +154,8 @@ func TestWord(t *testing.T) {
 	}
 }
 
-// A claim is judged by the systems that it reads, in the profile's words, with what the full
-// evaluation says beside them.
+// A claim is judged by the systems that it reads, in the profile's words, with the full
+// evaluation's claim beside them.
 func TestSay(t *testing.T) {
 	s := spec("hats", "cassandra")
 	reported, expected := v1alpha1.NewValue("2"), v1alpha1.NewValue("3")

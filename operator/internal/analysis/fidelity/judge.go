@@ -13,10 +13,9 @@ import (
 // systemAxis is the axis that the systems of an experiment make, if it has several.
 const systemAxis = "system"
 
-// Say turns what the trials say of the claims into verdicts of them. A verdict has its word, the
-// owner of its statement, and the distance of the trials from the source. It has also the full
-// evaluation's claim, if the profile rewrote it. The spec is as it is written, with the profile
-// that was in use.
+// Say turns the outcomes of claims into verdicts. A verdict gets its word, the owner of its
+// statement, and the distance of the trials from the source. It also gets the full evaluation's
+// claim, if the profile rewrote it. The spec is as it is written, with the profile that was in use.
 func Say(spec v1alpha1.ExperimentSpec, f *results.Fidelity, judged []results.ClaimResult) {
 	full, applied := fullSpec(spec), plan.ApplyProfile(spec)
 	skipped := plan.SkippedClaims(applied)
@@ -90,7 +89,7 @@ func systemsRead(expr string, f *results.Fidelity) []string {
 	return read
 }
 
-// furthest is the class of the system that is furthest from the source, of some.
+// furthest is the class of the system, among some, that is furthest from the source.
 func furthest(f *results.Fidelity, read []string) string {
 	class := ""
 	for _, s := range f.Systems {

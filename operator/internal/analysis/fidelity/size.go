@@ -12,13 +12,13 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// changes lists what the profile in use changes of the full evaluation, and says the size that
-// follows.
+// changes lists the changes of the profile in use to the full evaluation, and returns the resulting
+// size.
 //
-// A profile reduces the evaluation where it changes what the source measured: points, topology,
-// network, load, parameters or faults, or where it measures for less time or less often. Another
-// placement does not: it is which machines, not what runs. Tolerances and disturbances do not
-// either, but a verdict may rest on looser ones, so that they are listed.
+// A profile reduces the evaluation if it changes what the source measured: points, topology,
+// network, load, parameters or faults. It also reduces it if it measures for less time or less
+// often. Another placement does not: it changes the machines, not what runs on them. Tolerances and
+// disturbances do not either. They are listed, since a verdict may rest on looser ones.
 func changes(spec v1alpha1.ExperimentSpec) (all []string, size string) {
 	full, applied := fullSpec(spec), plan.ApplyProfile(spec)
 	all = sweepChanges(full.Sweep, applied.Sweep)

@@ -14,21 +14,21 @@ import (
 type use int
 
 const (
-	// ofTrials fields decide what a trial is. Where they differ, the trials are not of the
+	// ofTrials fields decide what a trial is. If they differ, the trials do not belong to the
 	// experiment.
 	ofTrials use = iota
 	// ofRun fields decide how many trials there are, where and when they run, and which are valid.
-	// The run's own stays; the difference is said.
+	// The run keeps its own value, and the difference is reported.
 	ofRun
-	// ofVerdicts fields are what trials are judged by. Those of today are used; the difference is
-	// said.
+	// ofVerdicts fields decide how trials are judged. Today's values are used, and the difference
+	// is reported.
 	ofVerdicts
-	// ofNothing fields are not of the results at all.
+	// ofNothing fields do not affect the results.
 	ofNothing
 )
 
 // uses of the fields of a spec, by their names in JSON. A field that is not here is ofTrials, so
-// that a new one is refused until its author has thought of it.
+// that a new field is refused until its author decides on its use.
 var uses = map[string]use{
 	"source": ofVerdicts, "claims": ofVerdicts, "reported": ofVerdicts, "figures": ofVerdicts, "measurements": ofVerdicts,
 	"repetitions": ofRun, "retries": ofRun, "order": ofRun, "placement": ofRun, "prePull": ofRun,
@@ -37,9 +37,9 @@ var uses = map[string]use{
 	"additionalRepetitions": ofNothing, "profiles": ofNothing, "profile": ofNothing,
 }
 
-// Differences are what two specs of an experiment differ in, with their profiles applied: fields
-// and their values, in words. Refused are those because of which trials of the one are not trials
-// of the other.
+// Differences are the fields in which two specs of an experiment differ, with their values, in
+// words. Profiles are applied. Refused are the fields that make trials of one spec no trials of the
+// other.
 type Differences struct {
 	Refused, Said []string
 }

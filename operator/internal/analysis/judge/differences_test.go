@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A name in uses that no field has any more would let the field that took its place be refused, or
-// worse, say something of another field.
+// No name in uses may be left over from a renamed field. The field's new name would be refused, or
+// a new field might take the old name and have the wrong use.
 func TestUsesAreFields(t *testing.T) {
 	fields := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[v1alpha1.ExperimentSpec]()) {

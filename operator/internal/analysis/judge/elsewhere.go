@@ -62,8 +62,8 @@ func checkClaims(p *plan.Plan) error {
 	return nil
 }
 
-// known adds Systems that no file has, as far as the spec tells what they are: results that were
-// measured elsewhere need none, and points need only names of parameters.
+// known adds Systems that have no file, as far as the spec describes them. Results that were
+// measured elsewhere need no System, and points need only names of parameters.
 func known(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) map[string]v1alpha1.SystemSpec {
 	spec = plan.ApplyProfile(spec)
 	all := map[string]v1alpha1.SystemSpec{}

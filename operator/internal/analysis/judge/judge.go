@@ -29,11 +29,12 @@ type Ran struct {
 	Trials  []results.Trial
 	// Spec that the trials ran under.
 	Spec v1alpha1.ExperimentSpec
-	// Before is how the run was judged anew last, with its ClaimsSHA256. Nil: it was not.
+	// Before is the last judgement of the run, with its ClaimsSHA256. Nil: the run was never judged
+	// anew.
 	Before *results.Judged
 }
 
-// Today is what trials are judged by.
+// Today has the files by which trials are judged.
 type Today struct {
 	// Experiment with the profile of the run.
 	Experiment *v1alpha1.Experiment
@@ -84,7 +85,7 @@ func Again(ran Ran, today Today, now time.Time) (results.Experiment, v1alpha1.Ex
 	return e, spec, nil
 }
 
-// sealed is the seal of a run with what differs from it in another spec.
+// sealed is the seal of a run, with the differences of another spec from it.
 func sealed(kept *results.Seal, spec v1alpha1.ExperimentSpec) (*results.Seal, error) {
 	if kept == nil || kept.Sealed == nil {
 		return kept, nil
@@ -128,7 +129,7 @@ func object(e results.Experiment, spec v1alpha1.ExperimentSpec) *v1alpha1.Experi
 	return exp
 }
 
-// keep takes over the fields that say how the run went, and leaves out their judgement.
+// keep copies the fields about the course of the run, without its judgement.
 func keep(e *results.Experiment, ran results.Experiment) {
 	e.SpecSHA256, e.Written, e.Planned = ran.SpecSHA256, ran.Written, ran.Planned
 	e.AdditionalRepetitions, e.Stopped, e.NotMeasuring = ran.AdditionalRepetitions, ran.Stopped, ran.NotMeasuring
@@ -147,9 +148,9 @@ func keep(e *results.Experiment, ran results.Experiment) {
 
 // merge is the spec that trials ran under with the fields of another that verdicts are made from.
 //
-// A bundle from before specs were kept as they are written has the profile applied, and so does not
-// know what the full evaluation is. Then today's file says it, and the profile has all that ran: it
-// is applied to the same trials, and what it changes shows.
+// In an old bundle, the profile is already applied to the spec, so that the full evaluation is
+// unknown. Then today's file gives the full evaluation, and its profile gets all fields that ran.
+// So the same trials are judged, and the changes of the profile show.
 func merge(ran, today v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
 	out := mergeAsRan(ran, today)
 	i := slices.IndexFunc(today.Profiles, func(p v1alpha1.Profile) bool { return p.Name == ran.Profile })
@@ -193,8 +194,8 @@ func profileOf(spec v1alpha1.ExperimentSpec, name string) (v1alpha1.Profile, boo
 	return *spec.Profiles[i].DeepCopy(), true
 }
 
-// changedMeasurements names those that ask Prometheus something else than they asked in the run:
-// the numbers are those of the old question. Counters are read off the trials' results anew.
+// changedMeasurements names measurements whose query is no longer that of the run: their numbers
+// come from the old query. Counters are read again from the trials' results.
 func changedMeasurements(ran, today v1alpha1.ExperimentSpec) []string {
 	var changed []string
 	for _, m := range today.Measurements {
@@ -215,8 +216,8 @@ func measurementOf(spec v1alpha1.ExperimentSpec, name string) (v1alpha1.Measurem
 	return spec.Measurements[i], true
 }
 
-// linesOf makes the lines of the trials anew from their own results. Notes say whose line is taken
-// as it is, since its trial has no results of its own.
+// linesOf makes the lines of the trials anew from their own results. Notes name trials without
+// results of their own, whose lines are taken as they are.
 func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, notes []string) {
 	said := map[string]results.TrialLine{}
 	for _, l := range ran.Results.Trials {
@@ -242,9 +243,9 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 	return lines, notes
 }
 
-// measurements of a trial are those that today's spec asks for: as they were measured, or read off
-// the trial anew where its own results can say them. A number that Prometheus was not asked for in
-// the run stays unknown.
+// measurements returns the measurements of a trial that today's spec asks for. They are as they
+// were measured, or read again from the trial's own results. A number that Prometheus was not asked
+// for in the run stays unknown.
 func measurements(ran, today v1alpha1.ExperimentSpec, has []results.Measurement, trial *results.Trial) []results.Measurement {
 	var out []results.Measurement
 	for _, m := range plan.ApplyProfile(today).Measurements {
@@ -255,7 +256,7 @@ func measurements(ran, today v1alpha1.ExperimentSpec, has []results.Measurement,
 		if trial != nil {
 			read, of = measured.Column(m).Read(trial)
 		}
-		// Where there was little room, it may have been left out of the trial's results.
+		// If there was little room, the trial's results may lack it.
 		left := i >= 0 && read.Value == nil && reflect.DeepEqual(was.Use, m.Use) && was.Unit == m.Unit
 		switch {
 		case of && !(m.Use != nil && left):

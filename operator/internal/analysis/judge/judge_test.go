@@ -68,7 +68,7 @@ func ran(t *testing.T) judge.Ran {
 	return r
 }
 
-// The file has all that a report of old trials by claims of today differs in.
+// The golden file has every difference in a report that judges old trials by today's claims.
 func TestTrialsAreJudgedAgain(t *testing.T) {
 	twenty := v1alpha1.NewValue("250")
 	var out strings.Builder

@@ -21,8 +21,8 @@ import (
 // Sums is the name of the entry with the checksums.
 const Sums = "SHA256SUMS"
 
-// Read takes at most one entry of this size, all of them together, and this number. So a file of a
-// stranger cannot fill the memory or keep it busy.
+// Read accepts entries of at most this size each, at most this size together, and at most this
+// number. So a file of a stranger cannot fill the memory or keep it busy.
 const (
 	maxEntry   = 64 << 20
 	maxTotal   = 16 << 30
@@ -96,8 +96,8 @@ func Is(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
 // Read gives each wanted file to visit, in the order of the bundle, by its name within the bundle's
 // folder. It fails when the bundle is damaged or larger than it may be. It also fails when a file
-// is not as its checksum says or has none, and when visit does. Everything that was visited before
-// is worth nothing then.
+// does not match its checksum or has none, and when visit fails. Then files that were visited
+// before cannot be trusted.
 func Read(r io.Reader, wanted func(name string) bool, visit func(name string, data []byte) error) error {
 	gz, err := gzip.NewReader(r)
 	if err != nil {
@@ -148,7 +148,7 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 	return check(seen, sums)
 }
 
-// inWords says of the end of a file what it means.
+// inWords words an unexpected end of a file.
 func inWords(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the file is cut off there")
@@ -156,7 +156,7 @@ func inWords(err error) error {
 	return err
 }
 
-// ChangedError says which files are not as the checksums say. All files were visited.
+// ChangedError names the files that do not match their checksums. All files were visited.
 type ChangedError struct {
 	// Files in the order of their names, each with what is wrong.
 	Files []string

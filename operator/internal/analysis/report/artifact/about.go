@@ -19,7 +19,8 @@ type About struct {
 	// Abstract of the artifact, one paragraph.
 	Abstract string   `json:"abstract,omitempty"`
 	Authors  []Author `json:"authors,omitempty"`
-	// Paper is its DOI or URL, and DOI that of the archived artifact, as 10.5281/zenodo.1234567.
+	// Paper is the DOI or URL of the paper. DOI is the DOI of the archived artifact, as
+	// 10.5281/zenodo.1234567.
 	Paper string `json:"paper,omitempty"`
 	DOI   string `json:"doi,omitempty"`
 	// License of the artifact: an SPDX identifier or a URL.
@@ -136,7 +137,7 @@ func isORCID(id string) bool {
 	return digits[15:] == "X" && check == 10 || digits[15:] == fmt.Sprint(check)
 }
 
-// link is a URL, where a DOI may stand for one.
+// link turns a DOI or a URL into a URL.
 func link(doiOrURL string) string {
 	if doiPattern.MatchString(doiOrURL) {
 		return "https://doi.org/" + doiOrURL
@@ -164,7 +165,7 @@ func (a *facts) title() string {
 	return "Results of the experiment " + a.results.Name
 }
 
-// abstract of the artifact: the authors', or what the bundle shows.
+// abstract of the artifact: the text of the authors, or one made from the bundle.
 func (a *facts) abstract() string {
 	if a.in.About.Abstract != "" {
 		return a.in.About.Abstract

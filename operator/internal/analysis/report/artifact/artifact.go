@@ -1,7 +1,7 @@
 // Package artifact makes the folder that authors hand in to an artifact evaluation. It has a
 // bundle, scripts that run the experiment again, appendices, metadata for archives, and a list of
-// what is missing. The package touches no file and no cluster: the same bundle and the same words
-// of the authors give the same bytes with the same version of Assay.
+// what is missing. The package touches no file and no cluster: with the same version of Assay, the
+// same bundle and the same words of the authors give the same bytes.
 package artifact
 
 import (
@@ -59,14 +59,14 @@ type File struct {
 type Input struct {
 	// Bundle as kubectl assay bundle writes it.
 	Bundle []byte
-	// About is what the authors say, and AboutText the file that says it; nil: they said nothing,
-	// and the artifact gets a file to fill in.
+	// About has the statements of the authors, and AboutText is their file. Nil: there is no file,
+	// and the artifact gets one to fill in.
 	About     About
 	AboutText []byte
-	// Archives of images that are in ImagesFolder beside what Make gives, by their names there.
+	// Archives of images that are in ImagesFolder beside the files of Make, by their names there.
 	Archives []Archive
 	// Changed are files that the authors have changed since an earlier call made them, by their
-	// names. They stay, and what is made now is beside them.
+	// names. They stay, and the new files stand beside them.
 	Changed map[string][]byte
 	// Differences that kubectl assay verify finds in the bundle.
 	Differences []string
@@ -137,7 +137,8 @@ func Make(in Input) (Made, error) {
 
 func (a *artifact) add(name, text string) { a.put(File{Name: name, Data: []byte(text)}) }
 
-// put adds a file, or the one that the authors have made of it with the new one beside it.
+// put adds a file. If the authors have changed it, their file stays, and the new one stands beside
+// it.
 func (a *artifact) put(f File) {
 	a.made[f.Name] = sumOf(f.Data)
 	if theirs, changed := a.in.Changed[f.Name]; changed && !bytes.Equal(theirs, f.Data) && f.Name != SumsFile {
@@ -189,7 +190,7 @@ func (a *facts) read() error {
 	return nil
 }
 
-// when the results are of: the same for every artifact of them.
+// when is the time of the results: the same for every artifact that is made of them.
 func (a *facts) when() time.Time {
 	if a.results.Completed != nil {
 		return a.results.Completed.UTC()
@@ -200,7 +201,7 @@ func (a *facts) when() time.Time {
 // bundleFile is the bundle's place in the folder.
 func (a *facts) bundleFile() string { return BundleFolder + a.results.Name + ".tar.gz" }
 
-// addInputs adds what was run and what came of it.
+// addInputs adds the inputs of the run and its results.
 func (a *artifact) addInputs() error {
 	object := map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Experiment", "metadata": map[string]string{"name": a.results.Name}, "spec": json.RawMessage(a.specJSON)}
 	text, err := yaml.Marshal(object)

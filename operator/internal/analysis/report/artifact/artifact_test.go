@@ -284,8 +284,8 @@ func TestCitation(t *testing.T) {
 	}
 }
 
-// A crate has one descriptor and one root. All that is referred to is described, all files are
-// there, and their checksums are right.
+// A crate has one descriptor and one root. Every reference has its description, every file is
+// there, and the checksums are right.
 func TestCrateIsWhole(t *testing.T) {
 	for name, about := range map[string]About{"nothing said": {}, "everything": everything} {
 		t.Run(name, func(t *testing.T) {
@@ -401,8 +401,8 @@ func TestPinnedName(t *testing.T) {
 	}
 }
 
-// A pod reports its images without saying whose they are: by repository, else in the order of the
-// containers' names.
+// A pod reports its images without the names of their containers. The test matches them by
+// repository, else by the order of the containers' names.
 func TestRanImages(t *testing.T) {
 	all := []container{{"s", "replica", "server", "kv:1"}, {"s", "replica", "exporter", "registry.example.org/exporter:2"}, {"s", "client", "driver", "kv:1"}}
 	for name, tc := range map[string]struct {

@@ -35,8 +35,8 @@ func (a *artifact) addChecklist() error {
 	return nil
 }
 
-// check fills the checklist. Whatever it names is seen in the folder: it knows nothing of what a
-// venue asks for.
+// check fills the checklist. It names only what the folder shows: it does not know the demands of a
+// venue.
 func (a *checks) check() {
 	about := a.in.About
 	missing := func(is bool, what, how string) {
@@ -75,7 +75,7 @@ func (a *checks) checkImages(missing notes) {
 	missing(len(a.in.Archives) == 0, "the images are not in the folder, so that it ends with their registry", "save them (docker save, or make images), and name the folder with --images")
 }
 
-// agree reports whether one of the archive's digests is what ran.
+// agree reports whether an image with one of the archive's digests ran.
 func agree(ran, digests []string) bool {
 	return slices.ContainsFunc(ran, func(id string) bool {
 		_, digest, found := strings.Cut(id, "@")

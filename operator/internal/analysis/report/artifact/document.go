@@ -39,7 +39,7 @@ var codeMarks = strings.NewReplacer(codeBegins, "", codeEnds, "")
 // code marks a text as code.
 func code(text string) string { return codeBegins + codeMarks.Replace(text) + codeEnds }
 
-// parts calls plain and inCode for what is between and within the marks, in order.
+// parts calls plain for texts between the marks and inCode for texts within them, in order.
 func parts(text string, plain, inCode func(string) string) string {
 	var b strings.Builder
 	for {

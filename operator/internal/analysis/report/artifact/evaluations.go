@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// overhead of a trial beside its schedule that estimates assume: pods, readiness, collecting,
-// cleaning up. It is the default of kubectl assay plan.
+// overhead is the time of a trial beside its schedule that estimates assume: pods, readiness,
+// collecting, cleaning up. It is the default of kubectl assay plan.
 const overhead = 15 * time.Second
 
 // evaluation is the experiment with one of its profiles, or without: an experiment of the appendix.
@@ -21,8 +21,8 @@ type evaluation struct {
 	label, profile, doc string
 	// ran: it is the one of the bundle.
 	ran bool
-	// trials in words, and the time of all of them: as it was, or as planned. problem: it cannot be
-	// planned.
+	// trials in words, and the time of all of them: as it was, or as planned. problem says why it
+	// cannot be planned.
 	trials   string
 	duration time.Duration
 	measured bool

@@ -17,7 +17,7 @@ import (
 // AgentImage is the image of Assay's agent that a run on one machine uses.
 const AgentImage = "assay/agent:dev"
 
-// Image is one of those that the Systems name, or Assay's own.
+// Image is an image that the Systems name, or Assay's own.
 type Image struct {
 	// Name as the bundle's System has it; of Assay's own: AgentImage.
 	Name    string   `json:"name"`
@@ -25,8 +25,8 @@ type Image struct {
 	// Ran are the images that the trials' pods report: NAME@sha256:... of one that came from a
 	// registry, sha256:... of one that was loaded. Empty: no pod reports it.
 	Ran []string `json:"ran,omitempty"`
-	// Pinned is the name with a digest that the Systems of the artifact have. Empty: none can be
-	// given.
+	// Pinned is the name with a digest that the Systems of the artifact have. Empty: no digest is
+	// known.
 	Pinned string `json:"pinned,omitempty"`
 	// Archive in the artifact's folder images, with its digests; empty: it is not there.
 	Archive string   `json:"archive,omitempty"`
@@ -148,9 +148,9 @@ func (a *facts) archived(i Image) Image {
 	return i
 }
 
-// ranImages are what pods report for each image of the Systems. A pod reports its images without
-// the names of their containers: in the order of the containers' names, as the kubelet does. A
-// repository in the report tells more than the order.
+// ranImages are the images that pods report for each image of the Systems. A pod reports its images
+// without the names of their containers. Their order is that of the containers' names, as the
+// kubelet has it. A repository in the report tells more than the order.
 func ranImages(all []container, trials []results.Trial) map[string][]string {
 	found := map[string]map[string]bool{}
 	add := func(image, id string) {
@@ -196,7 +196,7 @@ func oneImage(all []container) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c container) bool { return c.image != all[0].image })
 }
 
-// agentImages are what pods report of Assay's own image.
+// agentImages are the reports of pods about Assay's own image.
 func agentImages(trials []results.Trial) []string {
 	found := map[string]bool{}
 	for _, t := range trials {
@@ -209,8 +209,9 @@ func agentImages(trials []results.Trial) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// pinnedName is the image with the digest by which a registry has it. The authors' word comes
-// first: they push images under other names. Empty: several ran, or none came from a registry.
+// pinnedName is the image with the digest by which a registry has it. A digest that the authors
+// give comes first: they push images under other names. Empty: several ran, or none came from a
+// registry.
 func pinnedName(image string, ran []string, said string) string {
 	switch {
 	case said != "":
@@ -224,7 +225,7 @@ func pinnedName(image string, ran []string, said string) string {
 	return image + "@" + digest
 }
 
-// SameImage compares names as registries do: docker.io and library/ go without saying.
+// SameImage compares names as registries do: docker.io and library/ may be left out.
 func SameImage(a, b string) bool { return full(a) == full(b) }
 
 func full(image string) string {

@@ -23,8 +23,8 @@ type crate struct {
 	files []File
 }
 
-// addMetadata adds what archives and indexes read, but for the RO-Crate, which describes all other
-// files.
+// addMetadata adds the files that archives and indexes read. The RO-Crate comes later, since it
+// describes all other files.
 func (a *artifact) addMetadata() error {
 	m := &metadata{a.facts}
 	citation, err := m.citation()

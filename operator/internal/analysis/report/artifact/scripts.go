@@ -57,7 +57,7 @@ sha256sum --quiet -c ` + SumsFile + ` || exit 3
 "$assay" verify %s
 `
 
-// addScripts adds what runs the experiment again.
+// addScripts adds the scripts that run the experiment again.
 func (a *artifact) addScripts() error {
 	ran := fullName
 	for _, e := range a.runs {

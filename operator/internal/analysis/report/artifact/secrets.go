@@ -22,7 +22,7 @@ var secrets = []struct {
 	{"a password in a URL", regexp.MustCompile(`[a-z]+://[^/\s:@"'{}]+:[^/\s:@"'{}]+@[a-zA-Z0-9]`)},
 }
 
-// checkSecrets refuses what holds credentials: an archive keeps it for ever.
+// checkSecrets refuses files with credentials: an archive keeps them for ever.
 func (a *checks) checkSecrets() error {
 	var found []string
 	a.texts(func(at place, line []byte) {

@@ -72,7 +72,7 @@ func Write(ctx context.Context, from client.Reader, configMap corev1.ConfigMap, 
 // step writes some of a bundle's files.
 type step func(*archive.Writer) error
 
-// write writes what the steps do, and then all that is made of the trials.
+// write runs the steps, and then writes all files that are made from the trials.
 func (r *run) write(w io.Writer, steps []step) error {
 	written := r.results.Written
 	if r.results.Completed != nil {

@@ -99,8 +99,8 @@ func addYAML(bundle *archive.Writer, file, kind, name string, spec []byte) error
 	return bundle.Add(file, text)
 }
 
-// writeTrials writes what is kept of each trial, valid or not, in its own folder: the whole
-// results, and apart from them what other programs read more easily.
+// writeTrials writes the files of each trial, valid or not, into its own folder. They are the whole
+// results, and parts of them in forms that other programs read more easily.
 func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 	lines, done, err := r.trialLines(ctx)
 	if err != nil {
@@ -206,11 +206,12 @@ func (r *run) writeTrial(ctx context.Context, bundle *archive.Writer, line resul
 	return addAll(bundle, files)
 }
 
-// folders of a trial's folder, and the packs of its ConfigMap that are in them.
+// packs has, by the pack in a trial's ConfigMap, the folder for its files within the trial's
+// folder.
 var packs = map[string]string{results.RenderedPack: RenderedFolder, results.ReportsPack: ReportsFolder}
 
-// beside unpacks what is kept beside a trial's results. Other binary data, of a later version,
-// stays as it is.
+// beside unpacks the files that are kept beside a trial's results. Other binary data, of a later
+// version, stays as it is.
 func (r *run) beside(trial string, stored corev1.ConfigMap) ([]file, error) {
 	var files []file
 	for key, data := range stored.BinaryData {
@@ -277,7 +278,8 @@ func (r *run) writeReports(bundle *archive.Writer) error {
 		return err
 	}
 	for _, p := range pictures {
-		// Pixels, which are drawn from this file, were more than half of a bundle.
+		// Pictures in pixels can be drawn from this file. They once were more than half of a
+		// bundle.
 		files = append(files, file{"plots/" + p.Name + ".svg", p.SVG})
 	}
 	return addAll(bundle, files)

@@ -210,7 +210,7 @@ func (c *crate) software() []Entity {
 	return append([]Entity{assay}, images...)
 }
 
-// results of the run are the trials and what was computed of them.
+// results of the run are the trials and the files computed from them.
 func (c *crate) results() []Entity {
 	all := c.withPrefix(ResultsFile, "report.", "points.csv", "trials.csv")
 	for _, t := range c.run.folders {
@@ -219,7 +219,7 @@ func (c *crate) results() []Entity {
 	return all
 }
 
-// withPrefix refers to the files whose names begin so.
+// withPrefix refers to the files whose names begin with one of the prefixes.
 func (c *crate) withPrefix(prefixes ...string) []Entity {
 	found := []Entity{}
 	for _, f := range c.alone() {

@@ -19,7 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/results/renames"
 )
 
-// Kept is what a bundle consists of besides what is made of it: reports, plots, versions, metadata.
+// Kept has the contents of a bundle, but not the files that are made from them: reports, plots,
+// versions, metadata.
 type Kept struct {
 	// Results of the experiment, and those of its trials as they are in Files.
 	Results results.Experiment
@@ -32,7 +33,7 @@ type Kept struct {
 	License License
 }
 
-// Open reads what a bundle consists of. It fails for a file that is not as its checksum says.
+// Open reads the contents of a bundle. It fails for a file that does not match its checksum.
 func Open(data []byte) (Kept, error) {
 	k := Kept{Files: map[string][]byte{}}
 	var encoded, crate []byte
@@ -69,8 +70,8 @@ func Open(data []byte) (Kept, error) {
 	return k, nil
 }
 
-// SpecOf is the spec of an Experiment, as JSON, from the YAML that a bundle has of it: in present
-// names, whatever they were when the bundle was written.
+// SpecOf returns the spec of an Experiment as JSON, from the YAML in a bundle. Its fields get their
+// present names, whatever names they had when the bundle was written.
 func SpecOf(experiment []byte) ([]byte, error) {
 	var object struct {
 		Spec json.RawMessage `json:"spec"`
@@ -84,7 +85,7 @@ func SpecOf(experiment []byte) ([]byte, error) {
 // systemsFolder holds the Systems as they were frozen.
 const systemsFolder = "systems/"
 
-// licenseOf reads the licence off a bundle's metadata; none where there is none.
+// licenseOf reads the licence from a bundle's metadata; none if the metadata has none.
 func licenseOf(crate []byte) License {
 	var read struct {
 		Graph []struct {
@@ -94,7 +95,7 @@ func licenseOf(crate []byte) License {
 		} `json:"@graph"`
 	}
 	if json.Unmarshal(crate, &read) != nil {
-		return License{} // from before there were any, or not by us
+		return License{} // an older bundle, or one that we did not write
 	}
 	var l License
 	for _, e := range read.Graph {
@@ -113,8 +114,8 @@ func licenseOf(crate []byte) License {
 	return l
 }
 
-// WriteKept writes a bundle of what it consists of. The same gives the same bytes with the same
-// version of Assay.
+// WriteKept writes a bundle from its contents. With the same version of Assay, the same contents
+// give the same bytes.
 func WriteKept(k Kept, w io.Writer) (Made, error) {
 	encoded, err := results.EncodeExperiment(k.Results)
 	if err != nil {

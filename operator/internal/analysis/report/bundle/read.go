@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Read puts together what a bundle has of an experiment and its trials, and hands each trial to
-// each.
+// Read reads the results of an experiment and its trials from a bundle, and calls each for each
+// trial.
 func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 	var e *results.Experiment
 	var details model.Details
@@ -57,7 +57,7 @@ func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 // podFile is a file that a pod of a trial wrote.
 type podFile struct{ trial, pod, name string }
 
-// podFileOf reads off a name in a bundle whose file it is: trials/TRIAL/pods/POD/NAME.
+// podFileOf splits the name of a pod's file in a bundle: trials/TRIAL/pods/POD/NAME.
 func podFileOf(name string) (podFile, bool) {
 	parts := strings.SplitN(name, "/", 5)
 	if len(parts) != 5 || parts[0] != "trials" || parts[2] != PodsFolder {

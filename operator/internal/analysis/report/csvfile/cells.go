@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Writer writes CSV whose cells no spreadsheet takes for formulas: a cell that begins like one and
-// is no number gets an apostrophe before it.
+// Writer writes CSV whose cells no spreadsheet treats as formulas. A cell that begins like a
+// formula and is no number gets an apostrophe before it.
 type Writer struct{ *csv.Writer }
 
 // NewWriter returns a Writer to w.

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Network writes a line for each pair of regions of which the same was asked: what was asked,
-// expected and measured. Numbers are not rounded. An experiment without networks gives the header
+// Network writes a line for each pair of regions with the same asked links: the asked, the expected
+// and the measured values. Numbers are not rounded. An experiment without networks gives the header
 // alone.
 func Network(w io.Writer, e results.Experiment) error {
 	out := NewWriter(w)

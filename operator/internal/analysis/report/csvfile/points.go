@@ -14,14 +14,14 @@ import (
 
 // Points writes a line for each point: its coordinates, the trials by outcome, and each metric. A
 // metric has the mean, standard deviation, least and greatest value, the 95% interval of the mean,
-// and what the paper reports. Numbers are not rounded. Missing values are empty: everything without
-// a valid trial, deviation and interval with one. Then the median with the two trials that enclose
-// it, and with what probability (stats.Median), where the lines of the trials are in the results.
-// Then come the requests of the valid trials, all that ended or were never sent, and of these the
-// errors, timeouts, unsent and given up. They are empty where clients do not report them. For a
-// closed loop the last is the mean share of the clients' time that is in the numbers, which is 1 by
-// Little's law. Measurements come after, with the number of trials that have them; NotMeasured:
-// valid trials, and none has it.
+// and the paper's value. Numbers are not rounded. Missing values are empty: everything if there is
+// no valid trial, deviation and interval if there is one. Then come the median, the two trials that
+// enclose it, and the probability that they do (stats.Median), if the results have the lines of the
+// trials. Then come the requests of the valid trials, all that ended or were never sent, and of
+// these the errors, timeouts, unsent and given up. They are empty if clients do not report them.
+// For a closed loop, the next is the mean share of the clients' time that is in the numbers, which
+// is 1 by Little's law. Last come measurements, with the number of trials that have them.
+// NotMeasured: there are valid trials, but none has the measurement.
 func Points(w io.Writer, e results.Experiment) error {
 	out := NewWriter(w)
 	header := []string{"point"}
@@ -82,7 +82,7 @@ func failureCounts(e results.Experiment, p results.PointResult) []string {
 	return append(row, Exact(mean.Mean, mean.N > 0))
 }
 
-// csvMetrics are those of every experiment, and what the paper reports beside them.
+// csvMetrics are the metrics of every experiment, and further metrics that the paper reports.
 func csvMetrics(e results.Experiment) []string {
 	metrics := slices.Clone(stats.Metrics)
 	if slices.ContainsFunc(e.Reported, func(s results.ReportedSeries) bool {

@@ -10,10 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Recovery writes a line for each time of each fault in each valid trial. Numbers are not
+// Recovery writes a line for each occurrence of each fault in each valid trial. Numbers are not
 // rounded; missing values are empty. Where recovered is false, recovered_ms is a lower bound: the
-// end of the data. The confirmed_ms of a reset is when it began, and of what Chaos Mesh does when
-// that was asked for. An experiment without such faults gives the header alone.
+// end of the data. For a reset, confirmed_ms is when it began. For a fault of Chaos Mesh, it is
+// when the manager asked for the fault. An experiment without such faults gives the header alone.
 func Recovery(w io.Writer, e results.Experiment) error {
 	out := NewWriter(w)
 	header := []string{"point"}

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Resources writes a line for each point and part: what its pods used, and how evenly. Numbers
-// are not rounded. An experiment without gives the header alone.
+// Resources writes a line for each point and part: the use of resources by its pods, and how even
+// the use is. Numbers are not rounded. An experiment without resources gives the header alone.
 func Resources(w io.Writer, e results.Experiment) error {
 	out := NewWriter(w)
 	header := []string{"point"}

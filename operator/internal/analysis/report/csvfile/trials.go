@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Trials writes a line for each trial in the order in which they ran, valid or not. Numbers are
-// not rounded; missing values are empty. These are the numbers of a trial that does not count, and
-// what could not be checked of its window (unchecked says why).
+// Trials writes a line for each trial in the order in which they ran, valid or not. Numbers are not
+// rounded; missing values are empty. Examples are the numbers of a trial that does not count, and
+// checks of a window that were not possible (unchecked says why).
 func Trials(w io.Writer, e results.Experiment) error {
 	out := NewWriter(w)
 	header := []string{"trial", "point"}
@@ -48,7 +48,7 @@ func Trials(w io.Writer, e results.Experiment) error {
 	return nil
 }
 
-// knowsCounts reports whether a line says how many operations there were: imported results may have
+// knowsCounts reports whether a line has the number of operations: imported results may have
 // throughput without them.
 func knowsCounts(l results.TrialLine) bool { return stats.Ended(l) > 0 || l.Throughput == 0 }
 

@@ -17,11 +17,11 @@ import (
 type BarPlot struct {
 	Title, XLabel string
 	Bars          []Bar
-	// axis that the names of the bars are values of. Empty: they are not of one.
+	// The axis whose values are the names of the bars. Empty: the names are not values of one axis.
 	Axis string
 	// parts of stacked bars, the first from 0 on. None: bars are whole.
 	Parts []string
-	// one is what a bar of length 1 is: the baseline of ratios. Empty: the numbers are no ratios.
+	// The meaning of a bar of length 1: the baseline of ratios. Empty: the numbers are no ratios.
 	One string
 	// WithN shows the number of trials beside each mean.
 	WithN bool
@@ -74,8 +74,8 @@ func BarPlots(e results.Experiment) (all []BarPlot, note string) {
 // A barMetric is what one plot of bars shows.
 type barMetric struct{ metric, title, label string }
 
-// barMetrics are throughput and two latencies, and before them the metric that claims judge
-// (ClaimedMetric), if it is another one.
+// barMetrics are throughput and two latencies. If claims judge another metric (ClaimedMetric), it
+// comes first.
 func barMetrics(e results.Experiment) []barMetric {
 	all := []barMetric{
 		{stats.Throughput, "Throughput", "throughput (tx/s)"},
@@ -114,14 +114,15 @@ func ClaimedMetric(e results.Experiment) string {
 }
 
 // mostTimes is how many times greater the paper's values may be than the measured ones, or smaller.
-// Beyond, one of the two would be too low for its shape to be seen.
+// Beyond this factor, one of the two would be too low for its shape to be seen.
 const mostTimes = 5
 
 // apart reports whether two values are too far from each other for one scale.
 func apart(a, b float64) bool { return a > 0 && b > 0 && (a > mostTimes*b || b > mostTimes*a) }
 
-// besideOrApart draws the paper's values in a plot of their own where they are of another order
-// than what was measured, as on other machines. Ratios have the same scale whatever the machines.
+// besideOrApart draws the paper's values in a plot of their own if they are of another order of
+// magnitude than the measured ones, as on other machines. Ratios have the same scale whatever the
+// machines.
 func (p BarPlot) besideOrApart() []BarPlot {
 	measured, paper := 0.0, 0.0
 	for _, b := range p.Bars {
@@ -200,7 +201,7 @@ func pointName(e results.Experiment, p results.PointResult) string {
 	return cmp.Or(model.At(severalValues(e.Axes), p.Coordinates), "the only point")
 }
 
-// Values of the bars and of their trials, the paper's, and the baseline.
+// Values returns the values of the bars, of their trials and of the paper, and the baseline.
 func (p BarPlot) Values() (all []float64) {
 	if p.One != "" {
 		all = append(all, 1)

@@ -9,9 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Beside is a number of the source and what was measured for it.
+// Beside is a number of the source with the measured value for it.
 type Beside struct {
-	// It is what is compared: a point with a metric, or a claim.
+	// At and What name what is compared: a point and a metric, or a claim.
 	At, What string
 	// Paper, Measured with its spread, and Ratio of the two, as tables have them.
 	Paper, Measured, Ratio string

@@ -8,7 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// capacityTable has a row for each search: where it was, what it came to, and with how many trials.
+// capacityTable has a row for each search: its place on the other axes, its outcome, and its number
+// of trials.
 func capacityTable(e results.Experiment) Table {
 	if len(e.Capacities) == 0 {
 		return Table{}

@@ -13,7 +13,7 @@ import (
 const ChecksLegend = "Safety: what the System's own checks say when the clients are over, of all trials, also of excluded ones. " +
 	"A violation is a result: no trial is repeated for it."
 
-// checksTable has a row for each check at each point, with how often it said what.
+// checksTable has a row for each check at each point, with how often it gave each verdict.
 func checksTable(e results.Experiment) Table {
 	t := Table{Columns: []Column{{"check", false}, {"point", false}, {"trials", true}, {"holds", true}, {"violated", true}, {"unknown", true}}}
 	type key struct {

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The verdicts of the System's checks are shown of every trial, also of those that are excluded.
+// The verdicts of the System's checks are shown for every trial, also for excluded ones.
 func TestReportsSayWhatChecksSay(t *testing.T) {
 	e := results.Experiment{
 		Name: "e", Axes: []results.Axis{{Name: "clients"}},

@@ -41,7 +41,7 @@ func collectedTable(e results.Experiment) Table {
 	return t
 }
 
-// mostNames are named of the files of a trial; traces may be many.
+// mostNames is how many files of a trial are named; there may be many traces.
 const mostNames = 8
 
 // namesOf files, each with the number of pods that have one.

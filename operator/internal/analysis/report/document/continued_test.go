@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The verdicts of an experiment that was continued after a look were shown like any others.
+// Once, the verdicts of an experiment that was continued after a look were shown like any others.
 func TestContinuedExperimentsSaySo(t *testing.T) {
 	for more, want := range map[int]bool{0: false, 2: true} {
 		e := results.Experiment{Name: "e", AdditionalRepetitions: more, Claims: []results.ClaimResult{{Name: "c", Verdict: "Reproduced"}}}

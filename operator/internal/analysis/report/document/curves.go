@@ -16,17 +16,17 @@ import (
 
 // A LinePlot is an SVG of curves. Measured ones have their means as dots and every trial as a small
 // dot. The 95% interval of the mean is a band over four points of an axis and more. It is whiskers
-// over fewer, and for latency against throughput. The paper's ones are dashed and hollow, with the
-// dots and in the colour of what they are compared with. The interval is the same at every n, and
-// claims are judged by it. The minimum and the maximum of two to four trials hold the mean in 50 to
-// 87% of experiments only. With them a point with fewer trials would look more precise than one
-// with five.
+// over fewer, and for latency against throughput. The paper's curves are dashed, with hollow dots.
+// Their dots and colour are those of the curves that they are compared with. The interval has the
+// same meaning at every n, and claims are judged by it. The minimum and the maximum of two to four
+// trials hold the mean in 50 to 87% of experiments only. With them a point with fewer trials would
+// look more precise than one with five.
 type LinePlot struct {
 	Title, XLabel, YLabel string
-	// axis of the experiment that points have a value of, where XLabel is another.
+	// The axis of the experiment whose values the points have, if XLabel is another one.
 	Axis   string
 	Curves []Curve
-	// one is what lies at y = 1: the baseline of ratios. Empty: the numbers are no ratios.
+	// The meaning of y = 1: the baseline of ratios. Empty: the numbers are no ratios.
 	One string
 	// metrics that are drawn, of package stats.
 	Metrics []string
@@ -53,19 +53,20 @@ type Point struct {
 	Knee         bool
 	Trials       [][2]float64
 	load         countedLoad
-	// half of what stands beside the mean in tables, by which both are rounded. 0: of the interval.
+	// half is half of the span beside the mean in tables. The mean and the span are rounded by it.
+	// 0: they are rounded by the interval.
 	half float64
 }
 
-// mostCurveGroups is how many times a page has the three plots of curves, each time of other
+// mostCurveGroups is how many times a page has the three plots of curves, each time with other
 // variants.
 const mostCurveGroups = 4
 
 // LinePlots of an experiment are throughput and mean latency over the axis that is a number, and
 // latency against throughput if that axis is a load. A search has plots of its own (CapacityPlots).
-// Where there are more variants than can be told apart, there are these for each group of them. A
-// note says where there are more groups than a page has room for. There are none where no axis is a
-// number with several values.
+// If there are more variants than can be told apart, each group of variants has these plots. The
+// note says if a page has no room for all groups. There are no plots if no axis is a number with
+// several values.
 func LinePlots(e results.Experiment) (all []LinePlot, note string) {
 	axis, ok := NumericAxis(e)
 	if _, searched := CapacityPlots(e); !ok || searched {
@@ -111,8 +112,8 @@ func plotsOf(e results.Experiment, axis string, variants []variant, which string
 	return drawn
 }
 
-// besideOrApart draws the paper's curves in a plot of their own where they are of another order
-// than the measured ones, as bars are.
+// besideOrApart draws the paper's curves in a plot of their own if they are of another order of
+// magnitude than the measured ones, as for bars.
 func (p LinePlot) besideOrApart() []LinePlot {
 	own, theirs := p.Split()
 	common := placesOf(own.Curves)
@@ -131,8 +132,8 @@ func (p LinePlot) besideOrApart() []LinePlot {
 }
 
 // Split gives the measured curves and the source's, each with the ends of axes that it would have
-// alone. Axes are of the same kind: a logarithmic one beside a linear one shows another shape of
-// the same curve, and a measurement of few points rarely spans two decades.
+// alone. Both plots have axes of the same kind: on a logarithmic and a linear axis, the same curve
+// would have two shapes. A measurement of few points rarely spans two decades.
 func (p LinePlot) Split() (own, theirs LinePlot) {
 	own, theirs = p, p
 	own.Curves = measuredCurves(p.Curves)
@@ -162,8 +163,8 @@ func placesOf(curves []Curve) map[string]bool {
 	return places
 }
 
-// greatestOf are the greatest means of curves at some places, or anywhere if there are none: a
-// curve that reaches further is not of another order.
+// greatestOf are the greatest means of curves at some places, or anywhere if no places are given. A
+// curve that only reaches further is not of another order of magnitude.
 func greatestOf(curves []Curve, places map[string]bool) (x, y float64) {
 	for _, c := range curves {
 		for _, p := range c.Points {
@@ -175,8 +176,7 @@ func greatestOf(curves []Curve, places map[string]bool) (x, y float64) {
 	return x, y
 }
 
-// Axes from which values are logarithmic: they span two decades, and there are some between the
-// ends.
+// An axis is logarithmic if its values span two decades, and some lie between the ends.
 const (
 	leastSpan   = 100.0
 	leastValues = 3
@@ -252,7 +252,7 @@ func NumericAxis(e results.Experiment) (string, bool) {
 	return best, best != ""
 }
 
-// variant is a value of all axes but one.
+// variant has a value for each axis but one.
 type variant struct {
 	name   string
 	points []results.PointResult // by the value of that one
@@ -385,7 +385,7 @@ func paperCurve(e results.Experiment, axis, metric string, v variant) [][2]float
 	return nil
 }
 
-// Legend is the curve's name; where there is one variant it has none.
+// Legend is the curve's name. It is empty if there is only one variant.
 func (c Curve) Legend() string {
 	if c.Paper && c.Name == strings.TrimSpace(PaperSuffix) {
 		return "the paper"

@@ -16,7 +16,7 @@ const DatasetsLegend = "Data sets: made once on each node, then copied for each 
 // setKey tells data sets apart.
 type setKey struct{ name, digest string }
 
-// setUse is what all trials of an experiment made of one data set.
+// setUse sums up the use of one data set by all trials of an experiment.
 type setUse struct {
 	first            results.Dataset
 	trials           int

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// DeclaredFigure is what a figure that the experiment declares comes to.
+// DeclaredFigure is a figure that the experiment declares, with its data.
 type DeclaredFigure struct {
 	Name, Title string
 	// legend says how to read it.

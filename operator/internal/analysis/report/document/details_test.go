@@ -86,8 +86,8 @@ func TestNetworksAndFaultsOfAnExperiment(t *testing.T) {
 	}
 }
 
-// Each pair of regions stood in the table once for each network of an axis, and nothing said which
-// row was of which.
+// Once, the table had each pair of regions once for each network of an axis, but did not say which
+// row was for which network.
 func TestNetworksSayWhichPoints(t *testing.T) {
 	axes := []results.Axis{{Name: "network", Values: []string{"lan", "regional", "continental"}}, {Name: "clients", Values: []string{"1", "2"}}}
 	e := results.Experiment{Name: "wan", Axes: axes}
@@ -123,8 +123,8 @@ func TestAnExperimentWithoutNetworksSaysNothingOfThem(t *testing.T) {
 	}
 }
 
-// A kill that peers are told about is another fault than one that they are not, and the report says
-// so.
+// A kill that peers notice by FIN or RST is another fault than a silent kill, and the report says
+// which it was.
 func TestKillsWithoutSilenceAreCalledThat(t *testing.T) {
 	var d model.Details
 	d.Add(results.Trial{Name: "t", Outcome: "Succeeded", Faults: []results.FaultRecord{{ID: "crash/1/kill/a", Fault: "crash", Kind: "Kill", Pod: "a", WithoutSilence: true}}})
@@ -139,7 +139,7 @@ func TestKillsWithoutSilenceAreCalledThat(t *testing.T) {
 	}
 }
 
-// A fault for a role that its target never had was said to be 0.000 ms late.
+// Once, a report said that a fault for a role that its target never had was 0.000 ms late.
 func TestAFaultThatNoPodTookIsNotPunctual(t *testing.T) {
 	var d model.Details
 	d.Add(results.Trial{Name: "t", Outcome: "Succeeded", Faults: []results.FaultRecord{{ID: "crash/1/kill/a", Fault: "crash", Kind: "Kill", Pod: "a", Skipped: true}}})
@@ -199,8 +199,8 @@ func TestWhatChaosMeshDidIsNamed(t *testing.T) {
 	if err := format.HTML(&b, e); err != nil {
 		t.Fatal(err)
 	}
-	// Its marks are not where it was confirmed, which is up to some seconds later, and once said
-	// so.
+	// The marks are not where the fault was confirmed, which is up to some seconds later. They once
+	// said that they were.
 	for _, want := range []string{"cm began (Inject: " + object + "), asked for at 0.502 s", "cm ended (Recover: " + object + "), asked for at 1.501 s"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page does not say %q:\n%s", want, b.String())

@@ -14,13 +14,13 @@ import (
 const (
 	// leastDrift is how many trials a drift needs to be looked for.
 	leastDrift = 8
-	// driftLevel is the P below which there is one. Two metrics are looked at.
+	// driftLevel is the P below which there is a drift. Two metrics are looked at.
 	driftLevel = 0.025
 )
 
 // drifts say whether trials became faster or slower in the order in which they ran, each by the
-// mean of its point. It is what the random order of rounds is for: where it shows, trials that did
-// not run in turn cannot be compared.
+// mean of its point. The random order of rounds protects against such a drift. If there is one,
+// trials that did not run in turn cannot be compared.
 func drifts(e results.Experiment) []string {
 	var notes []string
 	for _, m := range shownMetrics {

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A drift of the machines was nowhere in a report. One of 20% over the experiment is said, with its
-// size, and of steady machines nothing is said in 95% of experiments.
+// Once, no report mentioned a drift of the machines. Now it names a drift of 20% over the
+// experiment, with its size. For steady machines, it names no drift in 95% of experiments.
 func TestDriftIsSaid(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 14))
 	said := func(drift float64) (n int, page string) {

@@ -81,7 +81,7 @@ func clientTimeCell(f model.Failures) string {
 	return stats.Fixed(100*stats.Aggregate(f.ClientTime).Mean, 1)
 }
 
-// needsP99 is from how many transactions of a trial on ten are slower than its p99.
+// needsP99 is how many transactions a trial needs so that ten are slower than its p99.
 const needsP99 = 1000
 
 // fewestCommitted is the least number of committed transactions of a valid trial of a point that
@@ -101,11 +101,11 @@ func fewestCommitted(e results.Experiment, p results.PointResult) (fewest int64,
 // slower is the share of transactions beyond a percentile in the table of points.
 var slower = map[string]float64{stats.P50Latency: 0.5, stats.P99Latency: 0.01}
 
-// slowest is that beyond the highest of them.
+// slowest is the share beyond the highest of these percentiles.
 const slowest = 0.01
 
-// atLeast marks a percentile that is that of all requests or less, since more of them failed than
-// are beyond it: those took longer, or for ever.
+// atLeast marks a percentile as a lower bound of that of all requests. More requests failed than
+// lie beyond it, and failed requests took longer, or for ever.
 func atLeast(cell, metric string, e results.Experiment, p results.PointResult) string {
 	beyond, isPercentile := slower[metric]
 	f, known := model.FailuresAt(e, p)
@@ -208,7 +208,7 @@ func failedCell(e results.Experiment, p results.PointResult) string {
 	return stats.Fixed(100*share, 2)
 }
 
-// triedCell is n, and of how many trials if some are excluded.
+// triedCell is n, with the number of all trials if some are excluded.
 func triedCell(p results.PointResult) string {
 	if left := p.Invalid + p.Failed; left > 0 {
 		return fmt.Sprintf("%d of %d", p.Valid, p.Valid+left)
@@ -219,8 +219,8 @@ func triedCell(p results.PointResult) string {
 // mostRemarks is how many different remarks of clients a report shows.
 const mostRemarks = 8
 
-// remarkNotes are what must be known of the numbers that clients print of their whole run, each
-// with the first of its trials.
+// remarkNotes are remarks on the numbers that clients print of their whole run. Each names the
+// first trial that has it.
 func remarkNotes(e results.Experiment) []string {
 	first, times := map[string]string{}, map[string]int{}
 	var order, notes []string

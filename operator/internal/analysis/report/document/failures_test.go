@@ -15,8 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Errors, timeouts, requests that were never sent, and trials that do not count were in no table. A
-// point with 2% of timeouts had the p99 of the rest, and five valid trials of nine were "n=5".
+// Once, errors, timeouts, requests that were never sent, and trials that do not count were in no
+// table. A point with 2% of timeouts had the p99 of the rest, and five valid trials of nine were
+// "n=5".
 func TestFailuresAreInSight(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	line := func(point int32, clients string, l results.TrialLine) results.TrialLine {
@@ -87,8 +88,8 @@ func TestFailuresAreInSight(t *testing.T) {
 	}
 }
 
-// Numbers of the clients' whole run were shown as if they were of the window. A script's table may
-// have rates alone. How many requests there were is not known then, and not 0.
+// Once, numbers of the clients' whole run were shown as if they were of the window. A script's
+// table may have rates alone. Then the number of requests is unknown, and not 0.
 func TestRequestsThatAScriptDoesNotCount(t *testing.T) {
 	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Outcome: stats.Succeeded, Throughput: 100, Script: "e-0"}}}
 	e.Points = stats.Points(e.Trials)
@@ -117,8 +118,8 @@ func TestWholeRunsAreMarked(t *testing.T) {
 	}
 }
 
-// Trials that are left out at one variant only make the others look worse. Those that are left out
-// here and there do not.
+// If trials are left out at one variant only, the other variants look worse. If they are left out
+// evenly, none does.
 func TestExclusionsThatDependOnTheVariant(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left [3]int

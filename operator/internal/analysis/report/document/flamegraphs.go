@@ -38,5 +38,5 @@ func flameGraphsTable(e results.Experiment) Table {
 	return t
 }
 
-// IsFolder reports whether what is there is a file beside the report, in a bundle.
+// IsFolder reports whether the place is a folder of a bundle, beside the report.
 func IsFolder(in string) bool { return strings.HasPrefix(in, "trials/") }

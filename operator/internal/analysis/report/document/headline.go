@@ -19,8 +19,8 @@ func BestOf[P any](all []P, ofPaper func(P) bool, key func(P) string) int {
 	return slices.IndexFunc(all, ofPaper)
 }
 
-// SameKey are the plots of what the i-th one shows: one, or what was measured and what the source
-// reports.
+// SameKey returns the plots with the key of the i-th one. There may be two: the measured values,
+// and the source's.
 func SameKey[P any](all []P, i int, key func(P) string) (same []P) {
 	for _, p := range all {
 		if key(p) == key(all[i]) {
@@ -70,7 +70,8 @@ func nameOf(metric string) string {
 	return metric
 }
 
-// CaptionOf says of a figure what was measured: how many valid trials, for how long, and of what.
+// CaptionOf words the measurement behind a figure: what was measured, for how long, and in how many
+// valid trials.
 func CaptionOf(e results.Experiment) string {
 	least, most := 0, 0
 	for _, p := range e.Points {

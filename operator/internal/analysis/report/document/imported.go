@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// importedProgress says what there is, in the place of how far an experiment is.
+// importedProgress describes imported results, in place of an experiment's progress.
 func importedProgress(e results.Experiment) string {
 	return fmt.Sprintf("%s over %s: measured elsewhere, and not judged whether they are valid. Not known are faults, clocks, disturbances, machines and the order of the trials.",
 		model.Count(len(e.Trials), "imported trial"), model.Count(len(e.Points), "point"))
@@ -39,7 +39,7 @@ func importedFrom(e results.Experiment) string {
 	return strings.Join(parts, "; ")
 }
 
-// Reading is how to read a table or a figure. Assay did not judge whether imported trials are
+// Reading says how to read a table or a figure. Assay did not judge whether imported trials are
 // valid.
 func (p Page) Reading(legend string) string {
 	if !p.imported {

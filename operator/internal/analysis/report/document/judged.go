@@ -21,7 +21,7 @@ func judgedAnew(e results.Experiment) []string {
 	return []string{fact}
 }
 
-// judgedRows say by what the results were judged anew.
+// judgedRows name the file and the version by which the results were judged anew.
 func judgedRows(e results.Experiment) [][2]string {
 	j := e.Judged
 	if j == nil {

@@ -29,7 +29,7 @@ func loadAxis(e results.Experiment) (string, bool) {
 	return "", false
 }
 
-// rateAxis is the one that sets the rate offered: only an open loop may have it.
+// rateAxis is the axis that sets the offered rate: only an open loop may have it.
 const rateAxis = "rate"
 
 func isLoad(e results.Experiment, axis string) bool {
@@ -119,8 +119,8 @@ func (p Point) cells() []string {
 	return []string{stats.Rounded(p.X, (p.XHigh-p.XLow)/2), Rounded(p), p.At}
 }
 
-// toPaper is the throughput of the knee and of the peak of a measured curve by those of the paper's
-// curve of the same variant.
+// toPaper compares the throughput of a measured curve, at its knee and its peak, with the paper's
+// curve of the same variant. Each is divided by the paper's.
 func toPaper(c Curve, curves []Curve) []string {
 	cells := []string{"-", "-"}
 	i := slices.IndexFunc(curves, func(o Curve) bool { return o.Paper && o.Style == c.Style })
@@ -147,9 +147,9 @@ type countedLoad struct {
 	queueGrows bool
 }
 
-// loadOf counts the load of a point. The nominal rate is not what arrives. At 10 requests a second
-// at random, 20 s have 200 give or take 14. So a system that keeps up would not sustain them in a
-// fifth of experiments.
+// loadOf counts the load of a point. Requests do not arrive exactly at the nominal rate. With 10
+// random requests a second, 200 arrive in 20 s, give or take 14. By the nominal rate, a system that
+// keeps up would not sustain them in a fifth of experiments.
 func loadOf(e results.Experiment, p results.PointResult) countedLoad {
 	var rates, left []float64
 	for _, l := range e.Trials {
@@ -168,8 +168,8 @@ func loadOf(e results.Experiment, p results.PointResult) countedLoad {
 	return countedLoad{perSecond: stats.Aggregate(rates).Mean, queueGrows: stats.QueueGrows(left)}
 }
 
-// offeredOf are the points of an open loop's curve, whose axis is the rate that is offered. Goodput
-// is by what was offered in fact, as a share of the rate.
+// offeredOf are the points of an open loop's curve, whose axis is the offered rate. Goodput is
+// scaled by the ratio of the nominal rate to the rate that was really offered.
 func offeredOf(c Curve) []stats.LoadPoint {
 	var loads []stats.LoadPoint
 	for _, p := range c.Points {
@@ -229,7 +229,7 @@ const kneeLegend = "Knee: of the points whose mean latency is at most twice the 
 	"Kleinrock's operating point (ICC'79). It is a point that was measured, of three or more; ≥ where the curve ends before it leaves the bound, so that the knee lies there or beyond. Peak: the greatest mean throughput. " +
 	"The paper's curves by the same rule, at all points that it reports."
 
-// sustainedLegend is what the table says of an open loop besides.
+// sustainedLegend is added to the table's legend for an open loop.
 const sustainedLegend = " Sustained: the greatest rate such that at it and at all lesser ones mean throughput is within 5% of the rate, as counted where that is known, and the queue does not grow (the rule of the HotStuff evaluation in OCaml, University of Cambridge)."
 
 func kneeLegendOf(e results.Experiment) string {

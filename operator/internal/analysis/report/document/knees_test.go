@@ -76,8 +76,8 @@ func TestKneesAndPeaks(t *testing.T) {
 	}
 }
 
-// Two points have no knee, and still a peak; of a point without a valid trial there is nothing, and
-// one point is no curve.
+// Two points have no knee, but a peak. A point without a valid trial has neither, and one point is
+// no curve.
 func TestShortCurvesHaveNoKnee(t *testing.T) {
 	e := curvesOver("clients", []string{"1", "2", "4"}, map[string][][2]float64{"base": saturating[:3]})
 	e.Points[2].Metrics, e.Reported = map[string]results.Aggregate{}, nil
@@ -156,8 +156,8 @@ func TestOnlyLoadsHaveKnees(t *testing.T) {
 	}
 }
 
-// The nominal rate was taken for what was offered: a system that keeps up did not sustain 10
-// requests a second, where 187 of 200 came by chance. And one at 104% of what it can do did.
+// Once, the nominal rate counted as the offered load. A system that keeps up did not sustain 10
+// requests a second if chance sent only 187 of 200. And a system at 104% of its capacity did.
 func TestSustainedThroughputIsJudgedByOfferedLoad(t *testing.T) {
 	for name, tc := range map[string]struct {
 		offered, committed int64

@@ -48,8 +48,8 @@ func measurementTitle(m results.MeasurementColumn) string {
 	return strings.TrimSpace(m.Name + " " + m.Unit)
 }
 
-// measurementCell is the mean of a measurement at a point. Where some valid trials lack it, the
-// number of those that do not is said.
+// measurementCell is the mean of a measurement at a point. If some valid trials lack it, the cell
+// also has the number of those that have it.
 func measurementCell(p results.PointResult, name string) string {
 	a := p.Metrics[name]
 	switch {

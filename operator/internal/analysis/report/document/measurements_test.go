@@ -69,7 +69,7 @@ func TestMeasurementColumns(t *testing.T) {
 	}
 }
 
-// The table of measurements says what each number is of.
+// The table of measurements explains each number.
 func TestMeasurementTable(t *testing.T) {
 	table := measurementTable(results.Experiment{Measurements: []results.MeasurementColumn{
 		{Name: "cpu", Unit: "s", Query: "sum( cpu )", Over: "Last"},

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// networkTable has a row for each pair of regions of which the same was asked. Where not all points
-// asked the same, each row says which did.
+// networkTable has a row for each pair of regions with the same asked links. If points asked for
+// different links, each row names its points.
 func networkTable(e results.Experiment) Table {
 	places := make([]string, len(e.Networks))
 	for i, n := range e.Networks {

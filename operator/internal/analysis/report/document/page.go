@@ -27,7 +27,7 @@ type Page struct {
 	Title    string
 	imported bool // trials were measured elsewhere
 	Facts    []string
-	// first are those of the facts that the first screen of a page has, and rest the others.
+	// First has the facts of a page's first screen, and Rest the others.
 	First, Rest []string
 	Verdicts    []results.ClaimResult
 	// preliminary: the experiment still runs.
@@ -172,7 +172,7 @@ func progress(e results.Experiment) string {
 	return text
 }
 
-// continued says what it means that repetitions were added after a look.
+// continued explains what repetitions that were added after a look mean for the verdicts.
 func continued(e results.Experiment) string {
 	return fmt.Sprintf("%s of each point were added when the experiment was complete (kubectl assay run --continue). If they were added because of what the results showed, the verdicts' 5%% is more: "+
 		"who continues once where nothing is decided finds a difference between identical variants in up to 9%% of experiments.", model.Count(e.AdditionalRepetitions, "repetition"))
@@ -280,7 +280,7 @@ func notANumber(s string) bool {
 	return err != nil
 }
 
-// meanCell writes what trials come to, as the artifacts of ELECT and DMTree do. One trial has its
+// meanCell writes the result of trials, as the artifacts of ELECT and DMTree do. One trial has its
 // value, two to four the mean with the minimum and the maximum. Five and more have the mean with
 // the half-width of its interval. The decimals are those that the half-width, or half of the span,
 // supports.
@@ -375,8 +375,8 @@ func trialsApart(e results.Experiment) []string {
 	return ws
 }
 
-// equalTrials names the metrics of points whose trials all gave the same value, which interval and
-// test take for certainty. That no attempt aborted is a common one, and nothing to warn of.
+// equalTrials names the metrics of points whose trials all gave the same value, which intervals and
+// tests treat as certain. It is common that no attempt aborted, and needs no warning.
 func equalTrials(e results.Experiment) []string {
 	var notes sharedNotes
 	for _, p := range e.Points {
@@ -406,7 +406,7 @@ func excludedTable(e results.Experiment) Table {
 	return t
 }
 
-// gap says what Assay itself costs between trials.
+// gap says how much time passes between trials because of Assay itself.
 func gap(lines []results.TrialLine) string {
 	var gaps []float64
 	for i, l := range lines {

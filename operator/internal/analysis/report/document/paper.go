@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// paperCells are the paper's value at a point and the ratio of what was measured to it. A value
-// between two that the paper reports has a mark.
+// paperCells are the paper's value at a point, and the ratio of the measured value to it. A value
+// between two reported ones has a mark.
 func paperCells(e results.Experiment, metric string, p results.PointResult) []string {
 	measured := p.Metrics[metric]
 	paper, has := model.PaperValue(e, metric, p.Coordinates)
@@ -33,14 +33,14 @@ func paperCells(e results.Experiment, metric string, p results.PointResult) []st
 }
 
 const (
-	// between marks a value of the paper's that lies between two that it reports.
+	// between marks a value of the paper that lies between two reported ones.
 	between = "≈"
 	// betweenDigits are the digits of such a value: papers' curves are read to about 1%.
 	betweenDigits = 3
 )
 
-// paperNotes say what of the paper's values is not in the table, and what the source left unclear.
-// Series of which the same is to be said share a note.
+// paperNotes name the paper's values that are not in the table, and facts that the source left
+// unclear. Series with the same note share it.
 func paperNotes(e results.Experiment) []string {
 	var unknown, elsewhere, unclear sharedNotes
 	for _, s := range e.Reported {

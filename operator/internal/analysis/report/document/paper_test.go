@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A sweep that does not meet the loads of the paper had a dash in most rows of the column "paper".
+// Once, a sweep with other loads than the paper's had a dash in most rows of the column "paper".
 func TestPaperBetweenItsPoints(t *testing.T) {
 	e := results.Experiment{
 		Name: "e", Planned: 4, Axes: []results.Axis{{Name: "clients", Values: []string{"1", "2", "4", "8"}}},

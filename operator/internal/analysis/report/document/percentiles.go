@@ -18,7 +18,7 @@ type ownPercentile struct {
 	// beyond is the share of transactions that are slower.
 	beyond float64
 	of     func(results.TrialLine) float64
-	// metric of package stats, of those that papers report.
+	// The metric of package stats, if papers report the percentile.
 	metric string
 }
 

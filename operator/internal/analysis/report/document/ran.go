@@ -55,9 +55,9 @@ func changesTable(e results.Experiment) Table {
 	return t
 }
 
-// compared says how much of what the source prints is compared, and how many claims the profile
-// leaves out. Verdicts compare values of claims. A number of a curve that stands beside a measured
-// point is shown, and no more.
+// compared says how many of the source's numbers are compared, and how many claims the profile
+// leaves out. Verdicts compare values of claims. A number of a curve beside a measured point is
+// only shown.
 func compared(e results.Experiment) []string {
 	judged, claimed, skipped := 0, 0, 0
 	for _, c := range e.Claims {
@@ -87,8 +87,8 @@ func compared(e results.Experiment) []string {
 	return []string{strings.Join(parts, "; ") + "."}
 }
 
-// besidePoints counts the numbers of the source's curves, and those of them whose metric was
-// measured at their point.
+// besidePoints counts the numbers of the source's curves. It also counts the numbers whose metric
+// was measured at their point.
 func besidePoints(e results.Experiment) (beside, printed int) {
 	for _, s := range e.Reported {
 		printed += len(s.Y)

@@ -12,8 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// recoveryTable has a row for each point and fault. Medians and extremes, not means: a trial that
-// was not back when the data ended has no time to average, and still bounds the order from below.
+// recoveryTable has a row for each point and fault. It has medians and extremes, not means. A trial
+// that had not recovered at the end of its data has no time to average, but a lower bound, which
+// suffices to order it.
 func recoveryTable(e results.Experiment) Table {
 	t := Table{Columns: []Column{
 		{"point", false}, {"fault", false}, {"trials", true}, {"times", true}, {"no dip", true}, {"detected after ms", true}, {"dip %", true},
@@ -65,9 +66,9 @@ func medianSpan(xs []float64, decimals int) string {
 	return fmt.Sprintf("%s (%s to %s)", middle, stats.Fixed(xs[0], decimals), stats.Fixed(xs[len(xs)-1], decimals))
 }
 
-// backSpan is medianSpan of times that are known to lie between the one and the other. The k-th in
-// their order lies between the k-th of the ones and the k-th of the others, each sorted by itself.
-// Where these differ, it is longer than the one.
+// backSpan is medianSpan of times that lie between least and most. The k-th time in order lies
+// between the k-th of least and the k-th of most, each sorted by itself. If these differ, the time
+// is longer than the first.
 func backSpan(least, most []float64) string {
 	if len(least) == 0 {
 		return "-"

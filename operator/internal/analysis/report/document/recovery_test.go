@@ -11,9 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// flapping is a trial with so many times of a fault, as it says of itself. Its line is as the
-// controller makes it of the trial's status: the first 16 times, without what a status has no room
-// for.
+// flapping returns the own results of a trial with so many occurrences of a fault, and its line.
+// The controller makes the line from the trial's status: it has the first 16 occurrences, in short.
 func flapping(times int) (results.Trial, results.TrialLine) {
 	trial := results.Trial{Name: "e-0", Outcome: "Succeeded"}
 	line := results.TrialLine{Name: "e-0", Outcome: "Succeeded"}
@@ -37,8 +36,8 @@ func flapping(times int) (results.Trial, results.TrialLine) {
 	return trial, line
 }
 
-// A status keeps of recoveries only what claims need, so that reports showed 16 times of a fault at
-// most, without kind, instant, throughput before and cautions.
+// A status keeps only the parts of recoveries that claims need. So reports once showed at most 16
+// occurrences of a fault, without kind, instant, earlier throughput and cautions.
 func TestRecoveriesAreThoseOfTheTrialsOwnResults(t *testing.T) {
 	trial, line := flapping(20)
 	encoded, err := results.EncodeTrial(trial)

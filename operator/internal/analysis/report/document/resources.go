@@ -46,8 +46,8 @@ func shareCell(share *float64) string {
 	return stats.Fixed(100**share, 2)
 }
 
-// From these on, clients may be what limits throughput: they read replies late, and the system
-// looks slow. In a closed loop nothing else shows it.
+// From these shares on, clients may limit throughput: they read replies late, and the system looks
+// slow. In a closed loop nothing else shows that.
 const (
 	fullShare     = 0.9
 	pressureShare = 0.1

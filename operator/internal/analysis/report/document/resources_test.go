@@ -51,7 +51,7 @@ func TestResourcesOfAnExperiment(t *testing.T) {
 	d.Add(usedTrial("t-2", "Succeeded", 1, 0.4))
 	d.Add(usedTrial("t-3", "Invalid", 1, 9))
 	partly := usedTrial("t-4", "Succeeded", 1, 9)
-	partly.Pods[0].Resources = nil // of a sum that lacks a part nothing is told
+	partly.Pods[0].Resources = nil // a sum that lacks a part is unknown
 	partly.Pods[2] = used("c-0", "client", 0.35, 0)
 	d.Add(partly)
 	throttled, stolen := 0.004, 0.001
@@ -136,7 +136,7 @@ func TestBalanceSeesWorkThatMoves(t *testing.T) {
 	}
 }
 
-// Beside throughput over time stands what it took, with the same marks.
+// The use of resources over time stands beside throughput over time, with the same marks.
 func TestUseOverTime(t *testing.T) {
 	var d model.Details
 	d.Add(usedTrial("t-0", "Succeeded", 0, 0.1))

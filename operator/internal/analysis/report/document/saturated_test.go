@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A client that has no processor left makes the system look slow, and nothing said so in a closed
-// loop or of a complete client.
+// A client that has no processor left makes the system look slow. Once, no report said so for a
+// closed loop, or for a complete client.
 func TestSaturatedClientsAreNamed(t *testing.T) {
 	const words = "Clients may have been what limits throughput"
 	some, much := 0.02, 0.2

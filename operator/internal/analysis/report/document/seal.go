@@ -36,9 +36,9 @@ func changesOf(all []results.SealChange) (said []string) {
 	return said
 }
 
-// looks are the occasions on which the authors saw verdicts and could still do something about
-// them, as far as they left a trace. Verdicts after each trial are shown to everybody who may read
-// the experiment: it is not known who did.
+// looks lists the occasions on which the authors may have seen verdicts and could still act, as far
+// as they left a trace. After each trial, verdicts are shown to all who may read the experiment. It
+// is unknown who did.
 func looks(e results.Experiment) (said []string) {
 	add := func(n int, one, many string) {
 		switch {
@@ -64,8 +64,7 @@ func looks(e results.Experiment) (said []string) {
 	return said
 }
 
-// shownBefore is after how many trials the verdicts were preliminary, and in the status of the
-// experiment.
+// shownBefore counts the trials after which the experiment's status showed preliminary verdicts.
 func shownBefore(e results.Experiment) int {
 	done := 0
 	for _, p := range e.Points {

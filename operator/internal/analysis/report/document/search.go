@@ -18,8 +18,8 @@ import (
 // their line goes up and down with the luck of single trials. A search measures the probability
 // that a trial meets the objective, which falls with the load.
 
-// A SearchPlot draws that probability over the load for some searches, by what all their trials
-// say. Each trial is above where it met the objective, and below where it did not. A bar at one
+// A SearchPlot draws that probability over the load for some searches, from all their trials. A
+// trial that met the objective is drawn above, and one that did not is drawn below. A bar at one
 // half is the interval of the capacity.
 type SearchPlot struct {
 	Title, Axis string
@@ -38,7 +38,7 @@ type SearchCurve struct {
 }
 
 const (
-	// searchSteps is at how many loads the probability is drawn.
+	// searchSteps is the number of loads at which the probability is drawn.
 	searchSteps = 60
 	// searchRoom is how far the axis reaches beyond the loads that were tried, by ratio.
 	searchRoom = 1.06

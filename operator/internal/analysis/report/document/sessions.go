@@ -65,11 +65,11 @@ func shortened(text string) string {
 	return text
 }
 
-// gone is by how much a client must have left before its session ended, in milliseconds, to be
-// told: clocks of machines differ.
+// A client that left more than gone milliseconds before its session ended is mentioned. A shorter
+// time says nothing, since clocks of machines differ.
 const gone = 50
 
-// lostText says of a session that its client did not see the end, and why.
+// lostText says that a session's client did not see its end, and why.
 func lostText(s results.Session) string {
 	switch {
 	case s.Fault != "" && s.ClosedMillis != nil:
@@ -82,7 +82,7 @@ func lostText(s results.Session) string {
 	return ""
 }
 
-// after says how long after something. Clocks of two machines may show that it was before.
+// after words a time after an event. By the clocks of two machines, it may be negative.
 func after(millis float64) string {
 	if millis < 0 {
 		return "with"

@@ -53,7 +53,7 @@ func setsOf(e results.Experiment) string {
 	return fmt.Sprintf("on %d sets of nodes, one trial on each at a time, and each repetition on one of them (%s)", len(all), countsOf(all))
 }
 
-// setNotes say what differs between sets of nodes, and where points are not on them alike.
+// setNotes name differences between sets of nodes, and points that did not run evenly on them.
 func setNotes(e results.Experiment) []string {
 	if !onSets(e) {
 		return nil

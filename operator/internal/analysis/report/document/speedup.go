@@ -16,11 +16,11 @@ import (
 
 const speedUpLegend = "Above 1 is better than the baseline. Bands, and lines through the ends of bars, are the 95% interval of the ratio, cut off at the frame: the one that a claim about the ratio has. Hollow: the ratio of the paper's values."
 
-// speedUp is a point by its baseline.
+// speedUp is the ratio of a point to its baseline.
 type speedUp struct {
 	point results.PointResult
 	ratio claims.Ratio
-	// baseline: the point is its own, and the ratio 1.
+	// baseline: the point is its own baseline, and the ratio is 1.
 	baseline bool
 	paper    float64
 	hasPaper bool
@@ -34,7 +34,8 @@ func (s speedUp) of(x float64) Point {
 // speedUpNames are the metrics in words.
 var speedUpNames = map[string]string{stats.Throughput: "throughput", stats.MeanLatency: "mean latency", stats.P50Latency: "p50 latency", stats.P99Latency: "p99 latency"}
 
-// speedUpFigure draws every point by its baseline: curves over an axis of numbers, else bars.
+// speedUpFigure draws the ratio of every point to its baseline: curves over an axis of numbers,
+// else bars.
 func speedUpFigure(e results.Experiment, f results.SpeedUp) DeclaredFigure {
 	metric := stats.OfSeries[f.Of]
 	name, over := speedUpNames[metric], overText(e, f)

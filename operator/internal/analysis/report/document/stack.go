@@ -107,7 +107,7 @@ func stackAt(e results.Experiment, p results.PointResult, names []string) (parts
 	return parts, stats.Aggregate(stackTotals(e, p, names))
 }
 
-// stackTotals are the sums of the parts of each such trial.
+// stackTotals are the sums of the parts, for each trial that has all parts.
 func stackTotals(e results.Experiment, p results.PointResult, names []string) (totals []float64) {
 	for _, l := range e.Trials {
 		if values, ok := stackOf(l, p, names); ok {

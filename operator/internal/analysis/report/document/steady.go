@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// unsteady says which of the two was not steady: "throughput +12%, latency -9%". Empty: both were.
+// unsteady says whether throughput or latency was not steady: "throughput +12%, latency -9%".
+// Empty: both were steady.
 func unsteady(w results.WindowCheck) string {
 	var parts []string
 	for _, part := range []struct {
@@ -64,8 +65,8 @@ func steadyCell(w *results.WindowCheck) string {
 // mostUnsteady is how many trials a warning names.
 const mostUnsteady = 6
 
-// windowWarnings name the trials whose window was not steady. They are in all numbers: it is for
-// the reader to judge.
+// windowWarnings name the trials whose window was not steady. All numbers include these trials: the
+// reader must judge.
 func windowWarnings(e results.Experiment) []string {
 	var named []string
 	checked, bad := 0, 0

@@ -125,7 +125,7 @@ func windowText(w *results.WindowCheck) string {
 	return text + fmt.Sprintf(", latency %t", w.Latency.Steady)
 }
 
-// The warning is shown with the other ones and in the table of every trial, and changes no number.
+// The warning stands among the warnings and in the table of every trial. It changes no number.
 func TestAWindowThatIsNotSteadyIsAWarning(t *testing.T) {
 	e := checked(timed("failure-fp-0", slowFirst(100), constant(5.0)), timed("failure-fp-1", constant(int64(100)), constant(5.0)))
 	if diff := cmp.Diff(reports.Build().Points, e.Points); diff != "" {

@@ -22,8 +22,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
-// reproducible makes PDF of the same figure the same bytes. The library behind vgpdf takes dates
-// and the order of its objects from defaults of the whole program only.
+// reproducible has PDFs of the same figure have the same bytes. The library behind vgpdf takes
+// dates and the order of its objects from defaults of the whole program only.
 var reproducible = sync.OnceFunc(func() {
 	fpdf.SetDefaultCreationDate(time.Unix(0, 0).UTC())
 	fpdf.SetDefaultModificationDate(time.Unix(0, 0).UTC())
@@ -68,7 +68,7 @@ func PDF(f plot.Figure, s Style) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ErrCharacters is of text that the fonts of a PDF figure cannot show.
+// ErrCharacters is the error for text that the fonts of a PDF figure cannot show.
 var ErrCharacters = errors.New("has a character that is not in Windows-1252, which PDF figures are limited to")
 
 // writable refuses text that the PDF's fonts would show as something else.
@@ -136,13 +136,14 @@ func ticks(a plot.FigureAxis) gonum.ConstantTicks {
 	return all
 }
 
-// glyphs of markers: filled of measured points, hollow of the paper's.
+// glyphs of markers: filled for measured points, hollow for the paper's.
 var (
 	filled = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}}
 	hollow = []draw.GlyphDrawer{draw.RingGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}}
 )
 
-// dashes of lines: of lines without markers by their style, of the paper's the second.
+// dashes of lines. A line without markers has the one of its style, and the paper's lines have the
+// second.
 var dashes = [][]vg.Length{nil, {vg.Points(4), vg.Points(2)}, {vg.Points(1), vg.Points(1.5)}, {vg.Points(5), vg.Points(1.5), vg.Points(1), vg.Points(1.5)}}
 
 const lineWidth = 1.0 // points

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/text/printable"
 )
 
-// marks of pgfplots: filled of measured points, hollow of the paper's.
+// marks of pgfplots: filled for measured points, hollow for the paper's.
 var (
 	texFilled = []string{"*", "square*", "triangle*", "+", "x"}
 	texHollow = []string{"o", "square", "triangle", "+", "x"}

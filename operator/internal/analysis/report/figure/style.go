@@ -60,7 +60,7 @@ const (
 	goldenRatio = 1.618
 )
 
-// NewStyle checks lengths. The height is the width by the golden ratio if it is 0.
+// NewStyle checks lengths. A height of 0 becomes the width divided by the golden ratio.
 func NewStyle(width, height, fontSize Length, sans bool) (Style, error) {
 	free := height == 0
 	if free {
@@ -127,7 +127,7 @@ func entriesOf(f plot.Figure) []entry {
 // mostColumns of a legend above a figure.
 const mostColumns = 4
 
-// columns is how many entries fit beside each other, when the longest takes so much.
+// columns is how many entries fit beside each other if the longest entry has this width.
 func columns(entries int, width, longest Length) int {
 	return max(1, min(entries, mostColumns, int(width/longest)))
 }

@@ -57,9 +57,9 @@ var views = []view{
 	{"print", 1123, "light", "print"}, // A4 across at 96 dots an inch, as wide tables are printed
 }
 
-// flaws looks for what a reader would dislike, and names it. That is a page wider than its window,
-// or pictures without a text alternative. It is labels of a picture over each other or beyond its
-// edge, text that hides below others, and anything that is loaded from elsewhere.
+// flaws finds and names what a reader would dislike. Examples are a page wider than its window, and
+// pictures without a text alternative. Others are labels of a picture that overlap or lie beyond
+// its edge, hidden text, and anything that is loaded from elsewhere.
 const flaws = `(() => {
   const found = [], root = document.scrollingElement;
   if (root.scrollWidth > window.innerWidth + 1) found.push('the page is ' + root.scrollWidth + ' wide in a window of ' + window.innerWidth);
@@ -467,7 +467,7 @@ func TestMatplotlibOnPaper(t *testing.T) {
 	t.Logf("%d figures", len(paths))
 }
 
-// fewOfEachKind are some figures, by what their names say that they show.
+// fewOfEachKind picks some figures of each kind, by their names.
 func fewOfEachKind(paths []string) (few []string) {
 	const most = 6
 	seen := map[string]int{}
@@ -662,8 +662,8 @@ func squeezed(s string) string {
 	}, s)
 }
 
-// keepPicture keeps what the page looks like; what is printed, as a printer without colours shows
-// it.
+// keepPicture saves a picture of the page. It shows a printed page as a printer without colours
+// does.
 func keepPicture(ctx context.Context, t *testing.T, v view, path string) {
 	t.Helper()
 	if v.media == "print" {

@@ -13,12 +13,13 @@ import (
 )
 
 // ClaimsCSV writes a line for each comparison of each claim, as the strip draws it. It has the
-// verdict's word and how far what ran is from the source. It says what is compared (value; ratio:
-// left by right; difference: left less right). It has the estimate with its interval, the bounds
-// that the claim allows, trials, and p of the evidence against the claim. The last are kinds of
-// caveats, and whether trials are to run. A claim that compares nothing with numbers has one line.
-// Numbers are not rounded. Missing values are empty. The columns low95 and high95 are a 95%
-// interval; at one of several looks, one of those that hold together at 95%.
+// verdict's word, and the distance of the trials from the source. It says what is compared (value;
+// ratio: left divided by right; difference: left less right). It has the estimate with its
+// interval, the bounds that the claim allows, trials, and p of the evidence against the claim. The
+// last are kinds of caveats, and whether trials are to run. A claim that compares nothing with
+// numbers has one line. Numbers are not rounded. Missing values are empty. The columns low95 and
+// high95 are a 95% interval; at one of several looks, the intervals of all looks together hold at
+// 95%.
 func ClaimsCSV(w io.Writer, e results.Experiment) error {
 	out := csvfile.NewWriter(w)
 	_ = out.Write([]string{"claim", "verdict", "distance", "basis", "comparison", "outcome", "quantity", "unit", "measured", "low95", "high95", "bound_low", "bound_high", "reference", "n", "p_against", "weak", "caveats", "preliminary", "result"}) // kept: out.Error below

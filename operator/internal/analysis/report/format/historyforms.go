@@ -124,7 +124,7 @@ func HistoryJUnit(w io.Writer, h model.History) error {
 	return writeHistory(w, xml.Header+string(text)+"\n")
 }
 
-// HistoryMarkdown writes what a comment on a change needs: what became worse.
+// HistoryMarkdown writes the metrics that became worse, for a comment on a change.
 func HistoryMarkdown(w io.Writer, h model.History) error {
 	var b strings.Builder
 	b.WriteString("**Benchmarks over time.** " + markdownText(h.Lead()) + "\n")

@@ -137,7 +137,7 @@ func list(b *strings.Builder, lines []string) {
 // markdownText is text in which nothing is an element of HTML.
 func markdownText(text string) string { return element.ReplaceAllString(text, "&lt;$1") }
 
-// element is how an element, a comment or a declaration of HTML begins. Other < are just that.
+// element is how an element, a comment or a declaration of HTML begins. Any other < is text.
 var element = regexp.MustCompile(`<([A-Za-z/!?])`)
 
 // markdownCode is a text as code, whatever backticks it has.

@@ -171,7 +171,7 @@ func TestCellsOfAHeatmapInABrowser(t *testing.T) {
 	}
 }
 
-// places are where all elements lie that a page has without its script.
+// places has the place of each element that a page has without its script.
 const places = `[...document.querySelectorAll("body *")].filter(e => !e.closest("script, dialog, .tools, .readout")).map(e => {
   const r = e.getBoundingClientRect();
   return [e.tagName, r.left, r.top, r.width, r.height].map(v => typeof v === "number" ? v.toFixed(1) : v).join(" ");

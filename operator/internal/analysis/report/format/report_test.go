@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// How many trials there are decides what stands beside a mean: nothing, the extremes, the interval.
+// The number of trials decides what stands beside a mean: nothing, the extremes, or the interval.
 func TestTrialsDecideWhatIsShown(t *testing.T) {
 	point := func(throughput ...float64) results.Experiment {
 		var ls []results.TrialLine
@@ -101,8 +101,8 @@ func TestTrialsDecideWhatIsShown(t *testing.T) {
 	}
 }
 
-// The table of every trial once divided by committed and aborted attempts alone, so that its aborts
-// were others than those of the points where requests failed or timed out.
+// Once, the table of every trial divided by committed and aborted attempts alone. If requests
+// failed or timed out, its abort rates differed from those of the points.
 func TestAbortsAreOfAllAttemptsThatEnded(t *testing.T) {
 	l := results.TrialLine{Name: "t", Outcome: stats.Succeeded, Throughput: 77, MeanMillis: 1, P99Millis: 2, Committed: 50, Aborted: 10, Errors: 15, Timeouts: 25, Coordinates: map[string]string{}}
 	e := results.Experiment{Name: "e", Points: stats.Points([]results.TrialLine{l}), Trials: []results.TrialLine{l}}

@@ -21,8 +21,8 @@ func ScriptSource() string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pagePolicy forbids a page to load anything, and to run any script but its own: a text of a
-// stranger's results that were not escaped would be no script.
+// pagePolicy forbids a page to load anything, and to run any script but its own. If text of a
+// stranger's results were not escaped, it would still not run as a script.
 func pagePolicy() string {
 	return `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src ` + ScriptSource() + `; base-uri 'none'; form-action 'none'">`
 }

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/text/printable"
 )
 
-// A bundle of a stranger must not have the terminal, the browser, the spreadsheet or the shell of
-// its reader do what is written in it.
+// The reader's terminal, browser, spreadsheet or shell must not execute text in a bundle of a
+// stranger.
 func TestTextOfStrangersDoesNotAct(t *testing.T) {
 	const payload = "\x1b]0;owned\x07\u009b2J<img src=x onerror=alert(1)></text><script>alert(1)</script>$(touch owned)`\r"
 	keep := map[string]bool{} // words that the report itself compares

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// WithSeed is a spec, given as JSON, with the seed that was used: where none was chosen, a run
-// again would choose another one. A seed of 0 is none.
+// WithSeed returns a spec, given as JSON, with the seed that was used. Without that seed, a new run
+// of a spec without one would choose another. A seed of 0 is none.
 func WithSeed(spec []byte, seed int64) (map[string]any, error) {
 	var members map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(spec))

@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A report of a client that the manager accepts, verify accepts of the trial, and the reverse. A
-// report without a timeline was accepted by the one and refused by the other, and a timeline that
-// contradicts the counters the other way round.
+// If the manager accepts a client's report, verify accepts the trial with it, and the reverse.
+// Once, only one of them accepted a report without a timeline. Only the other one accepted a
+// timeline that contradicts the counters.
 func TestTheClusterAndVerifyAcceptTheSame(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(c *results.Client)

@@ -7,8 +7,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// The range of a pod's processor time in a bin, by the mean of the pods in it, outside of which it
-// counts as out of balance. The range is ours; HATS, whose measure this is, has one of latencies.
+// A pod is in balance if its processor time in a bin lies in this range, relative to the mean of
+// all pods in the bin. The measure is from HATS, which has a range of latencies. This range is
+// ours.
 const lowShare, highShare = 0.5, 1.5
 
 // balanceSum is a PartBalance in the making: sums over trials.
@@ -17,8 +18,8 @@ type balanceSum struct {
 	trials int
 }
 
-// add takes in the pods of one part of a trial, of all of which it is known what they used. One pod
-// alone is balanced with no other.
+// add takes in the pods of one part of a trial. The use of all these pods is known. A single pod
+// has no balance.
 func (s *balanceSum) add(pods []results.Pod, measureNanos int64) {
 	if len(pods) < 2 {
 		return
@@ -74,8 +75,8 @@ func coresByBin(pods []results.Pod, measureNanos int64) [][]float64 {
 	return bins
 }
 
-// toMean are the values of all bins, each by the mean of its bin. In a bin in which no pod did
-// anything, all are 1.
+// toMean are the values of all bins, each divided by the mean of its bin. In a bin in which no pod
+// did anything, all are 1.
 func toMean(bins [][]float64) []float64 {
 	var shares []float64
 	for _, bin := range bins {

@@ -1,6 +1,6 @@
-// Package model computes what an experiment comes to: Build and Fit put its results together,
-// Details has what only its trials know, and Verify computes all of it once more. Compare,
-// NewHistory and Pool take the results of several runs. Package document lays the numbers out.
+// Package model computes the results of an experiment. Build and Fit put them together, Details has
+// the data that only its trials have, and Verify computes everything once more. Compare, NewHistory
+// and Pool take the results of several runs. Package document lays the numbers out.
 //
 // Build is pure: it takes the time as a parameter and reads nothing.
 package model
@@ -23,10 +23,10 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Build puts together what an experiment comes to by now. That is the trials that are done (lines,
-// in any order), their aggregates at every point of the axes, and the verdicts, with the
-// experiment's profile applied. The argument exp is the object as it is in the cluster; systems are
-// those that it runs, by name.
+// Build puts together the results of an experiment so far. They are the trials that are done
+// (lines, in any order), their aggregates at every point of the axes, and the verdicts. The
+// experiment's profile is applied. The argument exp is the object as it is in the cluster, and
+// systems has its Systems by name.
 func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axes []results.Axis, lines []results.TrialLine, now time.Time) results.Experiment {
 	spec := plan.ApplyProfile(exp.Spec)
 	lines = slices.Clone(lines)
@@ -71,7 +71,7 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 	return r
 }
 
-// furtherMetrics are those that the points have since the source reports them.
+// furtherMetrics are the metrics that points have only because the source reports them.
 func furtherMetrics(spec v1alpha1.ExperimentSpec) []string {
 	var series []string
 	for _, s := range spec.Reported {
@@ -135,7 +135,7 @@ func everyPoint(axes []results.Axis, run []results.PointResult) []results.PointR
 	return points
 }
 
-// triedAlone leaves out the loads that a search has not tried: most are never to have a trial.
+// triedAlone leaves out the loads that a search has not tried: most of them never get a trial.
 func triedAlone(axes []results.Axis, searched string, points []results.PointResult) ([]results.Axis, []results.PointResult) {
 	axes = slices.Clone(axes)
 	for i := range axes {
@@ -156,7 +156,8 @@ func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.P
 	return JudgeAt(spec, f, points, lines, capacities, nil, true)
 }
 
-// JudgeAt is Judge at one of several looks; nil: the only one. complete: no trials follow.
+// JudgeAt is Judge at one of several looks; nil: there is only one. The argument complete says that
+// no trials follow.
 func JudgeAt(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, look *results.Look, complete bool) []results.ClaimResult {
 	applied := plan.ApplyProfile(spec)
 	list := applied.Claims

@@ -12,26 +12,27 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A Comparison is what differs between two experiments, or two groups of runs of one.
+// A Comparison has the differences between two experiments, or two groups of runs of one.
 type Comparison struct {
 	// A and B are the first runs of the groups: what they are called and what they ran on.
 	A, B results.Experiment
 	// RunsA and RunsB are how many runs the groups have.
 	RunsA, RunsB int
-	// Between is the standard deviation of runs by their mean, as the caller stated it; 0: not
-	// stated.
+	// Between is the standard deviation of runs divided by their mean, as the caller stated it; 0:
+	// not stated.
 	Between float64
 	// Rows are the comparisons at the points that both have, by point and metric.
 	Rows []ComparedMetric
-	// OnlyA and OnlyB are the points that the other one has not.
+	// OnlyA and OnlyB are the points that the other side lacks.
 	OnlyA, OnlyB []string
-	// Origins are what the two ran on where that differs, or is known of one only.
+	// Origins are the differences in what the two ran on. They include facts that are known for one
+	// only.
 	Origins []DifferentOrigin
 	// Order is that in which the runs were taken, such as AAABBB; empty: not known.
 	Order string
 	// Apart: all runs of one group were taken before those of the other.
 	Apart bool
-	// Notes say what was compared though it is not the same.
+	// Notes name differences between the two in spite of which they are compared.
 	Notes []string
 }
 
@@ -44,8 +45,8 @@ type ComparedMetric struct {
 	stats.RunComparison
 	// Adjusted is P for all tests of the comparison together (Holm).
 	Adjusted float64
-	// Ranked: both groups have two runs or more, so that RankP is known: that of Mann and Whitney's
-	// test on the means of runs, of this row by itself.
+	// Ranked: both groups have two runs or more, so that RankP is known. RankP is the P of Mann and
+	// Whitney's test on the means of runs, for this row by itself.
 	Ranked bool
 	RankP  float64
 }
@@ -53,20 +54,20 @@ type ComparedMetric struct {
 // level of significance.
 const level = 0.05
 
-// Significant says that the difference is, among all that were tested.
+// Significant reports whether the difference is significant among all tested ones.
 func (m ComparedMetric) Significant() bool { return m.Tested && m.Adjusted < level }
 
-// DifferentOrigin is something that the two ran on and that differs.
+// DifferentOrigin is a fact about what the two ran on that differs.
 type DifferentOrigin struct{ What, A, B string }
 
-// comparedMetrics are what is compared at each point.
+// comparedMetrics are the metrics that are compared at each point.
 var comparedMetrics = []string{stats.Throughput, stats.MeanLatency, stats.P99Latency}
 
 // Compare puts the points of two groups of runs side by side. The argument between is the standard
-// deviation of runs by their mean, which is used where each group has one run (stats.CompareRuns).
-// Points are the same when all axes with more than one value in either experiment have the same
-// value. An axis with one value in each is part of what the experiments are, and is noted where it
-// differs.
+// deviation of runs divided by their mean. It is used if each group has one run
+// (stats.CompareRuns). Points are the same when all axes with more than one value in either
+// experiment have the same value. An axis with one value in each does not tell points apart. A note
+// names it if the values differ.
 func Compare(runsA, runsB []results.Experiment, between float64) Comparison {
 	a, b := runsA[0], runsB[0]
 	c := Comparison{A: a, B: b, RunsA: len(runsA), RunsB: len(runsB), Between: between}
@@ -107,7 +108,7 @@ func Compare(runsA, runsB []results.Experiment, between float64) Comparison {
 	return c
 }
 
-// pointsOf are the points of each run by what they are compared by.
+// pointsOf are the points of each run, by the key for the comparison.
 func pointsOf(runs []results.Experiment, axes []results.Axis) []map[string]results.PointResult {
 	all := make([]map[string]results.PointResult, len(runs))
 	for i, r := range runs {
@@ -144,8 +145,7 @@ func (c *Comparison) order(runsA, runsB []results.Experiment) []int {
 	return places
 }
 
-// OrderNote says what the order of the runs does to their comparison; empty: nothing that must be
-// known.
+// OrderNote says how the order of the runs affects their comparison. Empty: it needs no note.
 func (c Comparison) OrderNote() string {
 	switch {
 	case c.RunsA+c.RunsB == 2:
@@ -200,7 +200,7 @@ func rankTest(a, b []stats.Run) (p float64, ok bool) {
 	return test.P, err == nil
 }
 
-// adjust corrects the p-values for how many there are.
+// adjust corrects the p-values for their number.
 func (c *Comparison) adjust() {
 	var ps []float64
 	for _, r := range c.Rows {
@@ -241,7 +241,7 @@ func comparedAxes(a, b results.Experiment) []results.Axis {
 	return axes
 }
 
-// keyOf is the same for coordinates that are the same as text or as numbers.
+// keyOf returns the same key for coordinates that are the same as text or as numbers.
 func keyOf(axes []results.Axis, coordinates map[string]string) string {
 	var b strings.Builder
 	for _, a := range axes {
@@ -254,7 +254,7 @@ func keyOf(axes []results.Axis, coordinates map[string]string) string {
 	return b.String()
 }
 
-// fixedAxes notes axes with one value at most in each experiment, where it is not the same.
+// fixedAxes names axes with one value at most in each experiment, if the values differ.
 func fixedAxes(a, b results.Experiment, compared []results.Axis) []string {
 	value := func(e results.Experiment, axis string) string {
 		for _, x := range e.Axes {
@@ -279,7 +279,7 @@ func fixedAxes(a, b results.Experiment, compared []results.Axis) []string {
 	return notes
 }
 
-// differentOrigins lists what the two ran on where it differs.
+// differentOrigins lists the differences in what the two ran on.
 func differentOrigins(a, b results.Experiment) []DifferentOrigin {
 	var all []DifferentOrigin
 	add := func(what, x, y string) {

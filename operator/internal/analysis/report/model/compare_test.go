@@ -108,8 +108,8 @@ func ordered(order string, means func(place int) float64) (a, b []results.Experi
 	return a, b
 }
 
-// Runs of one side that all came before the other were compared as if they had alternated. Then 26%
-// and 48% of identical versions differed, on machines that wander by 1% from run to run.
+// Once, runs of one side that all came before the other were compared as if they had alternated.
+// Then 26% and 48% of identical versions differed, on machines that wander by 1% from run to run.
 func TestCompareKnowsTheOrderOfRuns(t *testing.T) {
 	for order, tc := range map[string]struct {
 		review, most float64 // shares of identical versions that differ
@@ -157,8 +157,8 @@ func TestCompareKnowsTheOrderOfRuns(t *testing.T) {
 	}
 }
 
-// An axis with one value in each experiment does not keep them apart, and is named; one that only A
-// sweeps does.
+// An axis with one value in each experiment does not prevent a comparison, and a note names it. An
+// axis that only A sweeps prevents it.
 func TestCompareAxes(t *testing.T) {
 	of := func(axes ...results.Axis) results.Experiment {
 		e := results.Experiment{Axes: axes, Points: []results.PointResult{{Coordinates: map[string]string{}, Valid: 1, Metrics: map[string]results.Aggregate{stats.Throughput: stats.Aggregate([]float64{1})}}}}
@@ -207,9 +207,9 @@ func (b testbed) runs(n, trials int) []results.Experiment {
 	return all
 }
 
-// Trials of a run counted as independent draws of what differs between runs. Two runs of one system
-// were different in 11, 36 and 62% of comparisons with 3, 5 and 10 trials of each point. At most 5%
-// may be; of 300 comparisons 24 are allowed, which 5% exceed in 1% of all draws.
+// Once, trials of a run counted as independent draws of the differences between runs. Two runs of
+// one system were different in 11, 36 and 62% of comparisons with 3, 5 and 10 trials of each point.
+// At most 5% may be; of 300 comparisons 24 are allowed, which 5% exceed in 1% of all draws.
 func TestCompareRunsOfTheSame(t *testing.T) {
 	b := testbed{rand.New(rand.NewPCG(2026, 14))}
 	const comparisons, allowed = 300, 24

@@ -47,7 +47,7 @@ type ComparedRuns struct {
 	RunsA  int    `json:"runsA"`
 	RunsB  int    `json:"runsB"`
 	Result string `json:"result"`
-	// Between is the standard deviation of runs by their mean that was stated, from 0 to 1.
+	// Between is the stated standard deviation of runs divided by their mean, from 0 to 1.
 	Between float64       `json:"between,omitempty"`
 	Order   string        `json:"order,omitempty"`
 	Rows    []ComparedRow `json:"rows"`

@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/reports"
 )
 
-// An artifact's throughput that is known to be 4% too high stood beside ours as it was printed.
+// Once, an artifact's throughput that is known to be 4% too high stood beside ours without a
+// correction.
 func TestCorrectedSeries(t *testing.T) {
 	exp := reports.Experiment()
 	for i := range exp.Spec.Reported {

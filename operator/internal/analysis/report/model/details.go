@@ -12,9 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Details puts together what only the trials' own results say. That is how the network was
-// measured, when faults were confirmed, and what trials with faults did over time. It is also how
-// latencies are distributed, and what it all ran on. The zero value is empty.
+// Details puts together the data that only the trials' own results have. They are measurements of
+// the network, confirmations of faults, and trials with faults over time. They are also the
+// distributions of latencies, and what the trials ran on. The zero value is empty.
 type Details struct {
 	networks  []results.NetworkLine
 	faults    []*faultSum
@@ -38,8 +38,8 @@ type faultSum struct {
 	late []float64
 }
 
-// Add takes in a trial. It keeps the line of one that does not count, and what its script did. It
-// keeps the flame graphs of one that was not made to count.
+// Add takes in a trial. If the trial does not count, Add keeps its line and the sessions of its
+// script. If it was not made to count, Add keeps its flame graphs.
 func (d *Details) Add(t results.Trial) {
 	if t.NotMeasuring {
 		d.addFlameGraphs(t)
@@ -127,7 +127,7 @@ func (d *Details) addRegions(trial string, points []int32, backend string, r res
 	n.MeasuredMinMillis, n.MeasuredMaxMillis = least(n.MeasuredMinMillis, r.MeasuredMinMillis), max(n.MeasuredMaxMillis, r.MeasuredMaxMillis)
 }
 
-// pointsOfTrial are the points that a trial is of: those of its rows, where a script gave it some.
+// pointsOfTrial are the points of a trial: those of its rows, if a script gave it rows.
 func pointsOfTrial(t results.Trial) (points []int32) {
 	for _, row := range t.ByRow() {
 		points = append(points, row.PointIndex)
@@ -135,7 +135,7 @@ func pointsOfTrial(t results.Trial) (points []int32) {
 	return points
 }
 
-// least of two round trips, of which 0 is none.
+// least is the lesser of two round trips. A round trip of 0 is missing.
 func least(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -174,8 +174,8 @@ func (d *Details) Into(e *results.Experiment) {
 	}
 }
 
-// PlaceOf names points by the axes of which they do not have all values. Empty: they have all, or
-// are not known.
+// PlaceOf names points by their values on axes. It leaves out an axis if they have all of its
+// values. Empty: nothing is left, or the points are unknown.
 func PlaceOf(e results.Experiment, points []int32) string {
 	if len(points) == 0 {
 		return ""

@@ -13,8 +13,8 @@ import (
 type Failures struct {
 	Attempts, Left int
 	Reasons        map[string]int
-	// requests that ended in the windows of the valid trials, however they ended, and those never
-	// sent.
+	// Requests that ended in the windows of the valid trials, with any outcome, and requests that
+	// were never sent.
 	Ended, Unsent int64
 	// uncounted: a script's table gave rates, and no count of requests.
 	Uncounted                          bool
@@ -27,7 +27,7 @@ type Failures struct {
 	unreported []string
 }
 
-// FailuresAt adds up the lines of a point. It is false where lines of its trials are not there.
+// FailuresAt adds up the lines of a point. It is false if lines of its trials are missing.
 func FailuresAt(e results.Experiment, p results.PointResult) (Failures, bool) {
 	f := Failures{Attempts: p.Valid + p.Invalid + p.Failed, Left: p.Invalid + p.Failed, Reasons: map[string]int{}}
 	lines := 0

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results/flame"
 )
 
-// addFlameGraphs takes in what profilers did in a trial that never counts.
+// addFlameGraphs takes in the work of profilers in a trial that never counts.
 func (d *Details) addFlameGraphs(t results.Trial) {
 	for _, f := range t.Faults {
 		if f.Kind != string(timeline.Sample) || f.Skipped {

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// History is how the metrics of experiments went from run to run.
+// History has the metrics of experiments from run to run.
 type History struct {
 	// Runs in their order.
 	Runs []HistoryRun `json:"runs"`
@@ -25,8 +25,8 @@ type History struct {
 	Metrics []HistoryMetric `json:"metrics"`
 	// Level is the probability of any false change, if runs are exchangeable where nothing changed.
 	Level float64 `json:"level"`
-	// DriftP that runs are so like their neighbours by chance. Drifts: it is at most Level, so that
-	// the machines may have changed, and no change counts as a regression.
+	// DriftP is the probability that runs are so like their neighbours by chance. Drifts: DriftP is
+	// at most Level, so that the machines may have changed, and no change counts as a regression.
 	DriftP float64 `json:"driftP"`
 	Drifts bool    `json:"drifts,omitempty"`
 	// Baseline that the numbers were divided by, as AXIS=VALUE; empty: none.
@@ -54,7 +54,7 @@ type HistoryMetric struct {
 	Point      string `json:"point,omitempty"`
 	Metric     string `json:"metric"`
 	Unit       string `json:"unit,omitempty"`
-	// Better is higher, lower, or empty where neither is known to be.
+	// Better is higher or lower. Empty: it is unknown which is better.
 	Better string `json:"better,omitempty"`
 	// Values of the runs that have the metric, in their order: means over the trials of a run.
 	Values []HistoryValue `json:"values"`

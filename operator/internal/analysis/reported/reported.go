@@ -1,9 +1,9 @@
 // Package reported reads what papers report: the files of experiments/reported, which hold curves
 // and tables as data. It maps them onto the reported series of an Experiment.
 //
-// It is pure but for Load, which reads the file system that it is given. The files are strict: an
-// unknown field, a column of another length than its axis, and a text in the place of a number are
-// errors. They name the file and the curve. The format is in docs/reference/reported.md.
+// It is pure, except for Load, which reads the file system that it is given. The files are strict:
+// an unknown field, a column of another length than its axis, and a text in the place of a number
+// are errors. They name the file and the curve. The format is in docs/reference/reported.md.
 package reported
 
 import (
@@ -35,7 +35,7 @@ type File struct {
 	Name string `json:"-"`
 	// Source of the numbers.
 	Source Source `json:"source"`
-	// Curves in the order of the source; a row or a column of a table is one too.
+	// Curves in the order of the source. A row or a column of a table is a curve, too.
 	Curves []Curve `json:"curves"`
 }
 
@@ -51,7 +51,7 @@ type Source struct {
 	Read string `json:"read"`
 }
 
-// Curve is numbers along one axis.
+// Curve has numbers along one axis.
 type Curve struct {
 	// Name of the curve, unique in its file: lower-case letters, digits, dashes, dots.
 	Name string `json:"name"`
@@ -59,17 +59,17 @@ type Curve struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Axis that X runs along: clients, shards, configuration.
 	Axis string `json:"axis"`
-	// X are its values, in the order of the source.
+	// X are the values of the axis, in the order of the source.
 	X []v1alpha1.Value `json:"x"`
-	// XInferred says how X was found where the source does not print it. Empty: X is as printed.
+	// XInferred says how X was found if the source does not print it. Empty: X is as printed.
 	XInferred string `json:"xInferred,omitempty"`
 	// Values, one list for each metric.
 	Values []Column `json:"values"`
-	// Marks are points that the authors name: "ankle" (where they see the knee), "peak", "stable".
+	// Marks are points that the authors name: "ankle" (their word for the knee), "peak", "stable".
 	Marks []Mark `json:"marks,omitempty"`
 	// Note says what is unclear in the source and how it was read.
 	Note string `json:"note,omitempty"`
-	// LeftOut says what the source prints and the curve has not, and why.
+	// LeftOut names the numbers of the source that the curve lacks, and the reason.
 	LeftOut string `json:"leftOut,omitempty"`
 }
 
@@ -88,7 +88,7 @@ type Column struct {
 // Mark is a point that the authors name.
 type Mark struct {
 	Name string `json:"name"`
-	// Values of the point; a metric that they do not give is not there.
+	// Values of the point. A metric that the authors do not give is missing.
 	Values []MarkValue `json:"values"`
 	Note   string      `json:"note,omitempty"`
 }
@@ -100,7 +100,7 @@ type MarkValue struct {
 	Number float64 `json:"number"`
 }
 
-// Points counts the numbers of the curve; nulls and marks are none.
+// Points counts the numbers of the curve, without nulls and marks.
 func (c Curve) Points() int {
 	n := 0
 	for _, v := range c.Values {

@@ -13,7 +13,7 @@ import (
 
 var folder = os.DirFS("../../../../experiments/reported")
 
-// size of a file: what a slip of the hand would change.
+// size of a file: the counts that a mistake in typing would change.
 type size struct{ Curves, Points, Marks, Inferred int }
 
 func TestEveryFileOfTheProject(t *testing.T) {
@@ -77,7 +77,7 @@ func TestLittlesLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Some numbers that the sources print do not fit; each file has a note of it.
+	// Some numbers of the sources do not fit the law. The files note each of them.
 	odd := map[string]bool{"peloton-sigs-auctionmark at 50": true, "peloton-smart-tpcc at 50": true, "peloton-hs-auctionmark at 60": true}
 	found := map[string]bool{}
 	checked := 0
@@ -145,7 +145,8 @@ curves:
 	}
 }
 
-// TestEveryCurveFitsAnExperiment: what maps at all maps within the bounds of the API.
+// TestEveryCurveFitsAnExperiment: every curve that can be mapped stays within the bounds of the
+// API.
 func TestEveryCurveFitsAnExperiment(t *testing.T) {
 	files, err := Load(folder)
 	if err != nil {

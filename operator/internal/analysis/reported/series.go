@@ -14,8 +14,8 @@ const (
 	maxSeriesNote = 1024
 )
 
-// units that an Experiment's metrics are given in, and what the sources' units are in them. An
-// operation of a store is taken for a transaction.
+// units has the units of an Experiment's metrics, with the factors from the sources' units. An
+// operation of a store counts as a transaction.
 var units = map[string]struct {
 	unit    string
 	factors map[string]float64

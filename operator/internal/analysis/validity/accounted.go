@@ -12,7 +12,8 @@ import (
 )
 
 // accounted judges whether there is an observation of each planned pod, process, link, action and
-// fault of Chaos Mesh. Every other check looks at observations only, and does not miss one.
+// fault of Chaos Mesh. Every other check looks at existing observations only, and does not notice a
+// missing one.
 func accounted(o *Observation) Failure {
 	for _, missing := range []func(*Observation) string{missingPods, missingProcesses, missingLinks, missingActions, missingInjections} {
 		if what := missing(o); what != "" {
@@ -25,7 +26,8 @@ func accounted(o *Observation) Failure {
 	return Failure{}
 }
 
-// missingPods are those of the layout that were not observed, or not written down, exactly once.
+// missingPods are the layout's pods that were not observed exactly once, or not written down
+// exactly once.
 func missingPods(o *Observation) string {
 	var observed, written []string
 	for i := range o.Pods {
@@ -48,8 +50,8 @@ func times(all []string, name string) (n int) {
 	return n
 }
 
-// missingProcesses are a pod's planned processes without a word in its agent's report. Pods that
-// did not live through the run, as planned, other checks judge.
+// missingProcesses are a pod's planned processes that are not in its agent's report. Other checks
+// judge pods that, as planned, did not live through the run.
 func missingProcesses(o *Observation) string {
 	var missing []string
 	for i := range o.Pods {
@@ -70,9 +72,9 @@ func missingProcesses(o *Observation) string {
 	return few.Names(missing)
 }
 
-// lastWords judges whether each agent said something after the last request. The agent of a node
-// which is lost before it has said that the processes run. With the final count of resets an agent
-// says that this time is over. A known failure is the better reason: this check comes after them.
+// lastWords judges whether each agent reported after the last request. An earlier report says that
+// the processes run, even if the node is lost later. The final count of resets shows that the agent
+// reported after that time. Other failures are better reasons, so this check comes after them.
 func lastWords(o *Observation) Failure {
 	var missing []string
 	for i := range o.Pods {
@@ -86,7 +88,7 @@ func lastWords(o *Observation) Failure {
 	return fail(v1alpha1.ReasonRunLost, "What became of %s before the last request is not known: the agent has not reported since, and what is not known speaks against a trial.", few.Names(missing))
 }
 
-// missingUse are the containers of which nothing is said where it matters what they used.
+// missingUse are the containers without a report of their use, if their use matters.
 func missingUse(o *Observation) string {
 	t := o.Spec().Tolerances
 	if t.Throttling.OrZero() >= 1 && t.Contention.OrZero() >= 1 {
@@ -111,7 +113,7 @@ func missingUse(o *Observation) string {
 	return few.Names(missing)
 }
 
-// missingLinks are the pairs of pods that no link is known of, where links are shaped.
+// missingLinks are the pairs of pods without a known link, if links are shaped.
 func missingLinks(o *Observation) string {
 	if n := o.Trial.Status.Network; n == nil || n.Backend == "" {
 		return ""
@@ -164,7 +166,7 @@ func missingActions(o *Observation) string {
 	return few.Names(missing)
 }
 
-// missingInjections are the times of faults of Chaos Mesh that nothing is known of.
+// missingInjections are the occurrences of faults of Chaos Mesh that have no record.
 func missingInjections(o *Observation) string {
 	planned, err := fault.Occurrences(o.Spec().Faults, o.Windows(), o.Layout)
 	if err != nil {

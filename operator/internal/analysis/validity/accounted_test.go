@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// eventful is a run that counts and of which much is known. It has three replicas and two client
-// pods, whose links are shaped, and a measurement that is required. Its faults kill and revive a
-// replica, cut another one off, hit the leader, and let Chaos Mesh make a partition.
+// eventful is a run that counts and has many facts. It has three replicas and two client pods,
+// whose links are shaped, and a measurement that is required. Its faults kill and revive a replica,
+// cut another one off, hit the leader, and let Chaos Mesh make a partition.
 func eventful(t *testing.T) *Observation {
 	t.Helper()
 	spec := &v1alpha1.TrialSpec{
@@ -84,7 +84,7 @@ func eventful(t *testing.T) *Observation {
 	return o
 }
 
-// report has the agent of a pod say all that one says of a run that went well.
+// report has the agent of a pod report everything that an agent reports of a successful run.
 func (o *Observation) report(i int) {
 	p := &o.Pods[i]
 	name := "server"
@@ -119,7 +119,7 @@ func (o *Observation) report(i int) {
 	}
 }
 
-// merge puts together what the run came to, as the engine does. Where that fails, the run does not
+// merge puts together the results of the run, as the engine does. If that fails, the run does not
 // count.
 func (o *Observation) merge(t *testing.T) error {
 	t.Helper()
@@ -148,10 +148,10 @@ func oneLatency(t *testing.T) string {
 	return latency
 }
 
-// derived are what was asked, and what follows from all other facts.
+// derived are the request, and facts that follow from all other facts.
 var derived = map[string]bool{"Trial": true, "Layout": true, "Merged": true, "Result": true}
 
-// negligible are facts that a trial counts without, and why.
+// negligible are facts without which a trial still counts, each with the reason.
 var negligible = map[string]string{
 	`^PodsDigest`: "looked at while the trial runs: the pods are gone when it is judged",
 	`^ProbesOver|\.ReportedAt|\.(Exists|HasAddress|Region|Part|Shard|Node)$`: "where a pod is; live checks look at it",
@@ -173,8 +173,8 @@ var negligible = map[string]string{
 	`^Records\[leader.*east-[02]\]\.`:                                                              "a replica that did not have the role did nothing",
 }
 
-// A run that counts no longer counts once any one fact about it is dropped, unless the fact is
-// negligible. A fact that is not known speaks against a trial.
+// If any one fact about a valid run is dropped, the run no longer counts, unless the fact is
+// negligible. An unknown fact speaks against a trial.
 func TestNoFactCanBeMissed(t *testing.T) {
 	whole := eventful(t)
 	if f := Judge(whole); !f.OK() {

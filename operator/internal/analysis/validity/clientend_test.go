@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// A client may end before the window by as much as clients may start apart, and not by more.
+// A client may end before the window does, but only by as much as clients may start apart.
 func TestClientEnd(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Schedule: v1alpha1.Schedule{Measure: "20s"}, Tolerances: v1alpha1.Tolerances{StartSpread: "100ms"}}
 	for name, tc := range map[string]struct {
@@ -31,8 +31,8 @@ func TestClientEnd(t *testing.T) {
 	}
 }
 
-// A client whose process is over before its agent released it failed by itself. Its agent has
-// nothing to say of a run. Another container that is over says nothing of the client.
+// A client whose process ends before its agent releases it has failed by itself. Its agent has no
+// run to report. The end of another container tells nothing about the client.
 func TestClientEndsBeforeItsRelease(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Schedule: v1alpha1.Schedule{Measure: "20s"}}
 	for state, want := range map[string]string{protocol.StateExited: v1alpha1.ReasonClientFailed, protocol.StateRunning: v1alpha1.ReasonClientLost} {

@@ -19,9 +19,9 @@ func clientsCounted(o *Observation) Failure {
 	return judgeClients(o.Spec(), o.Layout, o.Clients, o.Merged)
 }
 
-// starts judges whether the load began when it was to: every client was released in time, all began
-// together, and none in the window. That of several clients none is late compared with the others
-// says nothing when all were released late.
+// starts judges whether the load began as planned: every client was released in time, all began
+// together, and none in the window. It checks the release of each client, since all clients may be
+// late together.
 func starts(o *Observation) Failure {
 	tolerated, warmUp := o.Spec().Tolerances.StartSpread.OrZero(), o.Windows().WarmUp
 	for i := range o.Pods {
@@ -35,8 +35,8 @@ func starts(o *Observation) Failure {
 		}
 	}
 	if c := &o.Spec().Clients; c.Loop == v1alpha1.LoopOpen || len(c.Phases) > 0 {
-		// Its requests have their own instants, of which the first may be any. Generators take
-		// turns: at a low rate the second one begins long after the first. With phases, some
+		// Its requests have instants of their own, and the first may come at any time. Generators
+		// take turns: at a low rate the second one begins long after the first. With phases, some
 		// clients of a closed loop begin later than others.
 		return Failure{}
 	}
@@ -69,8 +69,8 @@ func ends(o *Observation) Failure {
 	return Failure{}
 }
 
-// ClientEnd judges when and how a client ended, by what its own agent says of it: when the manager
-// heard of it does not matter. A client that is not over is not judged.
+// ClientEnd judges when and how a client ended, by the report of its own agent. It does not matter
+// when the manager received the report. A client that is not over is not judged.
 func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failure {
 	if rep == nil || !rep.Over {
 		return Failure{}
@@ -95,7 +95,7 @@ func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failu
 	return Failure{}
 }
 
-// LastOutput says what the first container of a pod printed last, if it printed anything.
+// LastOutput words the last output of a pod's first container, if there is any.
 func LastOutput(rep *protocol.Report) string {
 	for _, c := range rep.Containers {
 		if tail := strings.TrimSpace(c.Tail); tail != "" {
@@ -113,14 +113,14 @@ func exitText(code int) string {
 	return fmt.Sprintf("exit code %d", code)
 }
 
-// silence judges whether a client told about no request while others did: its share of the load is
-// missing, or is not known. If no client told about any, that is an outcome of its own.
+// silence judges whether a client reported no request while others did: its share of the load is
+// missing or unknown. If no client reported any request, that is an outcome of its own.
 func silence(o *Observation) Failure {
 	silent, told := -1, false
 	for i, c := range o.Clients {
 		switch {
 		case c.MisbehavingClients == c.Clients: // none of its requests is counted
-		case c.RunSummary != nil && c.Counters.Committed > 0: // it does not say when it began
+		case c.RunSummary != nil && c.Counters.Committed > 0: // a summary does not have its beginning
 			told = true
 		case c.NothingSent:
 			silent = i
@@ -166,8 +166,8 @@ func judgeClients(spec *v1alpha1.TrialSpec, l *placement.Layout, clients []resul
 	return Failure{}
 }
 
-// judgeGenerators says which load generator did not keep the schedule of an open loop though
-// clients were free, or nothing.
+// judgeGenerators names a load generator that did not keep the schedule of an open loop though
+// clients were free. It returns nothing if there is none.
 func judgeGenerators(spec *v1alpha1.TrialSpec, pods []results.Pod) Failure {
 	tolerated := spec.Tolerances.GeneratorLag.OrZero()
 	for _, p := range pods {

@@ -59,7 +59,8 @@ func TestJudgeClientsThatTheirProgramMakesMisbehave(t *testing.T) {
 	}
 }
 
-// A generator is judged by its own lag; that of one pod does not vanish among those of many.
+// A generator is judged by its own lag, so that the lag of one pod does not vanish among those of
+// many.
 func TestJudgeGenerators(t *testing.T) {
 	lag := func(late time.Duration) string {
 		h := results.NewHistogram()
@@ -92,7 +93,7 @@ func TestJudgeGenerators(t *testing.T) {
 	}
 }
 
-// A summary does not say when its client began, which is not the same as having done nothing.
+// A summary does not say when its client began. That does not mean that the client did nothing.
 func TestSilenceOfSummaries(t *testing.T) {
 	layout := &placement.Layout{Clients: []placement.Client{{Name: "c0"}, {Name: "c1"}}}
 	of := func(committed ...int64) *Observation {

@@ -8,8 +8,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// clocks judges whether every pod's clock was known well enough. It comes before all that is read
-// off these clocks. An agent whose machine was reset has measured its clock anew, for less long.
+// clocks judges whether every pod's clock was known well enough. It comes before all checks of
+// instants on these clocks. An agent whose machine was reset has measured its clock anew, in less
+// time.
 func clocks(o *Observation) Failure {
 	if v := judgeBase(o); !v.OK() {
 		return v
@@ -34,7 +35,7 @@ func judgeClocks(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod 
 	return Failure{}
 }
 
-// judgeBase judges whether all agents went by one clock, which was not set meanwhile.
+// judgeBase judges whether all agents used the same clock, which must not have been set meanwhile.
 func judgeBase(o *Observation) Failure {
 	tolerated := o.Spec().Tolerances.ClockError.OrZero()
 	var first *Pod

@@ -45,7 +45,7 @@ func judgeContention(spec *v1alpha1.TrialSpec, pods []results.Pod, machines []re
 		few.Names(worst.Nodes), percent(*worst.ContendedShare), spec.Tolerances.Contention, worst.TrialCores, worst.CPUs, worst.OthersCores)
 }
 
-// contentionKnown says what is not known of a pod.
+// contentionKnown fails if the contention of a pod is unknown.
 func contentionKnown(spec *v1alpha1.TrialSpec, p *results.Pod, least float64) Failure {
 	r := p.Resources
 	if r == nil {

@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	// beforeMillis is how long before a fault the usual traffic of its pods is taken from.
+	// beforeMillis is the length of the time before a fault that gives the usual traffic of its
+	// pods.
 	beforeMillis = 5000
-	// restoredShare of the data that a pod gets beyond its usual traffic has come when it counts as
-	// restored. The rest may be a fluctuation of that traffic.
+	// restoredShare is the share of the data beyond its usual traffic that a pod must have received
+	// to count as restored. The rest may be a fluctuation of that traffic.
 	restoredShare = 0.95
 )
 
-// addDataRecovery adds to each time of a fault the data of pods that were away and came back.
-// These are the bytes that they received, and wrote to disks, until the end of the window. Their
-// usual traffic before the fault is left out. All is read off resources over time, by bins of a
-// second.
+// addDataRecovery adds to each occurrence of a fault the data of pods that were away and came back.
+// The data are the bytes that they received, and wrote to disks, until the end of the window. Their
+// usual traffic before the fault is left out. The numbers come from resources over time, in bins of
+// a second.
 func addDataRecovery(t *results.Trial, all []results.Recovery) {
 	for i := range all {
 		r := &all[i]
@@ -56,9 +57,9 @@ type restoring struct {
 	away, back, windowEnds float64
 }
 
-// extra is how many bytes there were after the pod was back, beyond its usual traffic, and how long
-// it took until nearly all had come. It is not known without any bin before the fault, or if some
-// bin after it is not known.
+// extra is how many bytes beyond its usual traffic the pod had after its return, and how long it
+// took until nearly all had come. Both are unknown if there is no bin before the fault, or if some
+// bin after it is unknown.
 func (r restoring) extra(bins []int64) (bytes int64, millis float64, ok bool) {
 	width := float64(r.series.IntervalMillis)
 	var usual, usualBins float64

@@ -6,7 +6,7 @@ import (
 )
 
 // Datasets that the pods of a trial began with, as results have them. A trial that was given up
-// before its pods had their copies has no numbers of these.
+// before its pods had their copies has no numbers of copies.
 func Datasets(t *v1alpha1.Trial) (all []results.Dataset) {
 	for _, set := range t.Spec.Datasets {
 		out := results.Dataset{

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Describe writes down all of a run but its measurements.
+// Describe writes down all facts of a run, except its measurements.
 func (o *Observation) Describe() *results.Trial {
 	spec, status := &o.Trial.Spec, &o.Trial.Status
 	t := &results.Trial{
@@ -184,7 +184,8 @@ func phaseSeconds(t v1alpha1.TrialTimes) map[string]float64 {
 	return out
 }
 
-// SetGeneratorLags puts into each client pod how late its load generator was by its own fault.
+// SetGeneratorLags sets, for each client pod, how late its load generator was although clients were
+// free.
 func SetGeneratorLags(pods []results.Pod, l *placement.Layout, clients []results.Client) error {
 	lags := map[string]string{}
 	for _, c := range clients {
@@ -205,7 +206,7 @@ func SetGeneratorLags(pods []results.Pod, l *placement.Layout, clients []results
 	return nil
 }
 
-// idleGate is what results say of the wait.
+// idleGate describes the wait for idle machines, as results have it.
 func idleGate(g *v1alpha1.IdleGate) *results.IdleGate {
 	if g == nil {
 		return nil

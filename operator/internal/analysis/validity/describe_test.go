@@ -13,8 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A client that was ended as planned and had printed nothing that could be read left no line
-// behind.
+// Once, a client that was ended as planned, without readable output, left no line in the results.
 func TestLogsOfTrialsThatDoNotCount(t *testing.T) {
 	o := &Observation{Trial: &v1alpha1.Trial{}, Pods: []Pod{{Name: "silent"}, {Name: "client", Report: &protocol.Report{Containers: []protocol.ContainerState{
 		{Name: "ended", State: protocol.StateExited, Expected: true, Tail: "usage: client --keys N"},
@@ -30,7 +29,7 @@ func TestLogsOfTrialsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// The results keep the last output of a process that ended otherwise than planned, and of no other.
+// The results keep the last output of a process only if the process did not end as planned.
 func TestLogsOfProcessesAtFault(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state protocol.ContainerState

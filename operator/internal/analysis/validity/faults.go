@@ -13,8 +13,8 @@ import (
 )
 
 // RecoverLateness is how much later than planned the manager may ask Chaos Mesh to end a fault, or
-// to begin one. An instant that it missed by more, because there was no manager, is not made up
-// for.
+// to begin one. If no manager was there, and the instant is longer ago, the manager does not make
+// up for it.
 const RecoverLateness = 2 * time.Second
 
 // faults judges whether every fault happened as planned. An action that is planned for after the
@@ -27,9 +27,9 @@ func faults(o *Observation) Failure {
 	return judgeFaults(o.Spec(), slices.DeleteFunc(slices.Clone(o.Result.Faults), func(f results.FaultRecord) bool { return outlived(o, f) }), shardOf)
 }
 
-// outlived reports whether an action was planned for a pod whose process had ended by itself by
-// then. It could not be carried out, and the exit, not the fault, is what the trial does not count
-// for.
+// outlived reports whether an action was planned for a pod whose process had already ended by
+// itself. The action could not be carried out. The reason why the trial does not count is the exit,
+// not the fault.
 func outlived(o *Observation, f results.FaultRecord) bool {
 	p := o.Pod(f.Pod)
 	return p != nil && p.Client == nil && p.Report != nil && !ReplicaExit(p.Name, p.Report, time.Duration(f.PlannedMillis*float64(time.Millisecond))).OK()
@@ -50,7 +50,7 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 		tolerated, bound := tolerances.FaultLateness.OrZero(), "tolerances.faultLateness is %v"
 		if k := timeline.Kind(f.Kind); k.ByChaosMesh() {
 			tolerated, bound = tolerances.ChaosMeshLateness.OrZero(), "tolerances.chaosMeshLateness is %v"
-			if k.Ends() && tolerated > RecoverLateness { // to ask for the end is the manager's part
+			if k.Ends() && tolerated > RecoverLateness { // the manager asks for the end
 				tolerated, bound = RecoverLateness, boundOfEnds
 			}
 		}
@@ -61,11 +61,11 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 	return judgeRoles(faults, shardOf, last)
 }
 
-// boundOfEnds says whose bound RecoverLateness is, since no field has it.
+// boundOfEnds explains the bound RecoverLateness, since no field sets it.
 const boundOfEnds = "the manager has to ask Chaos Mesh for an end within %v, which is Assay's own bound: tolerances.chaosMeshLateness does not raise it"
 
-// judgeFault looks at one action; begin is what it ends, if it ends anything. It may be late by
-// tolerated; bound is the message's words for that, with a place for the time.
+// judgeFault judges one action. If the action ends another one, that is begin. The action may be
+// late by tolerated. The argument bound words this for the message, with a place for the time.
 func judgeFault(f, begin results.FaultRecord, tolerated time.Duration, bound string) Failure {
 	ends := timeline.Kind(f.Kind).Ends()
 	switch {
@@ -100,10 +100,10 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration, bound str
 // pod, its processes paused or not, sends one to every other each second.
 const probedCut = 3 * canaryEvery
 
-// cuts judges whether each cut lost a packet, if its pod has sent probes into it. That the rules
-// were there does not say that packets met them. A cut of what arrives alone may lose nothing: the
-// other end drops it before. A cut of a silenced pod may lose nothing, too, since its probes do not
-// come that far. A cut without an end may also: its packets are not counted.
+// cuts judges whether each cut lost a packet, if its pod has sent probes into it. Rules that are in
+// place do not prove that packets met them. Some cuts may lose nothing. If a cut is of arriving
+// packets alone, the other end drops them before. A silenced pod's probes do not come that far. The
+// packets of a cut without an end are not counted.
 func cuts(o *Observation) Failure {
 	return judgeCuts(o.Actions, o.Result.Faults, o.Windows().Measure)
 }
@@ -133,9 +133,9 @@ func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure 
 	return Failure{}
 }
 
-// judgeRoles checks each time of a fault for a role: it must have hit exactly one replica of each
-// shard within its reach. That no replica had it is the system's doing only where each was asked in
-// time.
+// judgeRoles checks each occurrence of a fault for a role: it must have hit exactly one replica of
+// each shard within its reach. If no replica had the role, that is an outcome of the system only if
+// each replica was asked in time.
 func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Failure {
 	type place struct {
 		fault string

@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// "1µs are tolerated" did not say by what, and an end of Chaos Mesh "may be late by 2s" not why.
+// Once, "1µs are tolerated" did not name the tolerance, and an end of Chaos Mesh "may be late by
+// 2s" gave no reason.
 func TestALateFaultNamesItsTolerance(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind                 timeline.Kind
@@ -48,7 +49,7 @@ func TestJudgeFaults(t *testing.T) {
 			PlannedMillis: 1000, StartedMillis: 1000, ConfirmedMillis: 1001,
 		}
 		if kind.Ends() {
-			f.PlannedMillis, f.StartedMillis, f.ConfirmedMillis = 3000, 3000, 3900 // what it starts takes its time
+			f.PlannedMillis, f.StartedMillis, f.ConfirmedMillis = 3000, 3000, 3900 // its effect takes time to begin
 			f.Ends = "f/1/cut/" + pod
 		}
 		if change != nil {
@@ -125,7 +126,7 @@ func TestJudgeFaults(t *testing.T) {
 	}
 }
 
-// A cut whose rules were there, and which no packet met, counted as confirmed.
+// Once, a cut counted as confirmed if its rules were in place, even if no packet met them.
 func TestACutThatLosesNothing(t *testing.T) {
 	cut := func(kind timeline.Kind, at time.Duration, packets uint64) results.FaultRecord {
 		f := results.FaultRecord{ID: "f/1/cut/a", Fault: "f", Pod: "a", Kind: string(kind), PlannedMillis: results.Millis(at), ConfirmedMillis: results.Millis(at) + 1, Packets: packets}
@@ -175,7 +176,7 @@ func TestACutThatLosesNothing(t *testing.T) {
 	}
 }
 
-// A fault that was to begin when the script was over already did not disturb it.
+// If a script is over before a fault was to begin, the fault did not disturb it.
 func TestFaultsAfterTheScriptsEnd(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{
 		Schedule: v1alpha1.Schedule{WarmUp: "0s", Measure: "28.5s", CoolDown: "0s", Drain: "10s"}, Tolerances: v1alpha1.Tolerances{FaultLateness: "20ms"},

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Headline is what a trial came to, in the integers of a status.
+// Headline has the main numbers of a trial, in the integers of a status.
 func Headline(t *results.Trial) *v1alpha1.Headline {
 	s := t.Summary
 	h := &v1alpha1.Headline{
@@ -52,7 +52,7 @@ func unsteady(w results.WindowCheck) (out []v1alpha1.UnsteadyWindow) {
 	return out
 }
 
-// perMillion writes a share as an integer, if there is one; of more than a thousandfold as that.
+// perMillion writes a share as an integer, if there is one. A share above 1000 becomes 1000.
 func perMillion(share *float64) *int32 {
 	if share == nil {
 		return nil
@@ -63,7 +63,8 @@ func perMillion(share *float64) *int32 {
 
 func thousandths(x float64) int64 { return int64(math.Round(x * 1000)) }
 
-// maxHeadlineRecoveries keeps a trial's status small; claims are about the first times of faults.
+// maxHeadlineRecoveries keeps a trial's status small; claims are about the first occurrences of
+// faults.
 const maxHeadlineRecoveries = 16
 
 // headlineRecoveries are the first recoveries, in the integers of a status.
@@ -130,7 +131,7 @@ func headlineMeasurements(measured []results.Measurement) []v1alpha1.MeasuredVal
 	return out
 }
 
-// MeanText says the mean latency, where it is known.
+// MeanText words the mean latency, if it is known.
 func MeanText(s results.Summary) string {
 	if s.RunSummary && s.MeanMillis == 0 {
 		return ""

@@ -6,7 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A pod lacks an image whose container says so, wherever it stands, and not one that only begins.
+// A pod lacks an image if any of its containers says so. A container that is only starting does not
+// lack one.
 func TestLacksImage(t *testing.T) {
 	waiting := func(reason string) []corev1.ContainerStatus {
 		return []corev1.ContainerStatus{{}, {State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}

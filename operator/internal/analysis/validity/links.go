@@ -13,8 +13,8 @@ import (
 // may meet a busy moment.
 const fewestLost = 3
 
-// links judges the network of a run: what the agents' shapers did without being asked, and what
-// canary probes saw. Where nothing was shaped, nothing was asked, and canaries are only recorded.
+// links judges the network of a run: effects of the agents' shapers that nothing asked for, and the
+// results of canary probes. If nothing was shaped, canaries are only recorded.
 func links(o *Observation) Failure {
 	for i := range o.Pods {
 		if v := judgeAgentNetwork(o, &o.Pods[i]); !v.OK() {
@@ -43,7 +43,7 @@ func judgeAgentNetwork(o *Observation, p *Pod) Failure {
 	n := p.Network()
 	switch {
 	case p.AgentInterrupted:
-		return Failure{} // what its agent knew is gone; such a trial asks for nothing, so that nothing is left to confirm
+		return Failure{} // its agent's knowledge is gone; such a trial asks for no shaping, so that nothing is left to confirm
 	case n == nil || !n.Baseline || !n.Proven && n.Lost == "":
 		return fail(v1alpha1.ReasonNetworkNotConfirmed, "The agent of %s did not confirm at the end that its links had been as asked.", p.Name)
 	case n.Lost != "":
@@ -58,13 +58,13 @@ func judgeAgentNetwork(o *Observation, p *Pod) Failure {
 	return Failure{}
 }
 
-// probedAfter is how long after the beginning of the window each pod has probed each other one, and
-// knows what became of that, the probe's own time left out. It is a second until all had their
-// turn, one until an unanswered probe is lost, and one until that is noticed.
+// probedAfter is the time from the beginning of the window until each pod has probed each other one
+// and knows the outcome, without the probe's own time. All have had their turn after one second. An
+// unanswered probe is lost after another second, and noticed after a third.
 const probedAfter = 3 * canaryEvery
 
-// judgeProbed says that nothing is known of a pair, if no probe of a window in which one must have
-// been sent was counted. Probes of a pod while its own agent carries out faults are counted apart.
+// judgeProbed fails if no probe of a pair was counted in a window in which one must have been sent.
+// Probes of a pod while its own agent carries out faults are counted separately.
 func judgeProbed(o *Observation, v View, faulted bool, longest time.Duration) Failure {
 	long := o.Windows().Measure >= probedAfter+longest+2*shaping.MaxBacklog
 	if !long || faulted || v.Cut() || v.Said.CanarySent > 0 || o.AgentActs(v.From) {
@@ -73,13 +73,13 @@ func judgeProbed(o *Observation, v View, faulted bool, longest time.Duration) Fa
 	return fail(v1alpha1.ReasonNetworkNotConfirmed, "%s <-> %s: while the trial ran no probe of %s was counted, so that it is not known whether the link was as asked.", v.From, v.To, v.From)
 }
 
-// LinksLost says of a pod that its links are not as asked any more.
+// LinksLost says that the links of a pod are no longer as asked.
 func LinksLost(pod string, n *protocol.NetworkReport) string {
 	return fmt.Sprintf("The links of %s were not as asked any more: %s.", pod, n.Lost)
 }
 
-// judgeView looks at what one end's canaries saw. A fault can make packets late or lose them, but
-// never early.
+// judgeView judges the results of one end's canaries. A fault can make packets late or lose them,
+// but never early.
 func judgeView(v View, tolerances v1alpha1.Tolerances, faulted bool) Failure {
 	tolerance := tolerances.LinkDelay.OrZero()
 	if v.Said == nil || v.Said.BaselineRTT <= 0 {

@@ -181,10 +181,10 @@ func TestPartitionsThatProbesPassed(t *testing.T) {
 func TestLinksInResults(t *testing.T) {
 	o := linked()
 	p := &o.Pairs[0]
-	p.ByB.RTT += 3 * time.Millisecond // the worse end is told
+	p.ByB.RTT += 3 * time.Millisecond // the results have the worse end
 	p.ByA.Undirected, p.ByB.Undirected = true, true
 	o.Pods[0].Report.Network.ApplyTook, o.Pods[1].Report.Network.Rounds = 20*time.Millisecond, 2
-	o.Pairs = append(o.Pairs, Pair{A: "r-1", B: "r-0", RegionA: "west", RegionB: "east"}) // of the same regions, without a word
+	o.Pairs = append(o.Pairs, Pair{A: "r-1", B: "r-0", RegionA: "west", RegionB: "east"}) // of the same regions, without any measurement
 	n := o.Describe().Network
 	if n == nil || n.Pairs != 2 || len(n.Links) != 2 || n.Undirected != 1 || n.ApplyMillis != 20 || n.Rounds != 2 || n.WorstPair != "r-0 <-> r-1" || n.WorstErrorMillis != 3 {
 		t.Fatalf("the network is %+v", n)
@@ -217,7 +217,7 @@ func TestPairsOfPods(t *testing.T) {
 	}
 }
 
-// Each pod had two maps of all others, made anew whenever links were judged.
+// Once, each pod had two maps of all others, which were made anew whenever links were judged.
 func TestPairsTakeNoAllocationForEachPod(t *testing.T) {
 	allocations := func(n int) float64 {
 		pods, network := make([]Pod, n), &protocol.Network{}
@@ -345,7 +345,7 @@ func TestTheMostContendedMachineIsInTheHeadline(t *testing.T) {
 	}
 }
 
-// A pair speaks for its link whichever pod it names first.
+// A pair stands for its link, whichever pod it names first.
 func TestLinksAreKnownInEitherOrder(t *testing.T) {
 	o := eventful(t)
 	for _, turn := range []string{"as measured", "turned"} {

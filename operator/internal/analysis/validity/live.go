@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// Deployed are the checks of a trial that is deployed and has not begun: its pods are still the
-// ones that were deployed. Pods are never replaced behind a trial's back.
+// Deployed are the checks of a trial that is deployed and has not begun: its pods must still be the
+// deployed ones. Pods are never replaced behind a trial's back.
 var Deployed = []Check{
 	{"pods evicted", podsEvicted},
 	{"pods gone", podsGone},
@@ -26,22 +26,22 @@ var DuringSteps = slices.Concat(Deployed, []Check{{"containers restarted", conta
 // BeforeStart are the checks of a trial that is deployed, until t = 0 is agreed.
 var BeforeStart = slices.Concat(Deployed, []Check{{"replicas up", replicasUp}}, anytime)
 
-// DuringRun are the checks of a run, from t = 0 until its results are there. That a replica or a
-// client ended by itself is an outcome: the run goes on, and AfterRun judges it with its numbers.
+// DuringRun are the checks of a run, from t = 0 until its results are there. The end of a replica
+// or a client by itself is an outcome: the run goes on, and AfterRun judges it with its numbers.
 var DuringRun = slices.Concat([]Check{
 	{"pods evicted in the run", podsEvicted},
 	{"pods lost", podsLost},
 	{"pods replaced in the run", podsReplacedInRun},
 }, anytime)
 
-// anytime are the checks of both.
+// anytime are the checks of both BeforeStart and DuringRun.
 var anytime = []Check{
 	{"containers restarted", containersRestarted},
 	{"agents", agentsUp},
 	{"links lost", linksLost},
 }
 
-// First asks checks in order and returns the first failure.
+// First runs checks in order and returns the first failure.
 func First(checks []Check, o *Observation) Failure {
 	for _, c := range checks {
 		if f := c.Judge(o); !f.OK() {
@@ -51,8 +51,8 @@ func First(checks []Check, o *Observation) Failure {
 	return Failure{}
 }
 
-// podsEvicted fails as soon as the cluster says that it ends a pod, which takes a while. A pod that
-// is gone without that was deleted by a user.
+// podsEvicted fails as soon as the cluster announces the end of a pod, which takes a while. If a
+// pod disappears without that, a user deleted it.
 func podsEvicted(o *Observation) Failure {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Evicted != "" {
@@ -78,7 +78,7 @@ func podsGone(o *Observation) Failure {
 }
 
 // podsFailed fails when a pod ended before the start. No controller makes a client anew. The agent
-// of a client that is over has said more, which the release judges.
+// of a finished client has reported more, which the release judges.
 func podsFailed(o *Observation) Failure {
 	for i := range o.Pods {
 		p := &o.Pods[i]
@@ -100,8 +100,8 @@ func podsReplaced(o *Observation) Failure {
 	return Failure{}
 }
 
-// podsLost fails when the measurements of a run cannot be had any more, since a pod is gone that no
-// fault deletes.
+// podsLost fails when a pod is gone that no fault deletes: the measurements of the run are lost
+// with it.
 func podsLost(o *Observation) Failure {
 	for i := range o.Pods {
 		p := &o.Pods[i]
@@ -122,8 +122,8 @@ func podsLost(o *Observation) Failure {
 	return Failure{}
 }
 
-// podsReplacedInRun judges trials whose faults replace no pods. Where they do, podsLost has judged
-// each pod that came.
+// podsReplacedInRun judges trials whose faults replace no pods. In other trials, podsLost has
+// judged each new pod.
 func podsReplacedInRun(o *Observation) Failure {
 	if !o.Replaces && o.PodsDigest != o.Trial.Status.PodsDigest {
 		return fail(v1alpha1.ReasonRunLost, "A pod was made again in the middle of the run.")
@@ -157,7 +157,8 @@ func containersRestarted(o *Observation) Failure {
 	return Failure{}
 }
 
-// outOfMemoryFailure tells a container that exceeded its limit from one whose node had less left.
+// outOfMemoryFailure tells a container that exceeded its limit from one whose node ran out of
+// memory before.
 func outOfMemoryFailure(p *Pod) Failure {
 	if why := p.nodeRanOut(p.OutOfMemory); why != "" {
 		return fail(v1alpha1.ReasonPodRestarted, "Container %s of %s was killed since its node was out of memory: %s.", p.OutOfMemory, p.Name, why)
@@ -173,8 +174,8 @@ func (p *Pod) which() string {
 	return ": " + p.Restarted
 }
 
-// agentsUp fails when an agent cannot go on. If a process of its pod ended by itself, that is the
-// reason: it left nothing that the agent could read.
+// agentsUp fails when an agent cannot go on. If a process of the pod ended by itself, that is the
+// reason: the process left nothing for the agent to read.
 func agentsUp(o *Observation) Failure {
 	p := o.FailedAgent()
 	if p == nil {
@@ -226,8 +227,8 @@ func EndedEarly(o *Observation) Failure {
 	return Failure{}
 }
 
-// endedEarly judges one pod. Whether an exit of a replica after the window matters depends on when
-// the clients ended, which is not known yet.
+// endedEarly judges one pod. It does not judge exits of replicas after the window. Whether they
+// matter depends on when the clients ended, which is not known yet.
 func endedEarly(o *Observation, p *Pod) Failure {
 	switch {
 	case p.Client != nil:
@@ -238,14 +239,15 @@ func endedEarly(o *Observation, p *Pod) Failure {
 	return ReplicaExit(p.Name, p.Report, o.Spec().Schedule.Measure.OrZero())
 }
 
-// MissingReport names the first pod whose agent has not reported all that the run is judged by:
+// MissingReport names the first pod whose agent has not reported everything that the judgement
+// needs:
 //
-//   - what became of its faults;
-//   - what its pod used in the window, and how many of its connections were reset;
-//   - where links are shaped, what became of them and what its probes saw, since the window.
+//   - the outcomes of its faults;
+//   - its pod's use of resources in the window, and how many of its connections were reset;
+//   - if links are shaped, their state and the results of its probes, since the window.
 //
-// A manager that has just taken over must hear from every agent before it may judge: the results of
-// the clients may well come first.
+// A new manager must hear from every agent before it may judge: the results of the clients may come
+// first.
 func MissingReport(o *Observation) string {
 	shaped := o.Trial.Status.Network != nil && o.Trial.Status.Network.Backend != ""
 	for i := range o.Pods {
@@ -254,8 +256,8 @@ func MissingReport(o *Observation) string {
 		if p.Report == nil || shaped && (p.ReportedAt.Before(o.ProbesOver) || n == nil || !n.Watched) {
 			return p.Name
 		}
-		// The use of a machine before it was reset, or of a pod before it was replaced, is not
-		// known, and nothing of it is judged.
+		// The use of a machine before its reset, or of a pod before its replacement, is unknown and
+		// not judged.
 		if !p.Interrupted && (p.Report.Resources == nil || !p.Report.ResetsCounted || len(p.Report.Measured) < len(o.RowWindows) && o.scriptSucceeded()) {
 			return p.Name
 		}

@@ -27,7 +27,7 @@ func running() *Observation {
 	return o
 }
 
-// exited has the process of a pod end so long after t = 0; 0: it is not known when.
+// exited has the process of a pod end at this time after t = 0; 0: the time is unknown.
 func exited(p *Pod, at time.Duration) {
 	p.Report.Containers = []protocol.ContainerState{{Name: "server", State: protocol.StateExited, ExitCode: 3, Exited: at, Tail: "out of ideas"}}
 }
@@ -41,8 +41,8 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 	const made, gone = "made again", "is gone in the middle of the run"
 	tests := map[string]struct {
 		change func(*Observation)
-		// before and during are what the failures before the start and in the run contain; empty:
-		// there is none.
+		// before and during are parts of the failures before the start and in the run; empty: there
+		// is no failure.
 		before, during string
 		reason         string
 	}{
@@ -63,7 +63,7 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 			before: "The cluster ends pod r-0", during: "The cluster ends pod r-0", reason: v1alpha1.ReasonEvicted,
 		},
 		"a replica whose node was restarted": {
-			// The kubelet is about to say so.
+			// The kubelet is about to report it.
 			change: func(o *Observation) {
 				o.Pods[0].Report.Containers = []protocol.ContainerState{{Name: "server", State: protocol.StateLost, ExitCode: 137, Starts: 1}}
 			},
@@ -111,7 +111,7 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 			during: "Pod c-1 failed in the middle of the run: killed", reason: v1alpha1.ReasonRunLost,
 		},
 		"a client's pod that failed as its agent said": {
-			// The release looks at the report: a client that ended early is the system's.
+			// The release looks at the report: the early end of a client counts as the system's.
 			change: func(o *Observation) {
 				o.Pods[3].Failed, o.Pods[3].FailedWhy, o.Pods[3].Report.Over = true, "exit", true
 			},

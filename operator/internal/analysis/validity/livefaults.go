@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// LiveFaults are the actions that took effect so far, in the order of the plan: each once, at the
-// first instant of all its pods. A user who watches sees them as they happen.
+// LiveFaults are the actions that took effect so far, in the order of the plan. Each is there once,
+// at the first instant among its pods. A user who watches the trial sees them at once.
 func (o *Observation) LiveFaults() []protocol.LiveFault {
 	var faults []protocol.LiveFault
 	at := map[string]int{}

@@ -59,14 +59,13 @@ func TestLoad(t *testing.T) {
 		message string
 	}{
 		"quiet": {change: func(*Observation) {}},
-		// A manager that took over without the prepare step's Secret judged a run without its
-		// faults and links, and it counted although a fault had failed.
+		// Once, a new manager without the prepare step's Secret judged a run without its faults and
+		// links. The run counted although a fault had failed.
 		"a plan that is not known": {
 			change: func(o *Observation) { o.Rendered = false },
 			reason: v1alpha1.ReasonRunLost, message: "What faults and links were to be is not known any more",
 		},
-		// A manager that takes over releases late, and every client begins late: as late as the
-		// others.
+		// A new manager releases late, and all clients begin equally late.
 		"all clients released in the warm-up": {
 			change: func(o *Observation) {
 				client(o, 0).Released, client(o, 1).Released = -2*time.Second, -2*time.Second
@@ -117,8 +116,8 @@ func TestLoad(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonGeneratorLate, message: "12.000 ms late at the 99th percentile",
 		},
-		// At 10 requests per second, the generators of two clients take turns every 100 ms. Trials
-		// of such a rate were valid or not by a few microseconds.
+		// At 10 requests per second, the generators of two clients take turns every 100 ms. Once, a
+		// few microseconds decided whether trials with such a rate were valid.
 		"clients of an open loop that take turns": {
 			change: func(o *Observation) {
 				o.Trial.Spec.Clients.Loop, o.Merged.StartSpread = v1alpha1.LoopOpen, 104*time.Millisecond
@@ -172,7 +171,7 @@ func TestLoad(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonReplicaExited,
 		},
-		// Clients that are killed one by one: a replica dies as it writes to the first of them.
+		// Clients are killed one by one, and a replica dies when it writes to the first of them.
 		"a replica that exits after a client ended": {change: func(o *Observation) {
 			exits(o, 20250*time.Millisecond)
 			client(o, 0).Ended, client(o, 1).Ended = 20200*time.Millisecond, 20300*time.Millisecond

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// marksCame judges whether the mark of each fault came. Without it the fault did not happen. The
-// message says how a script ended that failed, since its mark may have been missing for that.
+// marksCame judges whether the mark of each fault came. Without its mark, a fault did not happen.
+// If the script failed, the message says how it ended, since that may be why the mark is missing.
 func marksCame(o *Observation) Failure {
 	if len(o.Later) == 0 {
 		return Failure{}
@@ -45,8 +45,8 @@ func marksCame(o *Observation) Failure {
 	return fail(v1alpha1.ReasonMarkMissing, "%sThese marks of that name came: %s.%s", message, strings.Join(come, "; "), ended)
 }
 
-// scriptSucceeded reports whether the script ended with exit code 0: what was used in the windows
-// of its rows is judged then.
+// scriptSucceeded reports whether the script ended with exit code 0. Then the use of resources in
+// the windows of its rows is judged.
 func (o *Observation) scriptSucceeded() bool {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Client != nil && p.Report != nil && p.Report.Client != nil {
@@ -107,11 +107,11 @@ func hasCells(m timeline.Mark, cells map[string]string) bool {
 	return true
 }
 
-// excused reports whether what a pod used is not known by plan.
+// excused reports whether a pod's use is unknown because a fault interrupted the pod as planned.
 func (o *Observation) excused(pod string) bool { return o.Pod(pod).Interrupted }
 
-// judgeRun judges the window of the trial. Where clients report numbers of their whole run, agents
-// have read that, and it is judged.
+// judgeRun judges the window of the trial. If clients report numbers of their whole run, agents
+// have read the use in the whole run, and that is judged.
 func (o *Observation) judgeRun(judge func(*v1alpha1.TrialSpec, []results.Pod, []results.MachineUse) Failure) Failure {
 	var runs []*protocol.ClientRun
 	for i := range o.Pods {
@@ -132,8 +132,8 @@ func (o *Observation) judgeRun(judge func(*v1alpha1.TrialSpec, []results.Pod, []
 	return f
 }
 
-// WholeRun is from when to when clients ran. One that waits at the barrier is released before the
-// load begins.
+// WholeRun is the time in which clients ran. A client that waits at the barrier is released before
+// the load begins.
 func WholeRun(w timeline.Windows, runs []*protocol.ClientRun) (whole timeline.Span) {
 	for i, c := range runs {
 		from := max(c.Released, -w.WarmUp)
@@ -145,8 +145,8 @@ func WholeRun(w timeline.Windows, runs []*protocol.ClientRun) (whole timeline.Sp
 	return whole
 }
 
-// eachWindow judges what was measured: the window of the trial, or those of a script's rows. No
-// number has what went on between the windows.
+// eachWindow judges each measured window: that of the trial, or those of a script's rows. No number
+// covers the time between the windows.
 func (o *Observation) eachWindow(judge func(*v1alpha1.TrialSpec, []results.Pod, []results.MachineUse) Failure) Failure {
 	if o.RowWindows == nil {
 		return o.judgeRun(judge)

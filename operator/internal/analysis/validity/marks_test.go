@@ -124,8 +124,8 @@ func TestAMarkThatNeverComes(t *testing.T) {
 	}
 }
 
-// Some clients report numbers of their whole run. These are judged by the measurements of the whole
-// run, not of a window in it.
+// Some clients report numbers of their whole run. Their trials are judged by the use in the whole
+// run, not in a window of it.
 func TestWholeRunsAreJudged(t *testing.T) {
 	used := func(stolen, seconds float64) *results.Resources {
 		late := 0.0

@@ -10,8 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// network tells what was asked of the trial's links and what was measured of them. Nil: they have
-// not been measured.
+// network describes the trial's links, as asked and as measured. Nil: they have not been measured.
 func (o *Observation) network() *results.Network {
 	if len(o.Pairs) == 0 || o.Trial.Status.Network == nil {
 		return nil
@@ -49,9 +48,9 @@ func (o *Observation) network() *results.Network {
 
 func pairName(a, b string) string { return fmt.Sprintf("%s <-> %s", a, b) }
 
-// link describes a pair. It has the round trip as the end measured it that is further off, the
-// one-way times from the ends that know them, and the canaries of both. The result off is in
-// milliseconds; measured is false where no end has measured, or can, since a link is cut.
+// link describes a pair. It has the round trip of the end with the greater error, the one-way times
+// from the ends that know them, and the canaries of both. The result off is in milliseconds. The
+// result measured is false if no end has measured, or if none can, since a link is cut.
 func (p Pair) link() (link results.Link, off float64, measured bool) {
 	link = results.Link{From: p.A, To: p.B, Out: asked(p.Out), In: asked(p.In), ExpectedMillis: results.Millis(p.Out.Delay + p.In.Delay)}
 	for _, v := range p.Views() {

@@ -8,7 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// Note says in a sentence what became of one action of a trial's faults, and whether it was record.
+// Note words the outcome of one action of a trial's faults. The result done says whether there is a
+// record of the action.
 func Note(trial string, a timeline.Action, record *protocol.ActionRecord) (done bool, note string) {
 	who := a.Pod
 	if a.Kind.By() == timeline.MachineAgent {

@@ -13,14 +13,14 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Observation is all that is known of a trial at one moment, as one value. It has the request, the
-// report of every agent, the outcome of every fault, and, once the clients are done, their reports.
-// It is written down as a results.Trial (Describe). It does not change once it is built.
+// Observation has all known facts about a trial at one moment, as one value. They are the request,
+// the report of every agent, the outcome of every fault, and, once the clients are done, their
+// reports. It is written down as a results.Trial (Describe). It does not change once it is built.
 type Observation struct {
 	// Trial as read, with every tolerance set.
 	Trial *v1alpha1.Trial
-	// Layout says who is where. Nil: the trial was given up before anything was made, and there are
-	// no Pods.
+	// Layout has the place of each pod. Nil: the trial was given up before anything was made, and
+	// there are no Pods.
 	Layout *placement.Layout
 	// Pods are the replicas, then the client pods, in the layout's order.
 	Pods []Pod
@@ -30,29 +30,29 @@ type Observation struct {
 	// the trial's status names the deployed pods.
 	Replaces   bool
 	PodsDigest string
-	// ProbesOver is when no agent's probes of the window are in flight any more.
+	// ProbesOver is when all agents' probes of the window have ended.
 	ProbesOver time.Time
-	// Pairs are the links between any two pods. Empty unless links are judged, and until every pod
-	// has an address.
+	// Pairs are the links between any two pods. Empty if links are not judged, or some pod has no
+	// address yet.
 	Pairs []Pair
-	// Actions of the trial's faults, as its shaping backend carries them out, and what became of
-	// them, by ID.
+	// Actions of the trial's faults, as its shaping backend carries them out, and their outcomes by
+	// ID.
 	Actions []timeline.Action
 	Records map[string]protocol.ActionRecord
-	// Marks that lines of output were, in order of time, and the actions whose marks have not come.
+	// Marks of lines of output, in order of time, and the actions whose marks have not come.
 	Marks []timeline.Mark
 	Later []timeline.Action
 	// RowWindows are the parts of the run that the rows of a script are about. Nil: all rows are
-	// about all of it.
+	// about the whole run.
 	RowWindows []results.RowWindow
-	// Injections are the times of faults that Chaos Mesh carries out.
+	// Injections are the occurrences of faults that Chaos Mesh carries out.
 	Injections []Injection
-	// Clients are the reports of the client pods, Merged what they come to together, Measured what
-	// Prometheus answered.
+	// Clients are the reports of the client pods, Merged is their merged report, and Measured has
+	// the answers of Prometheus.
 	Clients  []results.Client
 	Merged   results.Merged
 	Measured []results.Measurement
-	// Result is what is written down of the run.
+	// Result is the written record of the run.
 	Result *results.Trial
 }
 
@@ -68,7 +68,7 @@ type Pod struct {
 	Containers []string
 	// AgentImage is the ID of the agent's image.
 	AgentImage string
-	// Restarts of its containers by the kubelet, and how many of them faults explain.
+	// Restarts of its containers by the kubelet, and how many of these restarts faults explain.
 	Restarts, PlannedRestarts int32
 	// Restarted describes the container that was restarted most: its name, image and exit code;
 	// empty: none was.
@@ -76,25 +76,26 @@ type Pod struct {
 	// OutOfMemory is a container that the kernel killed last since it exceeded its memory limit;
 	// empty: none.
 	OutOfMemory string
-	// Report is the last one of its agent, received at the instant ReportedAt; nil: none.
+	// Report is the last report of the pod's agent, received at the instant ReportedAt; nil: there
+	// is none.
 	Report     *protocol.Report
 	ReportedAt time.Time
-	// AgentInterrupted: by plan the agent does not live through the run, and what it alone knew is
-	// lost. Interrupted: the same of any container, so that what the pod used is not known for all
-	// of the window.
+	// AgentInterrupted: as planned, the agent does not live through the run, and facts that only it
+	// knew are lost. Interrupted: this is planned for some container, so that the pod's use is
+	// unknown for a part of the window.
 	AgentInterrupted, Interrupted bool
 	// Exists: there is such a pod. HasAddress: it has been given one. Failed: none of its
-	// containers will run again; FailedWhy is what the cluster says of it.
+	// containers will run again; FailedWhy is the cluster's reason.
 	Exists, HasAddress, Failed bool
 	FailedWhy                  string
 	// Evicted says who ended the pod for the cluster's own needs, and why; empty: it was not
 	// evicted.
 	Evicted string
-	// Deleting: the cluster ends the pod, since a user or the cluster deleted or evicted it; or a
-	// fault did.
+	// Deleting: the cluster ends the pod, since a user, the cluster or a fault deleted or evicted
+	// it.
 	Deleting bool
-	// Terminating: the pod goes or is gone, as planned, and its replacement is not there. Refused
-	// is why a pod of this name has no place in the trial; empty: it has one.
+	// Terminating: as planned, the pod is ending or gone, and its replacement does not exist yet.
+	// Refused says why a pod of this name has no place in the trial; empty: it has a place.
 	Terminating bool
 	Refused     string
 	// Incarnations are the pods that have had this name since t = 0. Empty unless faults replace
@@ -102,7 +103,7 @@ type Pod struct {
 	Incarnations []Incarnation
 }
 
-// Network is what the pod's agent reported last of its links, or nil.
+// Network is the last report of the pod's agent about its links, or nil.
 func (p *Pod) Network() *protocol.NetworkReport {
 	if p.Report == nil {
 		return nil
@@ -120,13 +121,13 @@ type Incarnation struct {
 	ReadyAt   time.Duration `json:"ready,omitempty"`
 	// DeletedAt is when the manager saw that the pod was gone.
 	DeletedAt time.Duration `json:"gone,omitempty"`
-	// Node that it was on, and what its agent said last, once it is gone. Last is nil if it said
-	// nothing to the manager that saw it go.
+	// Node is the pod's node, and Last the last report of its agent, once the pod is gone. Last is
+	// nil if the manager that saw the pod's end had no report.
 	Node string           `json:"node,omitempty"`
 	Last *protocol.Report `json:"last,omitempty"`
 }
 
-// LastDeleted is when the last predecessor was seen to be gone.
+// LastDeleted is when the manager saw that the last predecessor was gone.
 func (p *Pod) LastDeleted() (gone time.Duration) {
 	for _, m := range p.Incarnations {
 		gone = max(gone, m.DeletedAt)
@@ -134,13 +135,13 @@ func (p *Pod) LastDeleted() (gone time.Duration) {
 	return gone
 }
 
-// Injection is one time of a fault that Chaos Mesh carries out.
+// Injection is one occurrence of a fault that Chaos Mesh carries out.
 type Injection struct {
 	Fault       *v1alpha1.Fault
 	Time        int
 	Pods, Peers []string
-	// Confirmed is when it was seen to be in force, Ended when its end was asked for, relative to t
-	// = 0; nil: it did not come to that.
+	// Confirmed is when the manager saw the fault in force, and Ended when it asked for the end,
+	// relative to t = 0. Nil: that did not happen.
 	Confirmed, Ended *time.Duration
 }
 
@@ -186,17 +187,17 @@ func LongestRoundTrip(pairs []Pair) time.Duration {
 	return longest
 }
 
-// AgentActions are those that a pod's own agent carries out: a machine is reset by an agent of its
-// own, and what Chaos Mesh does the manager sees to.
+// AgentActions are the actions that a pod's own agent carries out. A separate agent resets
+// machines, and the manager takes care of Chaos Mesh.
 func AgentActions(actions []timeline.Action, pod string) []timeline.Action {
 	return slices.DeleteFunc(timeline.OfPod(actions, pod), func(a timeline.Action) bool { return a.Kind.By() != timeline.PodAgent })
 }
 
-// AgentActs reports whether the pod's own agent carries out a fault: what its probes see then is
-// counted apart.
+// AgentActs reports whether the pod's own agent carries out a fault. The results of its probes are
+// then counted separately.
 func (o *Observation) AgentActs(pod string) bool { return len(AgentActions(o.Actions, pod)) > 0 }
 
-// Faulted are the pods that a fault stopped or killed, and the pairs whose links one changed.
+// Faulted has the pods that a fault stopped or killed, and the pairs whose links a fault changed.
 type Faulted struct {
 	pods  map[string]bool
 	pairs map[[2]string]bool
@@ -225,15 +226,15 @@ func (o *Observation) Faulted() Faulted {
 	return f
 }
 
-// PairsOf joins the request for every two pods with the measurements of their agents. asked returns
-// the request for a pod's links. Many pods have very many pairs: it allocates nothing else for each
-// pod.
+// PairsOf joins the request for every two pods with the measurements of their agents. The function
+// asked returns the request for a pod's links. Many pods have very many pairs, so PairsOf allocates
+// nothing else for each pod.
 func PairsOf(pods []Pod, asked func(pod string) *protocol.Network) []Pair {
 	at := make(map[string]int, len(pods))
 	for i := range pods {
 		at[pods[i].Name] = i
 	}
-	said := make([]*protocol.LinkReport, len(pods)*len(pods)) // by who says it, then by whom it is about
+	said := make([]*protocol.LinkReport, len(pods)*len(pods)) // by the reporting pod, then by the pod at the other end
 	for i := range pods {
 		n := pods[i].Network()
 		if n == nil {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// partitionMargin at both ends of a partition is left to packets in flight, and to the
-	// second that Chaos Mesh takes to begin and to end.
+	// partitionMargin is left out at both ends of a partition, for packets in flight and for the
+	// second that Chaos Mesh needs to begin and to end.
 	partitionMargin = time.Second
 	// canaryEvery is how often each pod probes each other one in the window.
 	canaryEvery = time.Second
@@ -19,8 +19,8 @@ const (
 )
 
 // partitions judges whether the trial's own probes passed a partition that Chaos Mesh says was in
-// force. Every pod probes every other one each second of the window, whatever its network, and a
-// probe is lost whichever way is cut.
+// force. Every pod probes every other one each second of the window, in any network. A probe is
+// lost if either direction is cut.
 func partitions(o *Observation) Failure {
 	for i := range o.Injections {
 		t := &o.Injections[i]

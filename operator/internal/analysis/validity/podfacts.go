@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// Read takes over what the cluster says of the pod.
+// Read copies the facts that the cluster has about the pod.
 func (p *Pod) Read(pod *corev1.Pod) {
 	p.Part, p.Node, p.Restarts, p.OutOfMemory = render.WhatOf(pod.Labels), pod.Spec.NodeName, podRestarts(pod), outOfMemory(pod)
 	p.Images, p.AgentImage = podImages(pod)
@@ -23,8 +23,8 @@ func (p *Pod) Read(pod *corev1.Pod) {
 	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, failedWhy(pod)
 }
 
-// failedWhy is what the cluster says of a pod that failed: its reason and message, or else how the
-// first container ended that failed.
+// failedWhy is the cluster's reason and message for a failed pod, or else how the first failed
+// container ended.
 func failedWhy(p *corev1.Pod) string {
 	if p.Status.Phase != corev1.PodFailed {
 		return ""
@@ -44,8 +44,9 @@ func failedWhy(p *corev1.Pod) string {
 // pod for the node's sake.
 var evictions = map[string]bool{"Evicted": true, "Preempting": true, "NodeShutdown": true, "Terminated": true}
 
-// evicted says why the cluster ends a pod, or nothing. Anyone who evicts, preempts or gives up a
-// pod writes the condition DisruptionTarget before (KEP-3329). Faults that delete pods do not.
+// evicted says why the cluster ends a pod, or nothing. A component that evicts, preempts or gives
+// up a pod first writes the condition DisruptionTarget (KEP-3329). Faults that delete pods do not
+// write it.
 func evicted(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -86,7 +87,7 @@ func LacksImage(p *corev1.Pod) bool {
 	})
 }
 
-// PodWaiting tells what the cluster says about a pod that does not come up.
+// PodWaiting words the cluster's reason for a pod that does not come up.
 func PodWaiting(p *corev1.Pod) string {
 	if p == nil {
 		return ""
@@ -107,7 +108,7 @@ func PodWaiting(p *corev1.Pod) string {
 	return ""
 }
 
-// podRestarts counts those of the pod's containers.
+// podRestarts counts the restarts of the pod's containers.
 func podRestarts(p *corev1.Pod) int32 {
 	var n int32
 	for _, c := range p.Status.InitContainerStatuses {
@@ -145,7 +146,7 @@ func restarted(p *corev1.Pod) string {
 func outOfMemory(p *corev1.Pod) string {
 	for _, c := range p.Status.ContainerStatuses {
 		if !limited(p, c.Name) {
-			continue // then its node was out of memory, no matter who took it
+			continue // then its node was out of memory, no matter which program used it
 		}
 		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
 			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
@@ -156,9 +157,9 @@ func outOfMemory(p *corev1.Pod) string {
 	return ""
 }
 
-// nodeRanOut says why a container that has a limit, and was killed by the out-of-memory killer, did
-// not reach it: its node had less left. Empty: that is not known. The runtime calls both OOMKilled
-// (issue 12133 of containerd).
+// nodeRanOut says why a container that the out-of-memory killer killed had not reached its limit:
+// its node had less memory left. Empty: the reason is unknown. The runtime calls both cases
+// OOMKilled (issue 12133 of containerd).
 func (p *Pod) nodeRanOut(container string) string {
 	if p.Report == nil {
 		return ""
@@ -177,7 +178,7 @@ func limited(p *corev1.Pod, container string) bool {
 	return i >= 0 && !p.Spec.Containers[i].Resources.Limits.Memory().IsZero()
 }
 
-// podImages are the IDs of the images of the pod's containers, and that of its agent's.
+// podImages are the IDs of the images of the pod's containers, and of its agent.
 func podImages(p *corev1.Pod) (ofContainers, ofAgent string) {
 	var images []string
 	for _, c := range p.Status.ContainerStatuses {

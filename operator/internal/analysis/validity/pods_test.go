@@ -168,7 +168,7 @@ func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	}
 }
 
-// A program that ends a pod for the cluster's sake says so before.
+// A program that ends a pod for the cluster's sake announces it before.
 func TestEvictionsAreKnown(t *testing.T) {
 	disrupted := func(status corev1.ConditionStatus) corev1.PodStatus {
 		return corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
@@ -196,7 +196,7 @@ func TestEvictionsAreKnown(t *testing.T) {
 }
 
 // The agent of a pod whose node was restarted reports a lost process before the kubelet counts the
-// restart. It was called an exit of the system.
+// restart. Once, that was called an exit of the system.
 func TestALostProcessIsNotTheSystemsFault(t *testing.T) {
 	o := &Observation{Trial: &v1alpha1.Trial{}, Pods: []Pod{{Name: "r-0", Report: &protocol.Report{
 		Containers: []protocol.ContainerState{{Name: "server", State: protocol.StateLost, ExitCode: 137, Starts: 1}},
@@ -213,8 +213,8 @@ func TestALostProcessIsNotTheSystemsFault(t *testing.T) {
 	}
 }
 
-// A runtime says OOMKilled of a container that has a limit, too, when its node is out of memory
-// through other pods. The system was blamed for that.
+// A runtime reports OOMKilled for a container with a limit even if other pods used up its node's
+// memory. Once, the system was blamed for that.
 func TestANodeOutOfMemoryIsNotTheSystemsFault(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left   *protocol.MemoryLeft

@@ -23,8 +23,8 @@ func CheckLinks(pairs []Pair, tolerance time.Duration) []string {
 	return wrong
 }
 
-// checkView returns the faults in one end's measurements before t = 0, or nothing. It may be late
-// by the tolerance: each way where that is known, else the round trip.
+// checkView returns the faults in one end's measurements before t = 0, or nothing. Packets may be
+// late by the tolerance: each way if its time is known, else over the round trip.
 func checkView(v View, tolerance time.Duration) string {
 	switch {
 	case v.Said == nil:
@@ -63,7 +63,7 @@ type way struct {
 	asked, jitter, path, measured time.Duration
 }
 
-// as is the measurement of this way, judged by the request for another.
+// as is the measurement of this way, to be judged by the request for the other way.
 func (w way) as(other way) way {
 	other.measured = w.measured
 	return other

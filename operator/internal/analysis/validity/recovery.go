@@ -9,14 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// maxRecoveries is for how many times of faults recovery is measured. A fault that happens more
-// often than that is over within a second, each time.
+// maxRecoveries is the number of occurrences of faults whose recovery is measured. A fault that
+// occurs more often is over within a second, each time.
 const maxRecoveries = 100
 
-// Recoveries measures what each time of each fault did to throughput. It begins when the first of
-// the fault's pods confirmed it. For a kind of fault with late confirmations, it begins when the
-// fault started. Faults outside of the window are left out: there is nothing before or after them
-// to compare.
+// Recoveries measures the effect of each occurrence of each fault on throughput. It begins when the
+// first of the fault's pods confirmed it. For a kind of fault with late confirmations, it begins
+// when the fault started. Faults outside of the window are left out: there is nothing before or
+// after them to compare.
 func Recoveries(t *results.Trial) []results.Recovery {
 	type occurrence struct {
 		fault string
@@ -28,7 +28,8 @@ func Recoveries(t *results.Trial) []results.Recovery {
 			continue
 		}
 		if timeline.Kind(f.Kind).ConfirmedLate() {
-			// Clients felt it before that, and what was before is compared.
+			// Clients noticed the fault before its confirmation, so the throughput before the start
+			// is compared.
 			f.ConfirmedMillis = f.StartedMillis
 		}
 		o := occurrence{f.Fault, f.Time}

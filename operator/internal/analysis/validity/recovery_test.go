@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The recovery from a fault is counted from where it was confirmed first.
+// The recovery from a fault counts from its first confirmation.
 func TestRecoveries(t *testing.T) {
 	line := results.NewTimeline(-5000, 270)
 	for i := range line.Committed {

@@ -7,11 +7,10 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// replicas judges whether every process of the system lived for as long as it mattered, other than
-// the processes that a fault killed. That is until the first client ended, or the last request.
-// Events of a replica after that, such as to die of SIGPIPE when clients are killed one by one,
-// change nothing that is measured. That the clients themselves lasted for all of the window, ends
-// judges.
+// replicas judges whether every process of the system lived long enough, except for processes that
+// a fault killed. A process must live until the first client ends, or until the last request. Later
+// events of a replica change no measurement, such as its death by SIGPIPE when clients are killed
+// one by one. The check ends judges whether the clients themselves lasted for all of the window.
 func replicas(o *Observation) Failure {
 	over := o.Windows().LastRequest()
 	for i := range o.Pods {
@@ -32,7 +31,7 @@ func replicas(o *Observation) Failure {
 }
 
 // ReplicaExit judges whether a process of a replica ended by itself before an instant, relative to
-// t = 0. One whose end is not known ended before.
+// t = 0. A process whose end is unknown counts as ended before.
 func ReplicaExit(pod string, rep *protocol.Report, before time.Duration) Failure {
 	for _, c := range rep.Containers {
 		if c.State != protocol.StateExited || c.Expected || c.Exited != 0 && c.Exited >= before {

@@ -10,11 +10,11 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// leastMeasured is the share of the window that readings must cover for what a pod used to count as
-// measured. They come once a second; a busy machine may delay the first and the last.
+// leastMeasured is the share of the window that readings must cover. Otherwise the pod's use counts
+// as not measured. They come once a second; a busy machine may delay the first and the last.
 const leastMeasured = 0.8
 
-// restarts judges whether the kubelet restarted a container that no fault explains.
+// restarts judges whether the kubelet restarted a container without a fault that explains it.
 func restarts(o *Observation) Failure {
 	for i := range o.Pods {
 		p := &o.Pods[i]
@@ -34,8 +34,8 @@ func restarts(o *Observation) Failure {
 	return Failure{}
 }
 
-// lostProcess is a container whose process went with its launcher, which no fault plans: the
-// kubelet is about to say that it restarted it. Empty: there is none.
+// lostProcess is a container whose process ended with its launcher, without a planned fault: the
+// kubelet is about to report a restart. Empty: there is none.
 func lostProcess(p *Pod) string {
 	if p.Report == nil || p.Terminating || p.Interrupted {
 		return ""
@@ -56,9 +56,9 @@ func resources(o *Observation) Failure {
 	})
 }
 
-// judgeResources names a container that its limit held back, or a node that its hypervisor held
-// back, for longer than tolerated. It also names a pod without such measurements. If there are
-// several, it names the worst.
+// judgeResources names a container or a node that was held back for longer than tolerated: a
+// container by its limit, a node by its hypervisor. It also names a pod without such measurements.
+// If there are several, it names the worst.
 func judgeResources(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod string) bool) Failure {
 	throttling, steal := spec.Tolerances.Throttling.OrZero(), spec.Tolerances.Steal.OrZero()
 	least := leastMeasured * ScriptWindow(spec, pods).Seconds()

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// ScriptWindow is the time that is judged of a trial: of a script its run, which ends when it does,
-// and of clients the window of the schedule.
+// ScriptWindow is the length of the judged time of a trial. For a script, it is the run, which ends
+// with the script. For clients, it is the window of the schedule.
 func ScriptWindow(spec *v1alpha1.TrialSpec, pods []results.Pod) time.Duration {
 	window := spec.Schedule.Measure.OrZero()
 	if spec.Script == nil {
@@ -25,8 +25,8 @@ func ScriptWindow(spec *v1alpha1.TrialSpec, pods []results.Pod) time.Duration {
 	return window
 }
 
-// unreached names a fault that was to begin when the script was over already: its trial would count
-// as one that the fault disturbed.
+// unreached names a fault that was to begin after the script's end. Otherwise the trial would count
+// as one with that fault.
 func unreached(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, last float64) Failure {
 	if spec.Script == nil {
 		return Failure{}

@@ -7,8 +7,9 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// successors judges whether every replica that a fault replaced ran by the end. That it was
-// replaced at all is the fault's to confirm, and how soon its replica serves again is the system's.
+// successors judges whether every replica that a fault replaced ran by the end. The fault's
+// confirmation shows that it was replaced at all. How soon the new replica serves depends on the
+// system.
 func successors(o *Observation) Failure {
 	last := o.Windows().LastRequest()
 	for i := range o.Pods {

@@ -18,7 +18,7 @@ import (
 
 const ms = time.Millisecond
 
-// Three pods in two regions, each of whose numbers is another.
+// Three pods in two regions, with different numbers everywhere.
 func TestNetworkOfResults(t *testing.T) {
 	link := func(peer string, rtt time.Duration, n int) protocol.LinkReport {
 		return protocol.LinkReport{
@@ -96,7 +96,7 @@ func TestHowFarALinkIsOff(t *testing.T) {
 	}
 }
 
-// A link is judged by the boundaries that its request has, and not before them.
+// A link fails only beyond the boundaries of its request, and not before.
 func TestBoundariesOfLinks(t *testing.T) {
 	tolerances := v1alpha1.Tolerances{LinkDelay: "2ms", LinkLoss: "10%"}
 	for name, tc := range map[string]struct {
@@ -203,7 +203,7 @@ func TestSidesOfAFault(t *testing.T) {
 	}
 }
 
-// The integers of a status, of a trial each of whose numbers is another.
+// The integers of a status, for a trial with different numbers everywhere.
 func TestHeadlineOfATrial(t *testing.T) {
 	value, contended, more := 0.25, 0.125, 0.5
 	trial := &results.Trial{

@@ -1,9 +1,9 @@
 // Package validity decides whether the numbers of a trial count. It is pure: it reads one
 // Observation and nothing else, so that every rule is tested without a cluster. A trial counts only
-// when nothing speaks against it: what is not known, speaks against it.
+// when nothing speaks against it. An unknown fact speaks against it.
 //
-// The checks are ordered lists. The first that fails gives the trial its reason: what others rest
-// on (the clocks) comes first, what the system itself did comes last.
+// The checks are ordered lists. The first that fails gives the trial its reason. Checks that others
+// rest on (the clocks) come first, and checks of the system's own behaviour come last.
 package validity
 
 import (
@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Failure is why a trial does not count. The zero Failure is none.
+// Failure says why a trial does not count. The zero Failure means that there is none.
 type Failure struct {
 	// Reason is one of the reasons of the condition Valid. Message is a sentence for users.
 	Reason, Message string
@@ -31,10 +31,10 @@ type Check struct {
 	Judge func(*Observation) Failure
 }
 
-// AfterRun are the checks of a run that is over, in the order in which they are asked.
+// AfterRun are the checks of a run that is over, in their order.
 var AfterRun = []Check{
 	{"plan known", planKnown},
-	{"marks", marksCame}, // what counts from one that did not come is not accounted for
+	{"marks", marksCame}, // a fault that counts from a missing mark did not happen
 	{"everything accounted for", accounted},
 	{"clients counted", clientsCounted},
 	{"clocks", clocks},
@@ -58,11 +58,11 @@ var AfterRun = []Check{
 	{"purpose", purpose},
 }
 
-// Judge asks every check of AfterRun in order and returns the first failure.
+// Judge runs every check of AfterRun in order and returns the first failure.
 func Judge(o *Observation) Failure { return First(AfterRun, o) }
 
-// planKnown judges whether it is known what the trial's agents were to do. Without that no fault
-// and no link is judged, and what is not known speaks against the trial.
+// planKnown judges whether the plan of the trial's agents is known. Without the plan, no fault and
+// no link can be judged, so the trial fails.
 func planKnown(o *Observation) Failure {
 	if o.Rendered {
 		return Failure{}
@@ -70,8 +70,8 @@ func planKnown(o *Observation) Failure {
 	return fail(v1alpha1.ReasonRunLost, "What faults and links were to be is not known any more, so that nothing says whether they were: a manager that takes over needs the addresses of all pods, and the prepare step's Secret.")
 }
 
-// purpose judges whether the trial was made to be measured. That is asked last: a trial for flame
-// graphs in which one of them failed says so.
+// purpose judges whether the trial was made to be measured. It is the last check: if a flame graph
+// failed, the trial has that failure as its reason.
 func purpose(o *Observation) Failure {
 	if o.Spec().Measures() {
 		return Failure{}

@@ -72,7 +72,7 @@ type HistoryValue struct {
 	High *float64 `json:"high,omitempty"`
 }
 
-// HistoryChange is a change of a metric's level. Ratio is after by before.
+// HistoryChange is a change of a metric's level. Ratio is the new level divided by the old one.
 type HistoryChange struct {
 	// At is the first run of the new level, and Last the last of the old one, by their places.
 	At     int     `json:"at"`
@@ -106,14 +106,15 @@ type HistoryOptions struct {
 	// AsGiven keeps the order of the runs; else they are in the order in which they started.
 	AsGiven bool
 	// Baseline is AXIS=VALUE: the numbers of each run are divided by those of the same run at this
-	// value. Empty: they are not.
+	// value. Empty: they are not divided.
 	Baseline string
 }
 
 // historyLevel is the probability of any false change in a history.
 const historyLevel = 0.05
 
-// historyDraws of orders of the runs: a P of 5% has a standard error of 0.5 points.
+// historyDraws is how many orders of the runs are drawn: a P of 5% has a standard error of 0.5
+// points.
 const historyDraws = 1999
 
 // NewHistory puts runs into their order and finds the changes of all metrics (stats.FindShifts).
@@ -220,7 +221,7 @@ func (h History) Undecided() bool {
 	return !slices.ContainsFunc(h.Metrics, func(m HistoryMetric) bool { return len(m.Values) >= stats.LeastRuns })
 }
 
-// Regressions are the metrics whose last change is one.
+// Regressions are the metrics whose last change is a regression.
 func (h History) Regressions() []HistoryMetric {
 	var all []HistoryMetric
 	for _, m := range h.Metrics {
@@ -231,8 +232,8 @@ func (h History) Regressions() []HistoryMetric {
 	return all
 }
 
-// worst orders metrics: by the factor of the greatest regression, then others with changes. 0:
-// there is none.
+// worst orders metrics: first by the factor of the greatest regression, then metrics with other
+// changes. 0: there is no change.
 func (m HistoryMetric) worst() float64 {
 	most := 0.0
 	for _, c := range m.Changes {
@@ -244,7 +245,7 @@ func (m HistoryMetric) worst() float64 {
 	return most
 }
 
-// factor by which a change is worse or better, above 1.
+// factor is how many times worse or better a change is, above 1.
 func (c HistoryChange) factor() float64 {
 	if c.Ratio == nil || c.Ratio.Value <= 0 {
 		return math.MaxFloat64 // from 0 or to it
@@ -263,7 +264,7 @@ func better(metric string) string {
 	return ""
 }
 
-// capacityMetric is what a search came to.
+// capacityMetric is the outcome of a search.
 const capacityMetric = "capacity"
 
 // historyValues are the metrics of one run, each with one value.
@@ -317,7 +318,7 @@ func axesInWords(e results.Experiment) string {
 	return strings.Join(all, ", ")
 }
 
-// byBaseline is a number as a multiple of that of the baseline.
+// byBaseline is a number as a multiple of the baseline's number.
 func byBaseline(a, base results.Aggregate) HistoryValue {
 	v := HistoryValue{Mean: a.Mean / base.Mean, N: min(a.N, base.N)}
 	if r, err := stats.Ratio(a, base); err == nil && r.Known {
@@ -356,7 +357,7 @@ func historyUnit(e results.Experiment, metric string) string {
 	return ""
 }
 
-// versionOf is what was measured: the versions of the programs, else what tells images apart.
+// versionOf names what was measured: the versions of the programs, else the digests of images.
 func versionOf(e results.Experiment) string {
 	var all []string
 	if e.Fidelity != nil {
@@ -383,7 +384,7 @@ func versionOf(e results.Experiment) string {
 	return strings.Join(all, ", ")
 }
 
-// errNoRuns of a history without any.
+// errNoRuns is the error of a history without runs.
 var errNoRuns = errors.New("there are no runs")
 
 // HistoryJSON is a history for programs.

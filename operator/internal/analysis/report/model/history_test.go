@@ -36,7 +36,7 @@ func TestHistoryFindsRegressions(t *testing.T) {
 	}
 }
 
-// An improvement comes after all regressions, though it is of a metric that became worse, too.
+// An improvement comes after all regressions, even if its metric became worse, too.
 func TestLargestRegressionsFirst(t *testing.T) {
 	var runs []model.Historic
 	for i, w := range append(append([]float64{}, reports.Wobble...), reports.Wobble...) {
@@ -68,7 +68,7 @@ func TestLargestRegressionsFirst(t *testing.T) {
 	}
 }
 
-// Runs are in the order in which they started, however they are given, unless that is asked for.
+// Runs are in the order in which they started. They are in the given order only on request.
 func TestHistoryOrder(t *testing.T) {
 	runs := reports.Nightly()
 	runs[0], runs[15] = runs[15], runs[0]

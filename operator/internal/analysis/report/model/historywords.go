@@ -36,7 +36,7 @@ func nonEmpty(all ...string) (out []string) {
 	return out
 }
 
-// MetricChange is a change and the metric that it is of.
+// MetricChange is a change with its metric.
 type MetricChange struct {
 	Metric HistoryMetric
 	Change HistoryChange
@@ -80,7 +80,7 @@ func (c HistoryChange) RatioInWords() string {
 	return text
 }
 
-// HistoryPText does not say more than the draws do.
+// HistoryPText writes a P with no more precision than the draws give.
 func HistoryPText(p float64) string {
 	if p < 1.5/(historyDraws+1) {
 		return "< 0.001"

@@ -13,11 +13,11 @@ func Imported(e results.Experiment) bool {
 	return slices.ContainsFunc(e.Trials, func(l results.TrialLine) bool { return l.Imported != nil })
 }
 
-// unjudged is what is not known of trials that were measured elsewhere.
+// unjudged words the facts that are unknown about trials that were measured elsewhere.
 const unjudged = "the trials were measured elsewhere: whether they are valid was not judged, and their faults, clocks, disturbances, machines and order are not known"
 
-// whatRanOf is what ran, relative to the source. The size of what was measured elsewhere is not
-// known, so its verdicts are neither Reproduced nor Replicated.
+// whatRanOf describes what ran, relative to the source. The size of trials that were measured
+// elsewhere is unknown, so their verdicts are neither Reproduced nor Replicated.
 func whatRanOf(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec, lines []results.TrialLine) *results.Fidelity {
 	f := fidelity.Of(spec, systems)
 	if Imported(results.Experiment{Trials: lines}) {
@@ -26,7 +26,7 @@ func whatRanOf(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemS
 	return f
 }
 
-// caveatImported says so at each verdict.
+// caveatImported adds a caveat about imported trials to each verdict.
 func caveatImported(judged []results.ClaimResult, lines []results.TrialLine) {
 	if !Imported(results.Experiment{Trials: lines}) {
 		return

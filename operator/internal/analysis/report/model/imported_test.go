@@ -9,7 +9,7 @@ import (
 )
 
 // The source's own program without a profile makes a verdict Reproduced. A result that was measured
-// elsewhere does not, since it is not known at which size it was.
+// elsewhere does not, since its size is unknown.
 func TestImportedTrialsAreOfUnknownSize(t *testing.T) {
 	spec := v1alpha1.ExperimentSpec{
 		Source:  &v1alpha1.Source{Title: "A paper", Systems: []v1alpha1.SourceSystem{{Name: "etcd"}}},

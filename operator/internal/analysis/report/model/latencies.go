@@ -14,8 +14,9 @@ type pointLatency struct {
 	histogram *results.Histogram
 }
 
-// addLatency takes in the histogram of a valid trial. One that is not there or cannot be read is
-// left out and named; the trial's numbers were checked against it when they were made.
+// addLatency takes in the histogram of a valid trial. A trial whose histogram is missing or
+// unreadable is left out and named. The trial's numbers were checked against the histogram when
+// they were made.
 func (d *Details) addLatency(t results.Trial) {
 	if t.Latency == "" {
 		switch {
@@ -64,8 +65,8 @@ func (d *Details) withoutLatency() []string {
 	return []string{fmt.Sprintf("the latencies of %s from the distributions, since their histograms are not in their results: %s", Count(n, "trial"), strings.Join(named, ", "))}
 }
 
-// percentiles at which a distribution is kept: every one, and by tens of what is left above the
-// 99th.
+// percentiles at which a distribution is kept: every whole one. Above the 99th, each step leaves a
+// tenth of the rest.
 var percentiles = func() []float64 {
 	var ps []float64
 	for p := 1; p <= 99; p++ {
@@ -77,8 +78,8 @@ var percentiles = func() []float64 {
 	return append(ps, 99.95, 99.99)
 }()
 
-// distribution reads the percentiles off the merged histogram. Those that so few transactions
-// cannot show are left out: the last one is at most 1 - 1/n.
+// distribution reads the percentiles from the merged histogram. It leaves out percentiles for which
+// there are too few transactions: the last one is at most 1 - 1/n.
 func (p *pointLatency) distribution() results.PointLatency {
 	l := p.PointLatency
 	l.Count = p.histogram.Count()

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A trial whose histogram did not fit into its results was once missing from the distributions
-// without a word.
+// Once, a trial whose histogram did not fit into its results was missing from the distributions
+// without a note.
 func TestTrialsWithoutAHistogramAreNamed(t *testing.T) {
 	trial := func(name string, change func(*results.Trial)) results.Trial {
 		one := results.NewHistogram()

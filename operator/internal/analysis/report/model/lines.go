@@ -21,10 +21,10 @@ func LacksLines(e results.Experiment) bool {
 	return slices.ContainsFunc(e.LeftOut, SaysOfLines)
 }
 
-// SaysOfLines reports whether what was left out of results are lines of trials.
+// SaysOfLines reports whether a text of LeftOut is about lines of trials.
 func SaysOfLines(leftOut string) bool { return leftOut == withoutSucceeded || leftOut == withoutLines }
 
-// addLine keeps what a trial's line in the experiment's results would be.
+// addLine keeps the line that a trial would have in the experiment's results.
 func (d *Details) addLine(t results.Trial) {
 	if d.lines == nil {
 		d.lines = map[string]results.TrialLine{}
@@ -34,7 +34,7 @@ func (d *Details) addLine(t results.Trial) {
 	}
 }
 
-// LineOf says of a trial's own results what the manager writes into its line.
+// LineOf makes a trial's line from its own results, as the manager does.
 func LineOf(t results.Trial) results.TrialLine {
 	l := results.TrialLine{
 		Name: t.Name, Number: t.Number, PointIndex: t.PointIndex, Coordinates: t.Coordinates, Repetition: t.Repetition, Attempt: t.Attempt,
@@ -102,7 +102,7 @@ func worse(old *float64, share float64) *float64 {
 }
 
 // restoreLines makes the lines that did not fit again from the trials' own results, and says how
-// many are not there.
+// many are missing.
 func (d *Details) restoreLines(e *results.Experiment) {
 	if !LacksLines(*e) {
 		return

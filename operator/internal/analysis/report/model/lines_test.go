@@ -13,8 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/reports"
 )
 
-// ownResults is a trial as its own results have it, of the line that the manager makes of its
-// status.
+// ownResults makes a trial's own results from the line that the manager makes of its status.
 func ownResults(l results.TrialLine) results.Trial {
 	t := results.Trial{
 		Name: l.Name, Number: l.Number, PointIndex: l.PointIndex, Coordinates: l.Coordinates, Repetition: l.Repetition, Attempt: l.Attempt, Outcome: l.Outcome, Reason: l.Reason, Message: l.Message,
@@ -28,8 +27,8 @@ func ownResults(l results.TrialLine) results.Trial {
 	return t
 }
 
-// Lines of large experiments do not fit into the results. Reports then had nothing of their trials:
-// no faults, no recovery, no table of them, though their own results are there.
+// Lines of large experiments do not fit into the results. Once, reports then lacked all about these
+// trials, such as faults, recoveries and their table, though their own results were there.
 func TestLinesThatDidNotFitAreMadeAgain(t *testing.T) {
 	whole := reports.Build()
 	for i := range whole.Trials {

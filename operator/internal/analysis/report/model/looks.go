@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// OpenClaims says for a plan whose repetitions go on until claims are decided which claims the
-// first rounds of these trials leave open. It judges each number of rounds once.
+// OpenClaims is for a plan whose repetitions go on until claims are decided. It returns the claims
+// that the first rounds of these trials leave open. It judges each number of rounds once.
 func OpenClaims(p *plan.Plan, lines []results.TrialLine) func(rounds int) []string {
 	kept := map[int][]string{}
 	skipped := plan.SkippedClaims(p.Spec)

@@ -32,7 +32,7 @@ func untilDecided(t *testing.T) *plan.Plan {
 	return p
 }
 
-// roundsOfTwo are so many rounds of two points whose throughputs differ by a share.
+// roundsOfTwo returns n rounds of two points whose throughputs differ by a share.
 func roundsOfTwo(n int, share float64) (lines []results.TrialLine) {
 	for k := range n {
 		for point := range 2 {

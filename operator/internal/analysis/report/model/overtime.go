@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// partTimes is a PartSeries in the making: sums over the trials of which a bin is known.
+// partTimes is a PartSeries in the making: sums over the trials in which a bin is known.
 type partTimes struct {
 	part            string
 	first, interval int64
@@ -14,8 +14,8 @@ type partTimes struct {
 	trials          []int
 }
 
-// addUse takes in what a trial's pods used over time. Trials of a point have the same bins, but for
-// one whose series was made coarser to fit.
+// addUse takes in the use of a trial's pods over time. Trials of a point have the same bins, unless
+// a trial's series was made coarser to fit.
 func (p *pointTimes) addUse(t results.Trial) {
 	for _, part := range partsOf(t.Pods) {
 		pods := podsOf(t.Pods, part)

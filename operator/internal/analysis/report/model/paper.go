@@ -8,7 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// MetricOfSeries is the metric that a series is about: of a measurement its name.
+// MetricOfSeries is the metric that a series is about. For a measurement, it is the measurement's
+// name.
 func MetricOfSeries(s results.ReportedSeries) string {
 	if s.Metric == measurementSeries {
 		return s.Measurement
@@ -45,9 +46,10 @@ func PaperValue(e results.Experiment, metric string, coordinates map[string]stri
 	return 0, false
 }
 
-// PaperBetween is the paper's value at a point that it does not report. It is on the straight line
-// between the two that it reports on either side, of an axis of numbers. False: it reports the
-// point, or nothing on one side. It is for tables only: no verdict reads it.
+// PaperBetween is the paper's value at a point that it does not report. The value lies on the
+// straight line between the reported values on either side, along an axis of numbers. False: the
+// paper reports the point, or nothing on one side. The value is for tables only: no verdict reads
+// it.
 func PaperBetween(e results.Experiment, metric string, coordinates map[string]string) (float64, bool) {
 	if _, has := PaperValue(e, metric, coordinates); has {
 		return 0, false

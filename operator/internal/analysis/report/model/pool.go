@@ -15,7 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// PooledEffects are what several runs of one evaluation found together, on machines of their own.
+// PooledEffects are the combined effects of several runs of one evaluation, each on machines of its
+// own.
 type PooledEffects struct {
 	// Sites are the runs, in the order in which they were given.
 	Sites []PooledSite `json:"sites"`
@@ -39,9 +40,11 @@ type PooledEffect struct {
 	Claim string `json:"claim"`
 	What  string `json:"what"`
 	Unit  string `json:"unit,omitempty"`
-	// OfSites are what each run found, by its place in Sites; null: nothing with an interval.
+	// OfSites are the findings of each run, by its place in Sites; null: the run has no effect with
+	// an interval.
 	OfSites []*results.Interval `json:"ofSites"`
-	// Mean over sites with its 95% interval, and where another site's lies in 95% of cases.
+	// Mean over sites with its 95% interval, and the range in which another site's effect lies in
+	// 95% of cases.
 	Mean       results.Interval  `json:"mean"`
 	Prediction *results.Interval `json:"prediction,omitempty"`
 	// Tau2 is the variance between sites, of the logarithm where Log is set.
@@ -93,7 +96,7 @@ func judgedClaims(spec v1alpha1.ExperimentSpec) (all []v1alpha1.Claim) {
 	return all
 }
 
-// everyEffect is each effect of some run once, in order.
+// everyEffect returns the effects of all runs, each once, in order.
 func everyEffect(effects [][]claims.Effect) (all []claims.Effect) {
 	for _, e := range slices.Concat(effects...) {
 		if !slices.ContainsFunc(all, func(f claims.Effect) bool { return sameEffect(e, f) }) {

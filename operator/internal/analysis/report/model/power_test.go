@@ -19,8 +19,9 @@ import (
 
 // orderHolds simulates how often n trials for each point show the order of failure-fp's peaks, with
 // nothing of package stats. It takes normal trials of the reported curves, and Student's interval
-// of each difference of the greatest means. Pooled: one relative variance is known from all points,
-// as it is at best with rounds as blocks; else Welch's, from the trials of the two points.
+// of each difference of the greatest means. Pooled: the relative variance comes from all points, as
+// in the best case of rounds as blocks. Else the interval is Welch's, from the trials of the two
+// points.
 func orderHolds(curves [][]float64, n int, deviation float64, pooled bool) float64 {
 	const experiments = 4000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -63,7 +64,8 @@ func orderHolds(curves [][]float64, n int, deviation float64, pooled bool) float
 
 // The power of the order of failure-fp's peaks with three repetitions lies between those of two
 // judges. One knows each variance from its own three trials. The other knows one variance from all
-// points and takes no other point for the peak. We allow 3 points: three standard errors of ours.
+// points, and never mistakes another point for the peak. We allow 3 points: three standard errors
+// of our simulation.
 func TestPowerOfFailureFP(t *testing.T) {
 	b, err := os.ReadFile("../../../../../experiments/failure-fp.yaml")
 	if err != nil {

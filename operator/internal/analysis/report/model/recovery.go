@@ -9,23 +9,23 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// RecoverySum is what a fault did at a point, over its times and the valid trials.
+// RecoverySum is the effect of a fault at a point, over its occurrences and the valid trials.
 type RecoverySum struct {
 	point              int32
 	Coordinates        map[string]string
 	Fault              string
 	Trials, Times      int
 	NoDip, NotMeasured int
-	// least is the depth from which on a dip would have been seen at every time without a dip;
-	// unknown: the results of some times lack it.
+	// Least is the depth above which a dip would have been seen at every occurrence without a dip.
+	// Unknown: the results of some occurrences lack it.
 	Least         float64
 	Unknown       bool
 	NotBack       int // when the data ended
 	lastTrial     string
 	Detect, Depth []float64
 	Lost          []float64
-	// How long it took until it was back, at least and at most: of those that were not back how
-	// long the data lasted, and +Inf.
+	// The times to recovery, at least and at most. Without a recovery, they are the length of the
+	// data, and +Inf.
 	BackLeast, BackMost []float64
 	Cautions            []string
 }

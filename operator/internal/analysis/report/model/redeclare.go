@@ -9,9 +9,10 @@ import (
 )
 
 // Redeclare gives results the figures of another spec, with its profile applied: figures change no
-// trial, and so may be declared when all trials are over. Measurements that the figures stack are
-// taken over with them. They are those of counters and of resources that these results lack, as
-// read off each trial by ReadOff, by its name, and the paper's series of measurements.
+// trial, and so may be declared when all trials are over. Redeclare also takes over measurements
+// that the figures stack, if these results lack them. They are of counters and of resources. The
+// argument read has them by the trial's name, as ReadOff returns them. It also takes over the
+// paper's series of measurements.
 func Redeclare(e *results.Experiment, spec v1alpha1.ExperimentSpec, read map[string][]results.Measurement) {
 	e.Figures = FiguresOf(spec)
 	e.Measurements, e.Trials = slices.Clone(e.Measurements), slices.Clone(e.Trials)
@@ -44,8 +45,8 @@ func Redeclare(e *results.Experiment, spec v1alpha1.ExperimentSpec, read map[str
 	e.Reported, e.LeftOut = slices.Concat(e.Reported, series), slices.Concat(e.LeftOut, leftOut)
 }
 
-// ReadOff are the measurements of a spec that a trial's own results say: those of counters and of
-// resources.
+// ReadOff returns the measurements of a spec that a trial's own results give: those of counters and
+// of resources.
 func ReadOff(spec v1alpha1.ExperimentSpec, t *results.Trial) (read []results.Measurement) {
 	for _, m := range spec.Measurements {
 		if number, of := MeasurementColumn(m).Read(t); of {

@@ -8,8 +8,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Figures that are declared afterwards may be about what pods used, as about counters. A trial
-// whose results were not read says so, and one that does not count is in no mean.
+// Figures that are declared afterwards may be about the pods' use of resources, or about counters.
+// A trial whose results were not read has a reason instead. A trial that does not count is in no
+// mean.
 func TestFiguresDeclaredLaterReadUses(t *testing.T) {
 	spec := v1alpha1.ExperimentSpec{Measurements: []v1alpha1.Measurement{
 		{Name: "written", Use: &v1alpha1.MeasuredUse{Resource: results.UseDiskWritten, Part: "replica", Over: "Mean"}, Unit: "MB/s"},

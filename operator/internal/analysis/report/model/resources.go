@@ -17,8 +17,8 @@ type resourceSum struct {
 	volumeTrials          map[string]int
 }
 
-// addResources takes in what a valid trial's pods used. A part of which some pod is not known is
-// left out: its sum would be too small.
+// addResources takes in the use of resources by a valid trial's pods. It leaves out a part if the
+// use of one of its pods is unknown: its sum would be too small.
 func (d *Details) addResources(t results.Trial) {
 	for _, part := range partsOf(t.Pods) {
 		pods := podsOf(t.Pods, part)

@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// SamplesOf are the values of a metric in the valid trials of a point. Nil where their lines are
-// not all in the results: they are left out where they take too much room.
+// SamplesOf are the values of a metric in the valid trials of a point. Nil: the results lack some
+// of the trials' lines, which are left out if they take too much room.
 func SamplesOf(e results.Experiment, p results.PointResult, metric string) []float64 {
 	var samples []float64
 	for _, l := range e.Trials {
@@ -22,7 +22,7 @@ func SamplesOf(e results.Experiment, p results.PointResult, metric string) []flo
 	return samples
 }
 
-// SummaryOf summarises them. It is false where there is nothing to summarise.
+// SummaryOf summarises these values. It is false if there is none.
 func SummaryOf(e results.Experiment, p results.PointResult, metric string) (stats.Summary, bool) {
 	samples := SamplesOf(e, p, metric)
 	s, err := stats.Summarize(samples)

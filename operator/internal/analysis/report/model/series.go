@@ -36,9 +36,9 @@ type markKey struct {
 	object string
 }
 
-// begins is when a fault's action took effect. For a reset it is when it began, since its
-// confirmation is that the machine came back. For what Chaos Mesh does or undoes it is when that
-// was asked for, since it says so up to some seconds after it.
+// begins is when a fault's action took effect. For a reset, it is when the reset began, since the
+// confirmation is the return of the machine. For Chaos Mesh, it is when the manager asked for the
+// action, since Chaos Mesh confirms up to some seconds late.
 func begins(f results.FaultRecord) float64 {
 	if timeline.Kind(f.Kind).ConfirmedLate() {
 		return f.StartedMillis
@@ -46,8 +46,8 @@ func begins(f results.FaultRecord) float64 {
 	return f.ConfirmedMillis
 }
 
-// addTimes takes in a valid trial with a timeline in which something is to be seen: it had faults,
-// or its load was to change.
+// addTimes takes in a valid trial with a timeline that shows a change: the trial had faults, or its
+// load was to change.
 func (d *Details) addTimes(t results.Trial) {
 	first := map[markKey]float64{}
 	for _, f := range t.Faults {
@@ -76,8 +76,8 @@ func (d *Details) addTimes(t results.Trial) {
 	}
 }
 
-// timeOf reads which time of a fault an action is about from its ID, "<fault>/<time>/<kind>/<pod>".
-// 1 if there is none.
+// timeOf reads the occurrence of a fault from an action's ID, "<fault>/<time>/<kind>/<pod>". It is
+// 1 if the ID has none.
 func timeOf(id string) int {
 	if parts := strings.Split(id, "/"); len(parts) == 4 {
 		if n, err := strconv.Atoi(parts[1]); err == nil {
@@ -139,7 +139,7 @@ func (p *pointTimes) series() results.PointSeries {
 	return s
 }
 
-// addBin adds the bin that starts then.
+// addBin adds the bin that starts at start.
 func addBin(s *results.PointSeries, trials []timedTrial, start int64) {
 	var sum, committed, micros, offered float64
 	least, greatest := math.Inf(1), 0.0

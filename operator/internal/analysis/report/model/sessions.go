@@ -11,13 +11,13 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// mostSessions are shown of a script. The longest sessions, and those that failed or ended the run,
-// are among them.
+// mostSessions is how many sessions of a script are shown. The longest sessions, and those that
+// failed or ended the run, are among them.
 const mostSessions = 80
 
-// addScript takes in what a script did, of the first valid trial of its kind of run, and of the
-// first one that does not count. It shows the step that a hung script waited for, and the session
-// that failed.
+// addScript takes in the sessions of a script. It keeps those of the first valid trial of each kind
+// of run, and of the first trial that does not count. They show the step that a hung script waited
+// for, and the session that failed.
 func (d *Details) addScript(t results.Trial) {
 	if len(t.Sessions) == 0 {
 		return
@@ -44,7 +44,7 @@ func (d *Details) addScript(t results.Trial) {
 	}
 }
 
-// withFaults are the sessions of a trial, and between them its marks and what its faults did.
+// withFaults are the sessions of a trial, and between them its marks and the actions of its faults.
 func withFaults(t results.Trial) []results.Session {
 	all := slices.Clone(t.Sessions)
 	machines := map[string]string{}
@@ -74,12 +74,12 @@ func withFaults(t results.Trial) []results.Session {
 	return all
 }
 
-// shownSessions are those that say most of a run, in their order.
+// shownSessions are the sessions that tell most about a run, in their order.
 func shownSessions(all []results.Session) (shown []results.Session, leftOut int) {
 	var kept []results.Session
 	up := map[string]bool{}
 	for _, s := range all {
-		if s.Kind != "start" || up[s.Machine] { // that a machine comes up first is none of the script's doing
+		if s.Kind != "start" || up[s.Machine] { // the script does not cause the first start of a machine
 			kept = append(kept, s)
 		}
 		up[s.Machine] = up[s.Machine] || s.Kind == "start"

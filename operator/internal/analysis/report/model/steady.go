@@ -6,9 +6,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// intoLines gives each trial's line what its own results say of it. A line has those recoveries
-// that fit into the trial's status: those of the first times, without kind, instant, throughput
-// before and cautions.
+// intoLines completes each trial's line from the trial's own results. A line has only the
+// recoveries that fit into the trial's status: the first occurrences, without kind, instant,
+// earlier throughput and cautions.
 func (d *Details) intoLines(e *results.Experiment) {
 	e.Trials = slices.Clone(e.Trials)
 	for i, l := range e.Trials {

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// overTimeSum adds up how resources were spread over time, each over as many as know it.
+// overTimeSum adds up the use of resources over time, each over the trials in which it is known.
 type overTimeSum struct {
 	sums  []results.ResourceOverTime
 	times map[string]float64
@@ -39,8 +39,8 @@ func (s *overTimeSum) mean() []results.ResourceOverTime {
 	return all
 }
 
-// addOverTime takes in what the pods of a part of a trial used over time, together and each, and
-// what their volumes held. A volume of which some pod does not know that is left out.
+// addOverTime takes in the use of a part's pods over time, together and each, and the sizes of
+// their volumes. It leaves out a volume whose size is unknown for some pod.
 func (s *resourceSum) addOverTime(t results.Trial, part string, pods []results.Pod) {
 	for _, u := range t.Use {
 		if u.Part == part {

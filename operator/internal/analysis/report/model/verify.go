@@ -18,10 +18,10 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// Verified is what Verify compared.
+// Verified is the result of Verify.
 type Verified struct {
 	Trials, Points, Claims int
-	// Differences say what is not as it follows from the trials; none: all is.
+	// Differences name results that do not follow from the trials. None: all results follow.
 	Differences []string
 	// Notes say what could not be compared.
 	Notes []string
@@ -31,15 +31,15 @@ func (v *Verified) differs(format string, args ...any) {
 	v.Differences = append(v.Differences, fmt.Sprintf(format, args...))
 }
 
-// rounding is what the integers of a trial's status cut off: thousandths of a millisecond, of a
-// transaction a second.
+// rounding bounds the part that the integers of a trial's status cut off: thousandths of a
+// millisecond, or of a transaction a second.
 const rounding = 0.000_501
 
-// Verify computes an experiment's results again, from its trials' own results on. It computes the
-// numbers of each trial from its histogram, counters and timeline, its line in the results, and the
-// points from the lines. It computes what ran from the spec and its Systems, by name. It computes
-// the verdicts from points, lines, what ran, and the spec with its profile applied. Trials that are
-// not given are taken from their lines, which Notes say.
+// Verify computes an experiment's results again from its trials' own results. It computes the
+// numbers of each trial from its histogram, counters and timeline. Then it computes the lines, and
+// the points from the lines. It computes what ran from the spec and its Systems, by name. It
+// computes the verdicts from points, lines, what ran, and the spec with its profile applied. For
+// trials that are not given it uses their lines, and Notes report that.
 func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) Verified {
 	v := Verified{Points: len(e.Points), Claims: len(e.Claims)}
 	trials = results.ByRow(results.Measuring(trials))
@@ -178,7 +178,7 @@ func recoveryText(dipped bool, depth, millis float64) string {
 }
 
 // line compares a trial's line in the results with its own results, which it has rounded. Older
-// methods counted timeouts in the clients' time as whole ones.
+// methods counted every timeout in full in the clients' time.
 func (v *Verified) line(name string, said, own results.TrialLine, older bool) {
 	if said.Outcome != own.Outcome {
 		v.differs("trial %s: it is %s in %s and %s by its own results", name, said.Outcome, resultsName, own.Outcome)
@@ -203,7 +203,7 @@ func (v *Verified) line(name string, said, own results.TrialLine, older bool) {
 			v.differs("trial %s: its %s in %s: %g, in its own results: %g", name, n.what, resultsName, n.said, n.own)
 		}
 	}
-	// Both are the ground of cautions at verdicts. Lines from before they were kept lack them.
+	// Cautions at verdicts rest on both. Older lines lack them.
 	for _, n := range []struct {
 		what        string
 		said, own   *float64
@@ -218,8 +218,8 @@ func (v *Verified) line(name string, said, own results.TrialLine, older bool) {
 	}
 }
 
-// ofAllP99 is the 99th percentile of all requests in a line, or in another where the line is from
-// before it was kept.
+// ofAllP99 is the 99th percentile of all requests in a line, or in another line if this one is too
+// old to have it.
 func ofAllP99(l, otherwise results.TrialLine) float64 {
 	switch {
 	case l.OfAll != nil:
@@ -312,8 +312,8 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, sy
 }
 
 // ran compares the recorded programs and sizes with the spec and its Systems, and returns the
-// latter. Where the Systems are not there, what is said is believed. The verdicts of older results
-// do not say what ran: their word for every supported claim is Reproduced. Notes report this.
+// latter. If the Systems are missing, it accepts the recorded programs. Verdicts of older results
+// do not depend on what ran: their word for every supported claim is Reproduced. Notes report this.
 func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
 	want := whatRanOf(spec, systems, e.Trials)
 	switch {
@@ -331,12 +331,12 @@ func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, syste
 	return want
 }
 
-// sameRan compares all that words of verdicts depend on.
+// sameRan compares all facts that words of verdicts depend on.
 func sameRan(a, b *results.Fidelity) bool {
 	return equality.Semantic.DeepEqual(a.Systems, b.Systems) && a.Class == b.Class && a.Size == b.Size && (len(a.Changes) == 0) == (len(b.Changes) == 0)
 }
 
-// sameOutcome reports whether two verdicts say the same of the trials, in whatever words.
+// sameOutcome reports whether two verdicts mean the same outcome, even in different words.
 func sameOutcome(a, b string) bool {
 	x, y := v1alpha1.Verdict(a), v1alpha1.Verdict(b)
 	return x == y || x.Supports() && y.Supports() || x.Refutes() && y.Refutes()
@@ -372,7 +372,8 @@ func same64(a, b *float64) bool {
 	return near(*a, *b, 1e-4, rounding)
 }
 
-// near reports whether two numbers differ by at most a share of the greater one, or by so much.
+// near reports whether two numbers differ by at most a share of the greater one, or by at most
+// absolute.
 func near(a, b, relative, absolute float64) bool {
 	return math.Abs(a-b) <= max(absolute, relative*max(math.Abs(a), math.Abs(b)))
 }

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// A forger who took the clients' time out of a line, or made it 1, took a caution out of the
-// verdicts, and verify saw nothing.
+// Once, a forger could take the clients' time out of a line, or make it 1. That removed a caution
+// from the verdicts, and verify did not notice.
 func TestVerifyComparesWhatCautionsRestOn(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	trial := results.Trial{Name: "e-0", Outcome: stats.Succeeded, MeasureNanos: 10e9, CorrectClients: 2, ClosedLoop: &results.ClosedLoop{},

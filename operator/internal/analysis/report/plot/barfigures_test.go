@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/report/plot"
 )
 
-// Bars were on the page alone: a paper of named variants had no figure.
+// Once, only the page had bars: a paper about named variants had no figure.
 func TestBarsAreFiguresOfAPaper(t *testing.T) {
 	figures := must(plot.Figures(variants(), plot.FigureOptions{
 		Curves: []string{"ideal", "no <fast> path"}, LogX: true, Labels: map[string]string{"network=lan": "One rack", "ideal": "Ideal", "throughput (tx/s)": "Transactions/s"}}))

@@ -100,7 +100,7 @@ func drawBars(p document.BarPlot, id string) string {
 	return b.String()
 }
 
-// barExtent is how far the axis must go.
+// barExtent is how far the axis must reach.
 func barExtent(p document.BarPlot) float64 {
 	most, ends := 0.0, 0.0
 	if p.One != "" {
@@ -223,14 +223,15 @@ func drawBar(b document.Bar, out *strings.Builder, frame panel, y float64, p doc
 const (
 	// leastGap is how wide a part must be for a gap after it: a gap would hide a narrower one.
 	leastGap = 4.0
-	// leastPart is below how much nothing is drawn, not even the outline of a pale part.
+	// A part narrower than leastPart is not drawn, not even the outline of a pale part.
 	leastPart = 0.05
 	// leastGhost is how wide a part of a bar of the paper must be to be drawn: outlines of narrower
 	// parts would look wide.
 	leastGhost = 1.5
 )
 
-// drawParts draws a stacked bar, with the interval of its total in the ink: it belongs to no part.
+// drawParts draws a stacked bar. The interval of its total has the colour of text, since it belongs
+// to no part.
 func drawParts(b document.Bar, out *strings.Builder, frame panel, y float64, names []string) {
 	stack := func(parts []float64, class func(int) string, top, height float64) {
 		from := 0.0
@@ -265,7 +266,7 @@ func drawParts(b document.Bar, out *strings.Builder, frame panel, y float64, nam
 	out.WriteString("\n")
 }
 
-// tellBar is a bar with all that is known of it, for who points at it.
+// tellBar has all facts about a bar, for a reader who points at it.
 func tellBar(p document.BarPlot, b document.Bar) string {
 	lines := []string{strings.TrimPrefix(b.Group+", "+b.Name, ", "), p.XLabel + ": " + document.Rounded(b.Mean)}
 	if b.Mean.IntervalsToo {

@@ -44,7 +44,7 @@ func variants() results.Experiment {
 	return e
 }
 
-// Named variants had no picture at all: curves need an axis of numbers.
+// Once, named variants had no picture at all: curves need an axis of numbers.
 func TestBarsOfNamedVariants(t *testing.T) {
 	pictures, err := plot.Pictures(variants())
 	if err != nil {
@@ -91,8 +91,8 @@ func TestBarsOfNamedVariants(t *testing.T) {
 	}
 }
 
-// The first screen showed throughput over time, while the claims compared the median latency of
-// three variants.
+// Once, the first screen showed throughput over time, though the claims compared the median latency
+// of three variants.
 func TestTheHeadlineShowsWhatClaimsCompare(t *testing.T) {
 	for name, tc := range map[string]struct{ expr, verdict, want string }{
 		"a metric of points":        {"p50_latency(variant='ideal') < p50_latency(variant='no <fast> path')", "Holds", "Median of latency"},
@@ -127,9 +127,9 @@ func titles(drawn []plot.Drawn) (all []string) {
 	return all
 }
 
-// Curves show an axis of numbers; bars beside them would say the same twice. If there are very many
-// points, the first are drawn, and the page says so. Bars of 150 tx/s beside the paper's 21,919
-// could not be seen.
+// Curves show an axis of numbers, and bars beside them would repeat it. If there are very many
+// points, the first are drawn, and the page says so. Once, bars of 150 tx/s beside the paper's
+// 21,919 could not be seen.
 func TestPaperOfAnotherOrderHasItsOwnBars(t *testing.T) {
 	for name, tc := range map[string]struct {
 		paper float64 // ktx/s; 1 is measured
@@ -155,7 +155,7 @@ func TestPaperOfAnotherOrderHasItsOwnBars(t *testing.T) {
 	}
 }
 
-// Bars said 75 where the table below said 75.2.
+// Once, bars said 75, and the table below them 75.2.
 func TestBarsAndTablesRoundAlike(t *testing.T) {
 	e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "variant", Values: []string{"a", "b"}}}}
 	for i, trials := range [][]float64{{70, 75.2, 80.4}, {9.3, 9.8, 10.3}} {

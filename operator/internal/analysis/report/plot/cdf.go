@@ -17,8 +17,8 @@ import (
 const mostCDFs = 12
 
 // Distributions draws the latencies' distributions. There is a plot for each value of the axis that
-// is a number, with a curve for each variant there. Where no axis is a number there is one plot, or
-// more when there are too many points for one.
+// is a number, with a curve for each variant. If no axis is a number, there is one plot, or more if
+// one cannot hold all points.
 func Distributions(e results.Experiment) (plots []Drawn, note string) {
 	axis, ok := document.NumericAxis(e)
 	groups := map[string][]results.PointLatency{}
@@ -96,7 +96,7 @@ func cdfPlot(points []results.PointLatency, axes []results.Axis, id, title strin
 	return b.String()
 }
 
-// latencyTexts say what a distribution comes to, the longest first.
+// latencyTexts summarize a distribution, the longest text first.
 func latencyTexts(l results.PointLatency, name string) []string {
 	var texts []string
 	for _, percentiles := range [][]float64{{50, 90, 99}, {50, 99}, {50}, nil} {

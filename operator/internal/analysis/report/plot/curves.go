@@ -26,13 +26,14 @@ const (
 
 	maxTicks = 6.0
 
-	// widestInterval is by how much an interval may lie above all trials. Beyond, it is cut off.
+	// widestInterval is how far an interval may reach above all trials, as a factor. Beyond it, the
+	// interval is cut off.
 	widestInterval = 1.5
 )
 
 // scale maps values onto the frame. A linear axis starts at 0, so that no reader mistakes a small
-// difference for a great one; that of x below it where an experiment's axis has values there. A
-// logarithmic one starts at the 1, 2 or 5 times a power of ten below the least value.
+// difference for a great one. The x axis starts below 0 if the experiment's axis has values there.
+// A logarithmic one starts at the 1, 2 or 5 times a power of ten below the least value.
 type scale struct {
 	xMin, xMax, yMin, yMax float64
 	xStep, yStep           float64 // of linear axes
@@ -137,7 +138,7 @@ func drawLines(p document.LinePlot, id string) string {
 	return b.String()
 }
 
-// legendEntry is a name with what it names, drawn 26 units wide from x on.
+// legendEntry is a name with its sign, which is drawn 26 units wide from x on.
 type legendEntry struct {
 	name string
 	draw func(b *strings.Builder, x, y float64)
@@ -221,7 +222,7 @@ func anchor(x float64, label string) string {
 	return "middle"
 }
 
-// axisText is the label of an axis, which says what it is not: linear.
+// axisText is the label of an axis. It says if the axis is not linear.
 func axisText(label string, log bool) string {
 	if log {
 		return label + ", logarithmic"
@@ -229,7 +230,7 @@ func axisText(label string, log bool) string {
 	return label
 }
 
-// penFor is how SVG reaches the i-th point of a path: the first without drawing.
+// penFor is the command of SVG for the i-th point of a path: it moves to the first without drawing.
 func penFor(i int) rune {
 	if i == 0 {
 		return 'M'
@@ -257,7 +258,7 @@ func drawCurve(c document.Curve, b *strings.Builder, s scale, in document.LinePl
 		fmt.Fprintf(b, `<path class="line" d="%s"%s%s/>`+"\n", path.String(), dash(c.Paper), data("name", c.Legend()))
 	}
 	for _, p := range c.Points {
-		if p.IntervalsToo && !c.Band { // drawBand has those of the others
+		if p.IntervalsToo && !c.Band { // drawBand draws the intervals of the others
 			whisker(b, lying(s.y(p.Y), s.x(p.XLow), s.x(p.XHigh), frameLeft, frameLeft+frameWidth)+standing(s.x(p.X), s.y(p.YLow), s.y(p.YHigh)))
 		}
 		for _, t := range p.Trials {
@@ -271,7 +272,7 @@ func drawCurve(c document.Curve, b *strings.Builder, s scale, in document.LinePl
 	b.WriteString("</g>\n")
 }
 
-// tellPoint is a point with all that is known of it, for who points at it.
+// tellPoint has all facts about a point, for a reader who points at it.
 func tellPoint(c document.Curve, p document.Point, in document.LinePlot) string {
 	x := document.Tick(p.X)
 	if p.At != "" { // measured, too
@@ -292,12 +293,12 @@ func tellPoint(c document.Curve, p document.Point, in document.LinePlot) string 
 	return strings.Join(lines, "\n")
 }
 
-// leastBand is how many points a band takes: between two or three it would claim to know what lies
+// leastBand is how many points a band needs: with two or three, it would claim to know what lies
 // between them.
 const leastBand = 4
 
-// drawBand fills between the intervals' ends, over each run of points that have one. The points of
-// a short run have whiskers.
+// drawBand fills between the intervals' ends, over each run of points with an interval. The points
+// of a short run have whiskers.
 func drawBand(c document.Curve, b *strings.Builder, s scale) {
 	for i := 0; i < len(c.Points); {
 		if !c.Points[i].IntervalsToo {

@@ -79,7 +79,7 @@ func golden(t *testing.T, name string, svg []byte) {
 	}
 }
 
-// picture is the one of that name.
+// picture returns the picture of that name.
 func picture(t *testing.T, e results.Experiment, name string) []byte {
 	t.Helper()
 	var names []string

@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/reports"
 )
 
-// swept has three trials at each value of an axis. paper: by how many times the source's throughput
-// is greater; 0: it reports none.
+// swept has three trials at each value of an axis. The argument paper is how many times greater the
+// source's throughput is; 0: the source reports none.
 func swept(axis string, paper float64, throughput func(x float64) float64, values ...float64) results.Experiment {
 	e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: axis}}}
 	series := results.ReportedSeries{Name: "s", Metric: "Throughput", Unit: "tx/s", Axis: axis}
@@ -42,13 +42,13 @@ func swept(axis string, paper float64, throughput func(x float64) float64, value
 
 func flat(float64) float64 { return 1000 }
 
-// further lets the source's series reach beyond what was measured.
+// further lets the source's series reach beyond the measured points.
 func further(e results.Experiment, x string, y float64) results.Experiment {
 	e.Reported[0].X, e.Reported[0].Y = append(e.Reported[0].X, x), append(e.Reported[0].Y, y)
 	return e
 }
 
-// A plot's look follows from what was measured.
+// The form of a plot follows from the measured values.
 func TestPlotsChooseTheirAxes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		e            results.Experiment
@@ -110,8 +110,8 @@ func TestPlotsChooseTheirAxes(t *testing.T) {
 	}
 }
 
-// Bars of a twentieth of the paper's could not be seen, nor those beside one a thousand times as
-// long.
+// Once, bars of a twentieth of the paper's length could not be seen. Neither could bars beside one
+// that was a thousand times as long.
 func TestBarsCanBeSeen(t *testing.T) {
 	named := func(paper float64, values ...float64) results.Experiment {
 		e := swept("clients", paper, func(x float64) float64 { return values[int(x)] }, func() (xs []float64) {
@@ -193,8 +193,8 @@ func searched(t *testing.T) results.Experiment {
 	return e
 }
 
-// A search was drawn as a curve of means over loads, some of which had one trial: a zigzag without
-// the interval that the search had found.
+// Once, a search was drawn as a curve of means over loads, some with a single trial: a zigzag
+// without the search's interval.
 func TestSearchIsDrawnAsProbability(t *testing.T) {
 	e := searched(t)
 	pictures, err := plot.Pictures(e)
@@ -231,7 +231,7 @@ func TestSearchIsDrawnAsProbability(t *testing.T) {
 	}
 }
 
-// A bar said 75, and the table below it 75.2.
+// Once, a bar said 75, and the table below it 75.2.
 func TestPlotsAndTablesRoundAlike(t *testing.T) {
 	e := reports.WithEverything()
 	var page strings.Builder
@@ -253,8 +253,8 @@ func TestPlotsAndTablesRoundAlike(t *testing.T) {
 	}
 }
 
-// Beside published pictures, the interval of a mean looked like another curve: as thick, and
-// without ends. It is a thin line with a stroke across each end that the frame does not cut off.
+// Once, the interval of a mean looked like another curve: as thick, and without ends. Now it is a
+// thin line with a stroke across each end that the frame does not cut off.
 func TestWhiskersAreNoPieceOfACurve(t *testing.T) {
 	e := swept("clients", 0, flat, 1, 2)
 	for i := range e.Trials { // the second load varies so much that its interval begins below 0

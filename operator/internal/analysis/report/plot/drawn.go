@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// escaped marks a picture as HTML: who draws it escapes every text in it.
+// escaped marks a picture as HTML: the function that draws it escapes every text in it.
 func escaped(svg string) template.HTML { return template.HTML(svg) } // #nosec G203 -- who draws it escapes
 
 // Drawn is a plot on a page.

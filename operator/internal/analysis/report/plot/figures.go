@@ -18,30 +18,30 @@ import (
 type Figure struct {
 	// Name of a file for it, without its ending.
 	Name string
-	// Title says what the figure shows, and Caption what was measured for it. Both belong into a
-	// caption and are not drawn.
+	// Title says what the figure shows, and Caption how it was measured. Both belong into a caption
+	// and are not drawn.
 	Title, Caption string
 	X, Y           FigureAxis
 	// Curves in the order of the legend.
 	Curves []FigureCurve
 	// Marks are instants at which faults began or ended, in the order of time.
 	Marks []FigureMark
-	// One is what lies at 1 on the Y axis, or on the X axis of bars: the baseline of ratios. Empty:
-	// the numbers are no ratios.
+	// One is the meaning of 1 on the Y axis, or on the X axis of bars: the baseline of ratios.
+	// Empty: the numbers are no ratios.
 	One string
-	// Bars from top to bottom, along the X axis; a figure has bars or curves. Their Y axis has a
-	// label, which says what their names are, and no ticks. Parts are what stacked bars are made
-	// of, from 0 on; of bars that are whole there are none.
+	// Bars from top to bottom, along the X axis; a figure has bars or curves. Their Y axis has no
+	// ticks, and a label that explains the names of the bars. Parts are those of stacked bars, from
+	// 0 on. Whole bars have none.
 	Bars  []FigureBar
 	Parts []FigurePart
 }
 
-// Describe is a caption: what the figure shows, and what was measured for it.
+// Describe is a caption: what the figure shows, and how it was measured.
 func (f Figure) Describe() string {
 	return strings.TrimSpace(strings.TrimSuffix(f.Title, ".") + ". " + f.Caption)
 }
 
-// FigureBar is a bar from 0 to a mean, with the mean's 95% interval where Interval says so.
+// FigureBar is a bar from 0 to a mean. It has the mean's 95% interval if Interval is true.
 type FigureBar struct {
 	// Group stands above its first bar. Empty: the bar has no group.
 	Group, Name string
@@ -49,7 +49,7 @@ type FigureBar struct {
 	Value       float64
 	Low, High   float64
 	Interval    bool
-	// Paper is the source's value, where HasPaper says that it has one.
+	// Paper is the source's value, if HasPaper is true.
 	Paper    float64
 	HasPaper bool
 	// Parts of a stacked bar, and those of the source if it has all.
@@ -83,14 +83,15 @@ type FigureCurve struct {
 	Paper bool
 	// Line: there are too many points for a marker at each. Dots: no line joins the markers.
 	Line, Dots bool
-	// Search: one of the curves of a search, which its variant's name chooses together.
+	// Search: the curve is one of those of a search. The name of the variant chooses all of them
+	// together.
 	Search bool
-	// Band: what the points' intervals enclose is an area, not a bar at each point.
+	// Band: the points' intervals are drawn as an area, not as a bar at each point.
 	Band   bool
 	Points []FigurePoint
 }
 
-// FigurePoint is a mean, with its 95% interval where Interval says so; over time, with the minimum
+// FigurePoint is a mean. It has its 95% interval if Interval is true. Over time, it has the minimum
 // and the maximum of its trials.
 type FigurePoint struct {
 	X, Y        float64
@@ -111,8 +112,8 @@ type FigureMark struct {
 type FigureOptions struct {
 	// Labels replace the names of axes and of curves; the keys are those names.
 	Labels map[string]string
-	// Curves are the names of those to draw; a variant's name also chooses the paper's curve of
-	// that variant. Empty: all.
+	// Curves are the names of the curves to draw; a variant's name also chooses the paper's curve
+	// of that variant. Empty: all.
 	Curves []string
 	// LogX and LogY ask for logarithmic axes. Points at or below 0 are then left out. Linear asks
 	// for linear ones. Without any, an axis whose values are above 0 and span two decades is
@@ -121,8 +122,8 @@ type FigureOptions struct {
 }
 
 // Figures are the curves and bars, the figures that the experiment declares, the plots over time
-// and the distributions of a report as data, in the report's order. A name among the options that
-// no figure has is an error that lists the names.
+// and the distributions of a report as data, in the report's order. If no figure has a name of the
+// options, the error lists the names that there are.
 func Figures(e results.Experiment, o FigureOptions) ([]Figure, error) {
 	all := slices.Concat(curveFigures(e), barFigures(e), declaredAsFigures(e), timeFigures(e), distributionFigures(e))
 	if err := o.check(all); err != nil {
@@ -163,7 +164,8 @@ func (o FigureOptions) logarithms(f *Figure) {
 // distribution reports whether the figure has the shares of transactions over latency.
 func (f *Figure) distribution() bool { return f.Y.Label == shareLabel }
 
-// variantOf is what a curve is of: its name without the note that the source reports it.
+// variantOf is the variant of a curve: the curve's name without the note that the source reports
+// it.
 func variantOf(c FigureCurve) string {
 	switch {
 	case c.Paper:
@@ -260,7 +262,7 @@ func curveFigures(e results.Experiment) []Figure {
 	return figures
 }
 
-// captioned is the figure with what was measured for it.
+// captioned is the figure with a caption about its measurement.
 func (f Figure) captioned(caption string) Figure {
 	f.Caption = caption
 	return f
@@ -373,7 +375,7 @@ func timeFigures(e results.Experiment) []Figure {
 	return figures
 }
 
-// offeredCurve is the load of a point over time; it has no points where that is not known.
+// offeredCurve is the load of a point over time. It has no points if the load is unknown.
 func offeredCurve(s results.PointSeries) FigureCurve {
 	c := FigureCurve{Name: "offered", Style: 2, Color: curveColor(2), Line: true}
 	for i, y := range s.Offered {
@@ -422,7 +424,8 @@ func distributionFigures(e results.Experiment) []Figure {
 	return figures
 }
 
-// dropForLog leaves out what a logarithmic axis cannot show, and curves without a point left.
+// dropForLog leaves out points that a logarithmic axis cannot show, and curves without a remaining
+// point.
 func (f *Figure) dropForLog() {
 	for i, c := range f.Curves {
 		f.Curves[i].Points = slices.DeleteFunc(c.Points, func(p FigurePoint) bool { return f.X.Log && p.X <= 0 || f.Y.Log && p.Y <= 0 })

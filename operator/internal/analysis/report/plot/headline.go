@@ -11,9 +11,9 @@ import (
 )
 
 // The headline is the one figure of the first screen. It has the source's numbers beside the
-// measured ones, in one frame or in two with scales of their own (document.LinePlot), and by how
-// many times they differ. Where the source reports no number of a figure, it is the experiment's
-// main one.
+// measured ones, in one frame or in two with scales of their own (document.LinePlot). It also says
+// by how many times they differ. If the source reports no number of a figure, it is the
+// experiment's main figure.
 
 // Headline chooses the figure.
 func Headline(e results.Experiment) (drawn []Drawn, says string) {
@@ -32,9 +32,9 @@ func Headline(e results.Experiment) (drawn []Drawn, says string) {
 	return mainFigure(e, curves, bars, id)
 }
 
-// mainFigure is shown where no number of the source is drawn. The first figure that the experiment
-// declares goes before all others. Then come bars of the metric of its claims, the effect of faults
-// over time, latency over load, and other bars.
+// mainFigure is shown if no number of the source is drawn. The first figure that the experiment
+// declares has precedence. Then come bars of the metric of its claims, the effect of faults over
+// time, latency over load, and other bars.
 func mainFigure(e results.Experiment, curves []document.LinePlot, bars []document.BarPlot, id string) (drawn []Drawn, says string) {
 	for _, f := range document.DeclaredFigures(e) {
 		for _, p := range f.Plots {

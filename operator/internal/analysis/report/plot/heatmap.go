@@ -12,17 +12,17 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The heatmap of latency over time has a row for each trial, so that a trial unlike the others is
-// seen, which the mean over them hides.
+// The heatmap of latency over time has a row for each trial. It shows a trial that is unlike the
+// others, which the mean hides.
 const (
 	heatLevels   = 6
 	heatRow      = 16.0
 	mostHeatRows = 30
 )
 
-// heatmap draws the trials of a point, one below the other. Empty for a single one, which the plot
-// over time shows whole. Levels of latency are steps of the opacity of the ink, equal steps of its
-// logarithm, so that they are told apart on light and dark pages and in print.
+// heatmap draws the trials of a point, one below the other. It is empty for a single trial, which
+// the plot over time shows completely. Equal steps of the logarithm of latency are steps of
+// opacity, so that readers tell them apart on light and dark pages and in print.
 func heatmap(s results.PointSeries, id, name string) string {
 	rows := s.ByTrial[:min(len(s.ByTrial), mostHeatRows)]
 	low, high := latencySpan(rows)
@@ -86,8 +86,8 @@ func heatValues(ms []float64) string {
 	return strings.Join(values, " ")
 }
 
-// rowName is the number that a trial's name ends with, by which it is found in the table of trials;
-// for another name that of the row.
+// rowName is the number at the end of a trial's name, by which a reader finds it in the table of
+// trials. For another name, it is the number of the row.
 func rowName(name string, row int) string {
 	number := name[strings.LastIndexByte(name, '-')+1:]
 	if number == "" || len(number) > 5 || strings.Trim(number, "0123456789") != "" {
@@ -111,7 +111,7 @@ func heatLegend(b *strings.Builder, y, low, high float64) {
 
 func heatOpacity(level int) float64 { return 0.06 + 0.9*float64(level)/(heatLevels-1) }
 
-// levelOf is -1 where nothing was committed.
+// levelOf is the level of a latency; -1 if nothing was committed.
 func levelOf(ms, low, high float64) int {
 	switch {
 	case ms == 0:

@@ -15,8 +15,8 @@ import (
 type historyPlot struct {
 	h model.History
 	m model.HistoryMetric
-	// least and most of what is drawn, with some room. The axis does not begin at 0: a change of 2%
-	// must be seen. The ticks say so.
+	// least and most are the ends of the drawn values, with some room. The axis does not begin at
+	// 0: a change of 2% must be seen. The ticks say so.
 	least, most float64
 }
 

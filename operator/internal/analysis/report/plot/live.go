@@ -24,7 +24,7 @@ type LivePlot struct {
 }
 
 // CurvePlots are the report's plots of curves, or bars of named variants, and the figures that the
-// experiment declares, beside the paper's, of the trials that are done so far.
+// experiment declares. They show the trials so far, beside the paper's numbers.
 func CurvePlots(e results.Experiment) []LivePlot {
 	lines, _ := DrawnLines(e, "live")
 	var all []LivePlot

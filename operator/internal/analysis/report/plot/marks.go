@@ -28,7 +28,8 @@ const trialDot = "M-2,0C-2,-1.1,-1.1,-2,0,-2C1.1,-2,2,-1.1,2,0C2,1.1,1.1,2,0,2C-
 // dashes of lines without dots.
 var dashes = [document.ManyCurves]string{"", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2", "1 2", "10 3 5 3"}
 
-// dot draws a dot of a curve, with what it says when pointed at. Dots of the paper are hollow.
+// dot draws a dot of a curve, with the text for a reader who points at it. Dots of the paper are
+// hollow.
 func dot(b *strings.Builder, style int, paper bool, x, y float64, says string) {
 	dotSaying(b, style, paper, x, y, says, "")
 }
@@ -50,8 +51,8 @@ func dotSaying(b *strings.Builder, style int, paper bool, x, y float64, says, mo
 const capHalf = 3.5
 
 // lying and standing are the paths of a whisker, the interval of a mean: thin, and with a stroke
-// across each end. As thick as a curve and without ends, one across the frame looked like a curve.
-// An end that the frame cuts off has no stroke across.
+// across each end. Whiskers as thick as a curve and without ends once looked like a curve. An end
+// that the frame cuts off has no stroke across.
 func lying(y, low, high, left, right float64) string {
 	if high <= low {
 		return ""
@@ -65,7 +66,7 @@ func lying(y, low, high, left, right float64) string {
 	return d
 }
 
-// standing is of a frame of curves. y grows downwards.
+// standing is for a frame of curves, in which y grows downwards.
 func standing(x, low, high float64) string {
 	if low <= high {
 		return ""
@@ -79,7 +80,7 @@ func standing(x, low, high float64) string {
 	return d
 }
 
-// whisker draws the path of an interval. Nothing where the interval is a point.
+// whisker draws the path of an interval. It draws nothing if the interval is a point.
 func whisker(b *strings.Builder, d string) {
 	if d != "" {
 		fmt.Fprintf(b, `<path class="whisker" d="%s"/>`+"\n", d)

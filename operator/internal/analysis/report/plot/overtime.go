@@ -42,7 +42,7 @@ func OverTime(e results.Experiment) (plots []Drawn, note string) {
 	return plots, ""
 }
 
-// overTimeCaption says what was measured for a plot over time.
+// overTimeCaption says how a plot over time was measured.
 func overTimeCaption(s results.PointSeries) string {
 	text := fmt.Sprintf("Mean over %s in bins of %d ms", model.Count(s.Trials, "valid trial"), s.IntervalMillis)
 	if s.Trials > 1 {
@@ -56,7 +56,7 @@ const overTimeLegend = "Lines are means over the valid trials, the band around t
 	"it is broken where none was. Vertical lines are when faults were confirmed in the first of their pods, resets of machines began, and Chaos Mesh was asked for what it did: solid with a full triangle where a fault began, dashed with a hollow one where it ended. " +
 	"Grey: outside of the measurement window. Where there are several trials, each has a row of its own, with the number at the end of its name, the darker (on a dark page: the lighter) the longer its transactions took."
 
-// offeredLegend says what the third line is, where it is drawn.
+// offeredLegend explains the third line, if it is drawn.
 const offeredLegend = " The dotted line beside throughput is the load: requests that were to be sent, per second, whether or not the system kept up. It is the mean over the trials."
 
 // LegendOverTime is how to read these plots.
@@ -132,8 +132,8 @@ func greatest(values []float64) float64 {
 	return slices.Max(values)
 }
 
-// pathOf joins neighbouring points that exist. One without neighbours is drawn as a short stroke,
-// so that it is seen.
+// pathOf joins neighbouring points that exist. A point without neighbours becomes a short stroke,
+// so that it is visible.
 func pathOf(n int, exists func(int) bool, place func(int) (x, y float64)) string {
 	var b strings.Builder
 	for i := range n {
@@ -154,8 +154,8 @@ func pathOf(n int, exists func(int) bool, place func(int) (x, y float64)) string
 	return b.String()
 }
 
-// drawMarks draws a line for each mark through both panels, and a band where trials differ by more
-// than the line is wide.
+// drawMarks draws a line for each mark through both panels. It draws a band if the trials' instants
+// differ by more than the width of the line.
 func drawMarks(b *strings.Builder, marks []results.FaultMark, p panel, bottom float64) {
 	for i, m := range marks {
 		x := p.x(m.Millis / 1000)

@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// paused is a trial with a window of 4 s after a second of warm-up. It has so many transactions in
+// paused is a trial with a window of 4 s after a second of warm-up. It has perBin transactions in
 // each bin of 100 ms, and none in a pause. Two pods confirm the pause some milliseconds after its
 // second, and it ends one second later. Each transaction takes 5 ms.
 func paused(t *testing.T, name string, perBin int64, late float64) results.Trial {
@@ -96,7 +96,7 @@ func TestSeriesOfTrialsWithFaults(t *testing.T) {
 }
 
 // A trial whose load was to change is drawn over time without a fault, too, with its load as a
-// third line. Its window has no one level that it could be away from.
+// third line. Its window need not have one level.
 func TestSeriesOfAChangingLoad(t *testing.T) {
 	var d model.Details
 	trial := paused(t, "t-0", 30, 2)
@@ -132,8 +132,8 @@ func TestSeriesOfAChangingLoad(t *testing.T) {
 	}
 }
 
-// Few transactions in a bin make a line that shows how commits fall into bins: the bins are wider
-// then, and still begin at multiples of their width.
+// With few transactions in a bin, a line would only show how commits fall into bins. Then the bins
+// are wider. They still begin at multiples of their width.
 func TestSeriesOfASlowSystemHasWiderBins(t *testing.T) {
 	var d model.Details
 	d.Add(paused(t, "t-0", 5, 2))
@@ -156,7 +156,7 @@ func TestLatencyDistribution(t *testing.T) {
 	}
 }
 
-// A legend says what the instant of a mark is: actions that take time are marked when they begin.
+// A legend explains the instant of a mark: actions that take time are marked when they begin.
 func TestLegendSaysWhatWasAtTheInstant(t *testing.T) {
 	for kind, want := range map[string]string{
 		"Kill":    "stall began (Kill), confirmed at 1.021 s",
@@ -223,8 +223,8 @@ func TestRecoveryTable(t *testing.T) {
 		"one of three never back": {[]results.Recovery{never(9000), recovered(1200), recovered(1800)}, "| 1800 (1200 to > 9000) | 1 |"},
 		"two of three never back": {[]results.Recovery{never(9000), recovered(1200), never(9000)}, "| > 9000 (1200 to > 9000) | 2 |"},
 		"one of two back":         {[]results.Recovery{never(9000), recovered(1200)}, "| > 5100 (1200 to > 9000) | 1 |"},
-		// Where data ended at different times, the median was that of the finished ones, with a
-		// greatest below it: "5000 (1000 to > 2000)".
+		// Once, if data ended at different times, the median was over the finished ones. It was
+		// above the given maximum: "5000 (1000 to > 2000)".
 		"one never back, with less data":  {[]results.Recovery{never(2000), recovered(1000), recovered(5000)}, "| > 2000 (1000 to > 5000) | 1 |"},
 		"never back, with the least data": {[]results.Recovery{never(500), recovered(1000), recovered(5000), never(7000)}, "| > 3000 (> 500 to > 7000) | 2 |"},
 		"most back before data ended":     {[]results.Recovery{never(6000), recovered(1000), recovered(5000)}, "| 5000 (1000 to > 6000) | 1 |"},

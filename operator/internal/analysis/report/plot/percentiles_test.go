@@ -53,7 +53,8 @@ func TestPercentilesAsBars(t *testing.T) {
 	contains(t, "the bars", string(svg), ">system=old<", ">p99.9<", ">n=4<")
 }
 
-// A percentile that hangs on a handful of transactions, or that results do not have, is no finding.
+// A percentile that depends on a handful of transactions, or that results do not have, is no
+// finding.
 func TestWhatPercentilesLack(t *testing.T) {
 	e := withPercentiles("P95", "P99")
 	for i := range e.Trials {
@@ -70,7 +71,7 @@ func TestWhatPercentilesLack(t *testing.T) {
 	contains(t, "the report", text.String(), "6 points have no p95: the trials' results do not say it.", "p99 of 1 point: some trial has fewer than 10 transactions beyond it")
 }
 
-// The 95th percentile is in no line; a report reads it off each trial's histogram.
+// No line has the 95th percentile; a report reads it from each trial's histogram.
 func TestP95IsOfTheTrialsOwnHistogram(t *testing.T) {
 	h := results.NewHistogram()
 	for ms := range 100 {

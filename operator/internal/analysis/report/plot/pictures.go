@@ -11,8 +11,8 @@ import (
 
 // Picture is one plot of a report, as a file of its own.
 type Picture struct {
-	// Name of the file without its ending: what is drawn, and in a report with many the same every
-	// time.
+	// Name of the file without its ending. It says what is drawn, and is the same each time a
+	// report is made.
 	Name string
 	// Title as the page has it above the plot.
 	Title string
@@ -85,11 +85,12 @@ type namedPlot struct {
 	Drawn
 }
 
-// longestName of a file is what every file system takes, with room for kind, number and ending.
+// longestName is the longest name of a file that every file system accepts, with room for kind,
+// number and ending.
 const longestName = 80
 
-// FileName turns a title into what every shell and file system takes: lower-case letters, digits,
-// and a hyphen for anything else. The part in brackets is left out.
+// FileName turns a title into a name that every shell and file system accepts: lower-case letters,
+// digits, and a hyphen for anything else. The part in brackets is left out.
 func FileName(title string) string {
 	title, _, _ = strings.Cut(title, " (")
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })

@@ -39,7 +39,8 @@ func TestPicturesStandAlone(t *testing.T) {
 		if err := xml.Unmarshal(p.SVG, &struct{}{}); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
-		// No browser draws a file with a character reference after its root. Go's parser takes one.
+		// No browser draws a file with a character reference after its root. Go's parser accepts
+		// one.
 		if _, after, _ := strings.Cut(svg, "</svg>"); strings.TrimSpace(after) != "" {
 			t.Errorf("%s has %q after its root", p.Name, after)
 		}
@@ -70,8 +71,8 @@ func TestPicturesStandAlone(t *testing.T) {
 	}
 }
 
-// More variants than can be told apart in one plot once left all three plots out without a word.
-// They get plots of eight, and beyond what a page can hold the rest is named.
+// Once, more variants than can be told apart left out all three plots without a note. Now they get
+// plots of eight variants each. If a page cannot hold all plots, it names the other variants.
 func TestManyVariants(t *testing.T) {
 	with := func(variants int) results.Experiment {
 		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"1", "2", "4"}}, {Name: "variant"}}}
@@ -121,7 +122,8 @@ func TestManyVariants(t *testing.T) {
 	}
 }
 
-// A curve without a name is called measured, and names that are too long for two columns get one.
+// A curve without a name is called measured. Names that are too long for two columns get one
+// column.
 func TestLegends(t *testing.T) {
 	svg := func(variant string) string {
 		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"1", "2"}}}}
@@ -151,8 +153,8 @@ func TestLegends(t *testing.T) {
 	}
 }
 
-// Where the greatest value of an axis that had a valid trial was 0, places in the frame were 0/0,
-// which no picture can be made of. Values below 0 were all drawn at 0.
+// Once, if the greatest value of an axis with a valid trial was 0, places in the frame were 0/0,
+// and no picture could be made. Values below 0 were all drawn at 0.
 func TestAxesWithoutValuesAboveZero(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values     []string // of the axis; the last one has no valid trial
@@ -259,8 +261,9 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// Bars meant the minimum and the maximum of up to four trials, and the interval from five on, so
-// that a point with fewer trials looked more precise. They are the interval, and trials are dots.
+// Once, bars meant the minimum and the maximum of up to four trials, and the interval of five
+// trials or more. So a point with fewer trials looked more precise. Now bars are always the
+// interval, and trials are dots.
 func TestPlotsShowIntervalAndTrials(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 5, 8} {
 		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"5", "50"}}}}

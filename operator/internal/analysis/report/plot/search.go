@@ -51,7 +51,8 @@ func searchData(p document.SearchPlot, frame panel) string {
 	return frameData(frame, -searchMargin, false, p.Axis, probabilityLabel)
 }
 
-// drawSearchCurve the curve, the interval, and the trials so far above 1 and below 0.
+// drawSearchCurve draws the curve, the interval, and the trials. The trials lie away units above 1
+// and below 0.
 func drawSearchCurve(c document.SearchCurve, b *strings.Builder, frame panel, y func(float64) float64, away float64) {
 	fmt.Fprintf(b, `<g class="c%d"><path class="line"%s d="%s"/>`+"\n", c.Style, data("name", c.Name),
 		pathOf(len(c.Loads), func(int) bool { return true }, func(i int) (float64, float64) { return frame.x(c.Loads[i]), y(c.Chances[i]) }))
@@ -86,8 +87,8 @@ func describeSearch(p document.SearchPlot) string {
 	return strings.Join(parts, " ")
 }
 
-// searchFigure is the plot as data: of each search the probability, the trials by load, and the
-// capacity.
+// searchFigure is the plot as data. For each search it has the probability, the trials by load, and
+// the capacity.
 func searchFigure(p document.SearchPlot, name string) Figure {
 	f := Figure{Name: name, Title: p.Title, X: FigureAxis{Label: p.Axis, Tight: true}, Y: FigureAxis{Label: probabilityLabel}}
 	for _, c := range p.Curves {

@@ -14,13 +14,14 @@ import (
 // scales that it would have alone.
 type Pair struct {
 	Ours, Paper Picture
-	// Caption says what was measured, and Source who reports the other plot's numbers.
+	// Caption says how the plot was measured, and Source who reports the other plot's numbers.
 	Caption, Source string
 	// Form has a row for each part of the form: its name, the source's, ours.
 	Form [][3]string
 }
 
-// SideBySide are the plots of curves and bars of which the source has numbers, in the page's order.
+// SideBySide are the plots of curves and bars for which the source has numbers, in the page's
+// order.
 func SideBySide(e results.Experiment) (pairs []Pair, err error) {
 	type half struct {
 		svg  func(id string) string

@@ -77,7 +77,7 @@ func TestSpeedUpIsDrawn(t *testing.T) {
 	contains(t, "the bars of latency", string(picture(t, e, "figure-01-gain")), "mean latency of system=old / that of the point")
 }
 
-// A figure that lacks something says what, and draws the rest.
+// A figure names the values that it lacks, and draws the rest.
 func TestWhatASpeedUpLacks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*results.Experiment)

@@ -15,7 +15,7 @@ import (
 const standaloneText = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 // standalone makes a file of a picture of a page. Every element has the style in its own
-// attributes, so that a program that knows no stylesheets draws it as a browser does.
+// attributes, so that a program without stylesheets draws it as a browser does.
 func standalone(svg string, style pictureStyle) ([]byte, error) {
 	w := standaloneWriter{style: style, colors: []string{style.ink}}
 	decoder := xml.NewDecoder(strings.NewReader(svg))

@@ -11,9 +11,9 @@ import (
 )
 
 // PageStyle is how a page and the pictures in it look: in light, in dark and in print. A rule for
-// what is in a picture begins with svg. Pictures in files of their own get what these rules come to
-// on a light page (Pictures). So they are written as single classes (svg .dot), and in the order in
-// which they override each other.
+// pictures begins with svg. Pictures in files of their own get the result of these rules on a light
+// page (Pictures). So the rules are written as single classes (svg .dot), in the order in which
+// they override each other.
 const PageStyle = `:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #555; --rule: #ddd; --grid: #e5e5e5; --shade: #00000012; --mark: #333;
   --good: #005a9c; --bad: #b03a00; --open: #5f5f5f; --band: #dcdcdc; --fade: #00000038;
   --c0: #1f7dda; --c1: #cf5a0d; --c2: #135e41; --c3: #c24fa3; --c4: #9d7a4f; --c5: #287583; --c6: #000; --c7: #6b5200; }
@@ -60,7 +60,7 @@ svg .spread { fill: var(--mark); fill-opacity: 0.15; }
 dt { float: left; clear: left; width: 9em; color: var(--soft); } dd { margin-left: 9.5em; overflow-wrap: anywhere; }
 ` + strip.Style
 
-// These are what the rules for pictures come to on a light and on a dark page.
+// These are the results of the rules for pictures on a light and on a dark page.
 var (
 	lightStyle = sync.OnceValue(func() pictureStyle { return newPictureStyle(PageStyle, "") })
 	darkStyle  = sync.OnceValue(func() pictureStyle { return newPictureStyle(PageStyle, "@media (prefers-color-scheme: dark)") })
@@ -71,7 +71,7 @@ var (
 type pictureStyle struct {
 	rules []pictureRule
 	color map[string]string // of the classes that only say what currentcolor is
-	// The page's own colours, of what is behind and of text.
+	// The page's own colours: of the background, and of text.
 	paper, ink string
 }
 
@@ -88,8 +88,9 @@ var (
 	cssRule     = regexp.MustCompile(`(?m)(svg )?((?:\.[a-zA-Z0-9]+)+) \{([^{}]*)\}`)
 )
 
-// newPictureStyle reads the stylesheet above, not any. It takes the variables of the first block
-// (the light page's), and of the block that over begins, if it names one.
+// newPictureStyle reads the stylesheet above, and no other. It takes the variables of the first
+// block (for light pages). If over is not empty, it also takes those of the block that begins with
+// over.
 func newPictureStyle(css, over string) pictureStyle {
 	css = cssComment.ReplaceAllString(css, "")
 	variables := map[string]string{}

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// usePlot draws what the parts of a point used over time, with the marks of its faults. Empty: it
-// is not known.
+// usePlot draws the use of resources by the parts of a point over time, with the marks of its
+// faults. Empty: the use is unknown.
 func usePlot(s results.PointSeries, id, name string) string {
 	xMin, xMax, cores, sent := math.Inf(1), math.Inf(-1), 0.0, 0.0
 	for _, u := range s.Use {
@@ -60,7 +60,7 @@ func usePlot(s results.PointSeries, id, name string) string {
 	return b.String()
 }
 
-// partName is what a legend calls the pods of a part.
+// partName is the name of a part's pods in a legend.
 func partName(part string) string { return "all " + part + "s" }
 
 // describeUse puts a plot of resources into words.

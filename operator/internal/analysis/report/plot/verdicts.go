@@ -16,7 +16,7 @@ func VerdictPicture(e results.Experiment) (Picture, bool, error) {
 	return picture, err == nil, err
 }
 
-// VerdictsOf is a title that says whether the verdicts may still change.
+// VerdictsOf is a title for verdicts. It says if they may still change.
 func VerdictsOf(e results.Experiment) string {
 	if e.Completed == nil {
 		return "Preliminary verdicts of " + e.Name

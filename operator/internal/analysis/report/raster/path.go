@@ -7,8 +7,8 @@ import (
 	"git.sr.ht/~sbinet/gg"
 )
 
-// arguments of each command of a path that is known. Small letters are relative to where the pen
-// is.
+// arguments of each command of a path that is known. Small letters are relative to the place of the
+// pen.
 var arguments = map[byte]int{'M': 2, 'm': 2, 'L': 2, 'l': 2, 'H': 1, 'h': 1, 'V': 1, 'v': 1, 'C': 6, 'c': 6, 'Z': 0, 'z': 0}
 
 // tracer follows a path on a canvas.
@@ -51,7 +51,8 @@ func trace(canvas *gg.Context, d string) error {
 	return nil
 }
 
-// do carries out a command, and returns what numbers without a command are arguments of after it.
+// do carries out a command. It returns the command that further numbers without a command belong
+// to.
 func (t *tracer) do(command byte, n [6]float64) byte {
 	var x, y float64
 	absolute := command

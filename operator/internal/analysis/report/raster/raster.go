@@ -1,7 +1,7 @@
 // Package raster turns the pictures that package report makes (Picture.SVG) into PNGs, without a
-// browser. It knows the part of SVG that they use, and refuses anything else: nothing of a picture
-// is left out in silence. Text is drawn in Go's own font, which comes with the program, so that a
-// PNG is the same on every machine.
+// browser. It knows the part of SVG that they use, and refuses anything else, so that it never
+// leaves out a part of a picture in silence. Text is drawn in Go's own font, which comes with the
+// program, so that a PNG is the same on every machine.
 package raster
 
 import (

@@ -23,7 +23,8 @@ var regular = sync.OnceValue(func() *sfnt.Font {
 // show; they are scaled down as they are drawn.
 const unitsOfGlyphs = 1000
 
-// write draws a line of text: its outlines are filled, so that turned text is as sharp as any.
+// write draws a line of text by filling its outlines, so that turned text is as sharp as other
+// text.
 func (d *drawing) write(e *element, said string) error {
 	x, err := e.number("x", 0)
 	if err != nil {

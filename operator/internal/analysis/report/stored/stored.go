@@ -62,8 +62,8 @@ func Find(ctx context.Context, from client.Reader, namespace, run string) (corev
 	return withResults(stored)
 }
 
-// Runs is how many runs of an experiment a namespace has results of. An experiment without any is
-// an error.
+// Runs is how many runs of an experiment have results in a namespace. An experiment without results
+// is an error.
 func Runs(ctx context.Context, from client.Reader, namespace, name string) (int, error) {
 	list, err := runsOf(ctx, from, namespace, name)
 	if err == nil && len(list) == 0 {
@@ -123,9 +123,9 @@ func withResults(stored corev1.ConfigMap) (corev1.ConfigMap, error) {
 // resultsSuffix ends the names of ConfigMaps with results.
 const resultsSuffix = "results"
 
-// TrialNumber reads off the name of a ConfigMap which trial's results it has. It is false where
-// they belong to another run than the ConfigMap stored. Both are called after the experiment and
-// its UID, and an earlier experiment of the name has another UID.
+// TrialNumber reads the number of a trial from the name of the ConfigMap with its results. It is
+// false if they belong to another run than the ConfigMap stored. Both names contain the
+// experiment's name and its UID, and an earlier experiment of the same name has another UID.
 func TrialNumber(stored, configMap string) (int32, bool) {
 	rest, ofRun := strings.CutPrefix(configMap, strings.TrimSuffix(stored, resultsSuffix))
 	digits, named := strings.CutSuffix(rest, "-"+resultsSuffix)

@@ -67,8 +67,8 @@ func (c linear) lab() (lab [3]float64) {
 	return [3]float64{116*y - 16, 500 * (f(x) - y), 200 * (y - f(z))}
 }
 
-// The colours of the states can be told apart with any colour vision, and read on their paper: in
-// light, in dark, and in print.
+// Readers with any colour vision can tell the colours of the states apart, and read them: in light,
+// in dark, and in print.
 func TestColoursCanBeToldApart(t *testing.T) {
 	const (
 		leastContrast = 4.5 // WCAG 2.1, level AA
@@ -102,7 +102,7 @@ func TestColoursCanBeToldApart(t *testing.T) {
 }
 
 // ciede2000 is the distance of two colours by the CIE's formula of 2000 (Sharma, Wu and Dalal,
-// Color Res. Appl. 30(1), 2005). Unlike the distance in L*a*b* it is about as large as it looks for
+// Color Res. Appl. 30(1), 2005). Unlike the distance in L*a*b*, it agrees with what people see for
 // saturated colours, too.
 func ciede2000(a, b [3]float64) float64 {
 	const power = 25.0 * 25 * 25 * 25 * 25 * 25 * 25
@@ -146,8 +146,8 @@ func TestCIEDE2000(t *testing.T) {
 	}
 }
 
-// Two of the eight colours of curves were 2.5 apart for deuteranopes on a light page, and two 1.2
-// on a dark one.
+// Once, two of the eight colours of curves were 2.5 apart for deuteranopes on a light page, and two
+// were 1.2 apart on a dark one.
 func TestCurvesCanBeToldApart(t *testing.T) {
 	const least = 10
 	for i, name := range []string{"light", "dark", "print"} {

@@ -33,8 +33,8 @@ type scale struct {
 	log       bool
 }
 
-// scaleOf makes room for everything that a track shows: logarithmic for ratios and for what spans a
-// wide range, if all is above 0.
+// scaleOf makes room for everything that a track shows: logarithmic for ratios and for wide ranges,
+// if all numbers are above 0.
 func scaleOf(t Track) scale {
 	all := []float64{t.Value}
 	for _, x := range []*float64{t.Low, t.High, t.BoundLow, t.BoundHigh, t.Reference} {
@@ -68,7 +68,7 @@ func (s scale) x(v float64) float64 {
 	return trackMargin + (trackWidth-2*trackMargin)*math.Min(1, math.Max(0, share))
 }
 
-// end of an interval or band: its place, and whether it goes on beyond the frame.
+// end returns the place of the end of an interval or band, and whether it goes on beyond the frame.
 func (s scale) end(v *float64, open float64) (x float64, goesOn bool) {
 	if v == nil || math.IsInf(*v, 0) {
 		return open, true
@@ -129,15 +129,15 @@ func (t Track) drawInterval(b *strings.Builder, s scale, x, y float64) {
 	stop(high, openHigh)
 }
 
-// The shapes of the estimate: what it says is told by them as well as by the colour.
+// The shapes of the estimate: they tell its state, as the colour does.
 const (
 	disc    = "M-5,0C-5,-2.8,-2.8,-5,0,-5C2.8,-5,5,-2.8,5,0C5,2.8,2.8,5,0,5C-2.8,5,-5,2.8,-5,0z"
 	square  = "M-4.8,-4.8h9.6v9.6h-9.6z"
 	diamond = "M0,-6.2L5.6,0L0,6.2L-5.6,0z"
 )
 
-// mark is the estimate's: a disc where the claim is supported, a square where it is refuted, a
-// hollow diamond where nothing is decided.
+// mark is the mark of the estimate: a disc if the claim is supported, a square if it is refuted, a
+// hollow diamond if nothing is decided.
 func (t Track) mark() (class, shape string) {
 	switch t.State {
 	case Supported:
@@ -168,7 +168,7 @@ func times(q Quantity) string {
 	return ""
 }
 
-// labelBounds writes the edges of the band, as one label where two would lie over each other.
+// labelBounds writes the edges of the band, as one label if two would overlap.
 func (t Track) labelBounds(b *strings.Builder, s scale, x, y float64) {
 	switch {
 	case t.BoundLow != nil && t.BoundHigh != nil:

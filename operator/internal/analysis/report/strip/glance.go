@@ -83,8 +83,8 @@ func Glance(claims []results.ClaimResult, complete bool, id string) (template.HT
 	return template.HTML(b.String()), nil // #nosec G203 -- the template has escaped it
 }
 
-// Why is the shortest account of a verdict: what was measured, and what the claim allows. It takes
-// the one of several comparisons that the verdict follows from.
+// Why is the shortest account of a verdict: the measured value, and the values that the claim
+// allows. If there are several comparisons, it takes the one that the verdict follows from.
 func Why(c results.ClaimResult) string {
 	tracks := Tracks(c)
 	if len(tracks) == 0 {
@@ -118,7 +118,7 @@ func (t Track) says() string {
 	return text
 }
 
-// small draws the track that Why is about, without labels.
+// small draws the track of the comparison that Why takes, without labels.
 func small(c results.ClaimResult) string {
 	tracks := Tracks(c)
 	if len(tracks) == 0 {

@@ -20,7 +20,7 @@ type htmlClaim struct {
 	Picture  template.HTML
 	Terms    []string
 	Caveats  []Group
-	Fold     string // what is folded away, for the summary
+	Fold     string // the summary of the folded part
 }
 
 type htmlStrip struct {
@@ -33,7 +33,8 @@ type htmlStrip struct {
 
 // HTML is the strip for a page with the report's style: a row for each claim, and one line that
 // folds the claims that are not evaluated. Ids in it begin with id. Verdicts of an experiment that
-// still runs are called preliminary. looks: the claims are judged at one of several looks.
+// still runs are called preliminary. The argument looks says that the claims are judged at one of
+// several looks.
 func HTML(claims []results.ClaimResult, complete, looks bool, id string) (template.HTML, error) {
 	if len(claims) == 0 {
 		return "", nil
@@ -63,7 +64,7 @@ func HTML(claims []results.ClaimResult, complete, looks bool, id string) (templa
 	return template.HTML(b.String()), nil // #nosec G203 -- the template has escaped it
 }
 
-// fold says what is folded away below a claim.
+// fold is the summary of the folded part below a claim.
 func fold(c results.ClaimResult, caveats []Group) string {
 	text := "Expression"
 	if c.Full != nil {
@@ -96,7 +97,7 @@ func Details(c results.ClaimResult) [][2]string {
 		add("full evaluation allows", allowed(*f))
 		add("wider because", f.WiderBecause)
 	}
-	// A caveat says so, too, but in results from before caveats were a list.
+	// A caveat says so, too, except in results from before caveats were a list.
 	if !slices.ContainsFunc(c.Caveats, func(v results.Caveat) bool { return strings.Contains(v.Text, c.Weak) }) {
 		add("weak bound", c.Weak)
 	}
@@ -105,7 +106,7 @@ func Details(c results.ClaimResult) [][2]string {
 	return rows
 }
 
-// replication says what a quantity is as a replication of the source's runs.
+// replication words the comparison of a quantity with the source's runs.
 func replication(r *results.Replication, unit string) string {
 	if r == nil {
 		return ""

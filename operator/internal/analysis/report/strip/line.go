@@ -8,7 +8,7 @@ import (
 // LineLegend says how to read a Line.
 const LineLegend = "In the lines below claims: ░ is what the claim allows, ├──┤ the measured interval, │ the reported or expected value, or no effect; ● supports the claim, ■ refutes it, ◇ decides nothing"
 
-// Line draws a track in one line of so many characters, at least 10, for a terminal:
+// Line draws a track in one line of width characters, at least 10, for a terminal:
 //
 //	░░░░░░░░░░░░░├─────●─────┤░░░░│░░░░░░░
 //

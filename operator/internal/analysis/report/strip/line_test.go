@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis/report/strip"
 )
 
-// A line shows the band, the interval over it, the reference and the estimate, in this order of
-// who covers whom, and is as wide as was asked for.
+// A line shows the band, the interval, the reference and the estimate. Each covers those before it.
+// The line has the asked width.
 func TestLine(t *testing.T) {
 	for name, tc := range map[string]struct {
 		track strip.Track
@@ -52,7 +52,7 @@ func TestLineOfAllShapes(t *testing.T) {
 	}
 }
 
-// A sparkline has a bar for each value over 0, and for neighbours together where there is no room.
+// A sparkline has a bar over 0 for each value. If there is no room, neighbours share a bar.
 func TestSpark(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values []float64

@@ -22,8 +22,8 @@ const (
 	wordCharacters = 22
 )
 
-// Picture draws the strip as one SVG with the report's style, for a file of its own. It is empty
-// where no claim has numbers. Claims without any are not in it. looks is as in HTML.
+// Picture draws the strip as one SVG with the report's style, for a file of its own. It is empty if
+// no claim has numbers. It leaves out claims without numbers. The argument looks is as in HTML.
 func Picture(claims []results.ClaimResult, looks bool, id, title string) string {
 	body := &strings.Builder{}
 	y := keyHeight + rowGap
@@ -94,8 +94,8 @@ func pictureKey(b *strings.Builder, looks bool) {
 	fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,4v18"/><text x="%.1f" y="18">reported, expected, or no effect</text>`+"\n", at+4, at+12)
 }
 
-// intervalOf names the interval of a track. That of one of several looks is wider than 95% by
-// itself, so that all looks together hold 95%.
+// intervalOf names the interval of a track. At one of several looks, an interval is wider than a
+// 95% interval, so that all looks together hold at 95%.
 func intervalOf(looks bool) string {
 	if looks {
 		return "interval (95% over all looks)"

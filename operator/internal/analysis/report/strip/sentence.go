@@ -44,9 +44,9 @@ func Sentence(c results.ClaimResult) string {
 	return strings.Join(parts, "; ")
 }
 
-// overruled is why a claim is open though its comparison is decided: the claims are too many for
-// its P, or disturbances left out more of one side. Without it a reader sees "Inconclusive" beside
-// "holds".
+// overruled says why a claim is open though its comparison is decided. There are too many claims
+// for its P, or disturbances left out more attempts of one side. Without this text, a reader sees
+// "Inconclusive" beside "holds".
 func overruled(c results.ClaimResult) string {
 	if StateOf(c.Verdict) != Open {
 		return ""
@@ -160,7 +160,7 @@ type Group struct {
 	Notes []Note
 }
 
-// Note is what a reader must know, and the points that it is about; none: the claim as a whole.
+// Note is a fact for the reader, with the points that it is about; none: the claim as a whole.
 type Note struct {
 	Text   string
 	Points []string
@@ -174,7 +174,7 @@ func (n Note) String() string {
 	return n.Text + " (" + strings.Join(n.Points, "; ") + ")"
 }
 
-// Caveats of a claim by kind, each text once with all its points. Those of older results are the
+// Caveats of a claim by kind, each text once with all its points. In older results, they are the
 // rest of the message.
 func Caveats(c results.ClaimResult) []Group {
 	var groups []Group
@@ -223,8 +223,8 @@ func words(kind string) string {
 	return b.String()
 }
 
-// splitMessage parts the message of older results, whose parts a semicolon divides: what was
-// compared, and the rest.
+// splitMessage splits the message of older results at its semicolons into the comparison and the
+// rest.
 func splitMessage(message string) (result string, rest []string) {
 	var first []string
 	for part := range strings.SplitSeq(message, "; ") {
@@ -239,5 +239,5 @@ func splitMessage(message string) (result string, rest []string) {
 	return strings.Join(first, "; "), rest
 }
 
-// said reports whether a part says what the strip says by itself.
+// said reports whether a part repeats what the strip shows.
 func said(part string) bool { return part == "the interval straddles the bound" }

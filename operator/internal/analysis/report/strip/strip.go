@@ -1,10 +1,10 @@
 // Package strip shows verdicts. A claim is one sentence (Sentence), a row of a strip (HTML, SVG),
-// or lines for a table (Tracks). In a row, a band is what the claim allows, and a bar over it is
-// the measured interval.
+// or lines for a table (Tracks). In a row, a band shows the values that the claim allows, and a bar
+// over it shows the measured interval.
 //
-// Text, Markdown, page, CSV and LaTeX are made from the same fields of results.ClaimResult. Results
-// from before the verdict was data have a message alone for comparisons: they get its first
-// sentence and no picture. The package judges nothing.
+// Text, Markdown, page, CSV and LaTeX are made from the same fields of results.ClaimResult. Older
+// results have only a message for comparisons: they get its first sentence and no picture. The
+// package judges nothing.
 package strip
 
 import (
@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// State is what a verdict comes to, in whatever word: the strip's colours and marks follow it.
+// State is the meaning of a verdict, whatever its word. The strip's colours and marks follow it.
 type State string
 
 // The states. They are classes of the page's style.
@@ -43,7 +43,7 @@ func StateOf(verdict string) State {
 	return Open
 }
 
-// sign stands beside the word, so that the colour alone tells nothing.
+// sign stands beside the word, so that no meaning depends on the colour alone.
 func (s State) sign() string {
 	switch s {
 	case Supported:
@@ -66,22 +66,23 @@ var Words = []v1alpha1.Verdict{
 // Quantity is what a track shows.
 type Quantity string
 
-// The quantities of a track: a value beside its bounds, left by right, or left less right.
+// The quantities of a track: a value beside its bounds, left divided by right, or left less right.
 const (
 	Value      Quantity = "value"
 	Ratio      Quantity = "ratio"
 	Difference Quantity = "difference"
 )
 
-// Track is one comparison as it is drawn: an estimate with its interval, and what the claim allows.
+// Track is one comparison as it is drawn: an estimate with its interval, and the values that the
+// claim allows.
 type Track struct {
 	// Text of the comparison; empty where the claim is one quantity.
 	Text     string
 	Quantity Quantity
 	Unit     string
 	results.Interval
-	// BoundLow and BoundHigh are what the claim allows; nil: no bound on that side. Both are nil
-	// for a test of a difference, which has no direction.
+	// BoundLow and BoundHigh bound the values that the claim allows; nil: no bound on that side.
+	// Both are nil for a test of a difference, which has no direction.
 	BoundLow, BoundHigh *float64
 	// Reference is the value that the source reports or the authors expect, or the value at which
 	// there is no effect.
@@ -106,7 +107,7 @@ func Tracks(c results.ClaimResult) []Track {
 	return tracks
 }
 
-// quantityTrack is that of a claim which compares one quantity with reported or expected.
+// quantityTrack is the track of a claim that compares one quantity with reported or expected.
 func quantityTrack(c results.ClaimResult) Track {
 	t := Track{Quantity: Value, Unit: c.Unit, BoundLow: c.BoundLow, BoundHigh: c.BoundHigh, State: StateOf(c.Verdict)}
 	t.Interval = results.Interval{Value: *c.Measured, Low: c.Low, High: c.High}
@@ -142,7 +143,7 @@ func number(text string) (float64, bool) {
 	return float64(d) / float64(time.Millisecond), err == nil
 }
 
-// boundsOf are the bounds of older results, which have them as text alone.
+// boundsOf are the bounds of older results, which have bounds as text only.
 func boundsOf(value float64, within string) (low, high *float64) {
 	by, percent := strings.CutSuffix(within, "%")
 	half, ok := number(by)
@@ -185,7 +186,7 @@ func (t *Track) against(relation string, noEffect float64) {
 	t.bound(relation, noEffect)
 }
 
-// bound allows what is on the relation's side of it.
+// bound allows the values on the relation's side of a bound.
 func (t *Track) bound(relation string, at float64) {
 	switch direction(relation) {
 	case 1:
@@ -195,7 +196,7 @@ func (t *Track) bound(relation string, at float64) {
 	}
 }
 
-// direction of a comparison: 1 where the left side is to be the greater one. 0: a test.
+// direction of a comparison: 1 if the left side must be the greater one, and else -1. 0: a test.
 func direction(relation string) int {
 	switch relation {
 	case ">", ">=":
@@ -265,7 +266,7 @@ func suffix(unit string) string {
 	return " " + unit
 }
 
-// bare writes a bound: a number without an interval, and a whole one without decimals.
+// bare writes a bound: a number without an interval. A whole number has no decimals.
 func bare(x float64) string {
 	if x == math.Trunc(x) {
 		return stats.Fixed(x, 0)

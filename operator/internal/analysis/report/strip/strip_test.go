@@ -56,7 +56,8 @@ var cases = map[string]struct {
 		"measured 201 ms [141, 260]; allowed is 150 to 250 ms, since 200ms is expected, within 25%; the interval straddles the bound; n=3 to 4",
 		[]strip.Track{{Quantity: strip.Value, Unit: "ms", Interval: interval(201, 141, 260), BoundLow: at(150), BoundHigh: at(250), Reference: at(200), State: strip.Open}},
 	},
-	// Its p is of the test that decided; that of the claim is of the evidence against it.
+	// The term's p is that of the test that decided. The claim's p is that of the evidence against
+	// the claim.
 	"trend": {
 		results.ClaimResult{Verdict: "Consistent", N: 5, NMost: 5, P: at(1), Terms: []results.ClaimTerm{
 			{Text: "increasing(throughput, along='clients')", Relation: "increasing", Outcome: "True", Left: results.Interval{Value: 0.82}, Unit: "Kendall's tau", P: at(0.004)}}},
@@ -236,7 +237,7 @@ func TestCaveatsOfOlderResults(t *testing.T) {
 	}
 }
 
-// Why a bound is weak is said once: by the caveat, or by a detail where there is none.
+// The reason why a bound is weak is given once: by the caveat, or else by a detail.
 func TestWeakBoundIsSaidOnce(t *testing.T) {
 	weak := results.ClaimResult{Weak: "it also holds where there is no effect"}
 	said := func(c results.ClaimResult) bool {
@@ -251,7 +252,7 @@ func TestWeakBoundIsSaidOnce(t *testing.T) {
 	}
 }
 
-// A comparison that is decided stood beside "Inconclusive", and the reason was in a list that is
+// Once, a decided comparison stood beside "Inconclusive", and the reason was in a list that is
 // closed at first.
 func TestSentenceSaysWhyADecidedComparisonIsOpen(t *testing.T) {
 	c := results.ClaimResult{Verdict: "Inconclusive", N: 3, Terms: []results.ClaimTerm{{Text: "a < b", Relation: "<", Outcome: "True"}},

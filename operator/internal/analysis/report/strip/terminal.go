@@ -14,8 +14,9 @@ const WordWidth = len("NotReproduced")
 // widestLine of a Line in characters, where the terminal has room.
 const widestLine = 60
 
-// Word pads a verdict and colours it for a terminal. It is green where it supports the claim, red
-// where it refutes it, yellow where nothing is decided, and grey for one that was not evaluated.
+// Word pads a verdict and colours it for a terminal. The verdict is green if it supports the claim,
+// red if it refutes it, and yellow if it decides nothing. It is grey for a claim that was not
+// evaluated.
 func Word(verdict string, color bool) string {
 	padded := fmt.Sprintf("%-*s", WordWidth, verdict)
 	if !color {
@@ -25,7 +26,7 @@ func Word(verdict string, color bool) string {
 	return "\x1b[" + code + "m" + padded + "\x1b[0m"
 }
 
-// Lines are the tracks of a claim, each in one Line, where a terminal has room for so many
+// Lines are the tracks of a claim, each in one Line, for a terminal with room for so many
 // characters.
 func Lines(c results.ClaimResult, room int) (lines []string) {
 	for _, track := range Tracks(c) {

@@ -13,8 +13,8 @@ const maxCheckNumbers = 32
 // checkNumber is a line of a check's output: number readMicros 812.5
 var checkNumber = regexp.MustCompile(`^number ([a-z][a-zA-Z0-9]{0,39}) (-?[0-9]+(?:\.[0-9]+)?)$`)
 
-// CheckNumbers reads the numbers that a check printed in one pod, a line for each. The last
-// line of a name counts. Other lines are words for people. Never nil.
+// CheckNumbers reads the numbers that a check printed in one pod: one on a line. If lines repeat a
+// name, the last of them counts. Other lines are text for people. Never nil.
 func CheckNumbers(output string) map[string]float64 {
 	numbers := map[string]float64{}
 	for text := range strings.Lines(output) {
@@ -33,9 +33,9 @@ func CheckNumbers(output string) map[string]float64 {
 // checkPrefix begins the names that measurements have for numbers of checks: checkSum:flushMicros.
 const checkPrefix = "check"
 
-// checked adds what the checks printed: the sum, the mean and the largest over the pods of each
-// number, its standard deviation, and that by the mean (variation). A number that one of a check's
-// pods did not print is not known.
+// checked adds the numbers that checks printed. For each number it adds the sum, the mean and the
+// largest over the pods, the standard deviation, and the deviation divided by the mean (variation).
+// It leaves out a number that one of the pods did not print.
 func (t *Trial) checked(to map[string]float64) {
 	for _, c := range t.Checks {
 		values, first := map[string][]float64{}, true

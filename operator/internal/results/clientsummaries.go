@@ -9,15 +9,15 @@ const clientPrefix = "client"
 // maxClientSummaries bounds the client pods whose own summaries are kept.
 const maxClientSummaries = 32
 
-// ClientSummary is what one client pod of several said of its whole run. Percentiles of all are not
-// known then, and each has its own.
+// ClientSummary is the summary that one of several client pods printed of its whole run.
+// Percentiles over all clients are not known then, so each client's are kept.
 type ClientSummary struct {
 	Index int32 `json:"index"`
 	RunSummary
 }
 
-// clientSummaries are those of clients in the order of their indices. Nil: there is one client pod,
-// or they report of the window, or there are too many.
+// clientSummaries returns the clients' summaries in the order of their indices. It is nil if there
+// is one client pod, if they report of the window, or if there are too many.
 func clientSummaries(clients []Client) []ClientSummary {
 	if len(clients) < 2 || len(clients) > maxClientSummaries {
 		return nil
@@ -50,7 +50,7 @@ func (w *RunSummary) latencies() map[string]float64 {
 	return all
 }
 
-// byClient adds what each client pod said, and how much they differ.
+// byClient adds each client pod's numbers, and how much the pods differ.
 func (t *Trial) byClient(to map[string]float64) {
 	values := map[string][]float64{}
 	for _, c := range t.ClientSummaries {

@@ -173,7 +173,7 @@ type Trial struct {
 	// misbehaved on purpose. It is 0 in older results.
 	CorrectClients int32   `json:"correctClients,omitempty"`
 	Summary        Summary `json:"summary"`
-	// ClientSummaries has one summary of the whole run for each of several client pods. Empty: there
+	// ClientSummaries has a summary of the whole run for each of several client pods. Empty: there
 	// is one client, or the clients' numbers are of the window.
 	ClientSummaries []ClientSummary `json:"clientSummaries,omitempty"`
 	// Rows of the trial's script, one for each of their points. Empty: the trial has no script.
@@ -292,7 +292,7 @@ type Check struct {
 	// Message names the pod in which the check found a violation or gave no answer, and has its
 	// last output.
 	Message string `json:"message,omitempty"`
-	// Numbers that it printed, by pod and name. Each pod that it ran in is there. Nil: it printed
-	// none, or gave no answer. Only results of a trial have them.
+	// Numbers that the check printed, by pod and name. Each pod in which it ran is there. Nil: it
+	// printed none, or gave no answer. Only a trial's results have them.
 	Numbers map[string]map[string]float64 `json:"numbers,omitempty"`
 }

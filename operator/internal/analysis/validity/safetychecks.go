@@ -6,7 +6,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// SafetyChecks are those of a trial's status, as results have them.
+// SafetyChecks converts the checks of a trial's status to those of results.
 func SafetyChecks(said []v1alpha1.CheckStatus) (all []results.Check) {
 	for _, c := range said {
 		all = append(all, results.Check{Name: c.Name, Verdict: string(c.Verdict), Message: c.Message})
@@ -14,8 +14,8 @@ func SafetyChecks(said []v1alpha1.CheckStatus) (all []results.Check) {
 	return all
 }
 
-// printed are the numbers that a check printed, by pod. Nil: there are none, or its verdict is
-// unknown, so that they may be of a part of the pods.
+// printed returns the numbers that a check printed, by pod. Nil: there are none, or the check's
+// verdict is unknown. Then some of the pods' numbers may be missing.
 func (o *Observation) printed(c results.Check) map[string]map[string]float64 {
 	if c.Verdict == string(v1alpha1.SafetyUnknown) {
 		return nil

@@ -3,15 +3,15 @@
 //	text -> YAML, keys -> known fields -> defaults -> bounds of the schema -> rules in CEL -> package plan's validators
 //
 // The first steps are the API server's own code, with the schemas that clusters get (config/crd)
-// and the same limits of cost. Package webhook calls the last one. An object that this package
-// accepts is accepted by a cluster, but for the things named below. A test feeds every refusal to
-// both.
+// and the same limits of cost. Package webhook also makes the last step. A cluster accepts every
+// object that this package accepts, except for the reasons named below. A test feeds every refusal
+// to both.
 //
 // It finds more problems at once than a cluster, which asks its webhooks only when the schema is
-// satisfied, and it knows their lines. It cannot know what a cluster alone knows: its namespaces'
-// Pod Security, its Chaos Mesh, Prometheus, result stores, and the capabilities that it allows.
+// satisfied, and it knows their lines. Only a cluster knows its namespaces' Pod Security, its Chaos
+// Mesh, Prometheus, result stores, and the capabilities that it allows.
 //
-// The manager does not import it: its API server has done all this before.
+// The manager does not import it, since its API server makes these checks first.
 package admit
 
 import (
@@ -36,10 +36,10 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// Checks are those of an experiment that need no cluster.
+// Checks are the checks of an experiment that need no cluster.
 var Checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Shapes: claims.Shapes, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}
 
-// System checks a document that holds a System. The System is nil if it cannot be read at all.
+// System checks a document with a System. The System is nil if it cannot be read at all.
 func System(ctx context.Context, d *Document) (*v1alpha1.System, Problems) {
 	var system v1alpha1.System
 	read, problems := d.read(ctx, "System", &system)
@@ -49,7 +49,7 @@ func System(ctx context.Context, d *Document) (*v1alpha1.System, Problems) {
 	return &system, ordered(append(problems, d.located(plan.ValidateSystem(&system.Spec, parse), problems)...))
 }
 
-// ordered by their lines.
+// ordered sorts problems by their lines.
 func ordered(problems Problems) Problems {
 	slices.SortStableFunc(problems, func(a, b *Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return problems
@@ -60,8 +60,8 @@ func parse(name, text string) error {
 	return err
 }
 
-// Experiment checks a document that holds an Experiment, with the Systems that it names. The plan
-// is nil if there are problems. Problems that mostly follow from known ones are left out.
+// Experiment checks a document with an Experiment, given the Systems that it names. The plan is nil
+// if there are problems. It leaves out problems that probably follow from known ones.
 func Experiment(ctx context.Context, d *Document, systems map[string]v1alpha1.SystemSpec, known ...*Problem) (*plan.Plan, Problems) {
 	var exp v1alpha1.Experiment
 	read, problems := d.read(ctx, "Experiment", &exp)
@@ -77,13 +77,13 @@ func Experiment(ctx context.Context, d *Document, systems map[string]v1alpha1.Sy
 	return p, nil
 }
 
-// Schema checks a document of any of Kinds against its schema alone.
+// Schema checks a document of any of Kinds only against its schema.
 func (d *Document) Schema(ctx context.Context) Problems {
 	_, problems := d.prepared(ctx, d.Object.GetKind())
 	return problems
 }
 
-// Known is the object without fields that its kind does not have.
+// Known returns the object without unknown fields.
 func (d *Document) Known() map[string]any {
 	object := d.Object.DeepCopy().Object
 	if s, err := SchemaOf(d.Object.GetKind()); err == nil {
@@ -114,10 +114,11 @@ func (d *Document) read(ctx context.Context, kind string, into any) (bool, Probl
 	return false, problems
 }
 
-// fieldPath is a path that is written already.
+// fieldPath wraps a path that is a text.
 func fieldPath(path string) *field.Path { return field.NewPath(path) }
 
-// prepared is the object as an API server validates it; nil if it cannot be read as one.
+// prepared returns the object in the form that an API server validates, or nil if it cannot be
+// read.
 func (d *Document) prepared(ctx context.Context, kind string) (map[string]any, Problems) {
 	if v := d.Object.GetAPIVersion(); v != group {
 		return nil, Problems{d.Problem("apiVersion", fmt.Sprintf("%q is not Assay's; write %s", v, group))}
@@ -138,15 +139,15 @@ func (d *Document) prepared(ctx context.Context, kind string) (map[string]any, P
 		problems = append(problems, d.Problem(o.path, o.detail()))
 	}
 	before := slices.Clone(problems)
-	wrongType := map[string]bool{} // fields of which nothing else is worth saying
+	wrongType := map[string]bool{} // fields with a wrong type, which have no other problems
 	for _, err := range s.Refusals(ctx, object) {
 		err = placed(err)
-		if m := unplaced.FindStringSubmatch(err.Detail); m != nil { // the only message that has its field in its words
+		if m := unplaced.FindStringSubmatch(err.Detail); m != nil { // only this message names its field in the text
 			err = field.Invalid(fieldPath(m[2]), valueAt(object, m[2]), "must be a whole number of "+m[1]+" bits")
 		}
 		if len(d.near(before, err.Field)) == 0 && !wrongType[err.Field] {
 			said, read := s.words(err, object), d.asRead(err.Field)
-			if read != "" { // it says how the value is written in quotes
+			if read != "" { // it says how to write the value in quotes
 				said, _, _ = strings.Cut(said, "; put it in quotes")
 			}
 			problems = append(problems, d.Problem(err.Field, said+read))
@@ -159,8 +160,8 @@ func (d *Document) prepared(ctx context.Context, kind string) (map[string]any, P
 	return object, problems
 }
 
-// placed gives the refusal of a rule about all of an object the field that its words begin with:
-// rules cannot name metadata.name as their field.
+// placed sets the field of a refusal to the field with which its text begins. Rules about a whole
+// object cannot name metadata.name as their field.
 func placed(err *field.Error) *field.Error {
 	name, detail, found := strings.Cut(err.Detail, ": ")
 	if err.Field != "<nil>" && err.Field != "" || !found || name != "metadata.name" {
@@ -171,8 +172,9 @@ func placed(err *field.Error) *field.Error {
 
 var unplaced = regexp.MustCompile(`^Checked value must be of type integer with format int(32|64) in (\S+)$`)
 
-// located gives the errors of a validator their places. It leaves out an error of a field that has
-// a problem already or surrounds one: it mostly follows from that problem.
+// located turns a validator's errors into problems with lines. It leaves out an error of a field if
+// the field, a part of it or an object around it has a problem: the error mostly follows from that
+// problem.
 func (d *Document) located(errs field.ErrorList, known Problems) (problems Problems) {
 	for _, err := range errs {
 		if len(d.near(known, err.Field)) == 0 {
@@ -182,7 +184,7 @@ func (d *Document) located(errs field.ErrorList, known Problems) (problems Probl
 	return problems
 }
 
-// own are the problems of this document.
+// own returns the problems of this document.
 func (d *Document) own(problems []*Problem) (own Problems) {
 	for _, p := range problems {
 		if p.Kind == d.Object.GetKind() && p.Name == d.Object.GetName() {
@@ -192,7 +194,7 @@ func (d *Document) own(problems []*Problem) (own Problems) {
 	return own
 }
 
-// near are the problems of a field, or of one inside it or around it.
+// near returns the problems of a field, of a part of it, or of an object around it.
 func (d *Document) near(problems Problems, path string) (near Problems) {
 	for _, p := range problems {
 		if p.Field == path || within(p.Field, path) || within(path, p.Field) || index.ReplaceAllString(p.Field, "") == path {
@@ -202,22 +204,22 @@ func (d *Document) near(problems Problems, path string) (near Problems) {
 	return near
 }
 
-// index of a path. The decoder's paths have none.
+// index matches an index in a path. The decoder's paths have none.
 var index = regexp.MustCompile(`\[\d+\]`)
 
 func within(inner, outer string) bool {
 	return outer != "" && (strings.HasPrefix(inner, outer+".") || strings.HasPrefix(inner, outer+"["))
 }
 
-// Problem is one of a field of the document.
+// Problem returns a problem of a field of the document.
 func (d *Document) Problem(path, detail string) *Problem {
 	p := &Problem{Kind: d.Object.GetKind(), Name: d.Object.GetName(), Field: path, Detail: detail}
 	p.Line, p.Column = place(d.root, path)
 	return d.at(p)
 }
 
-// misread are the values that YAML reads as true or false where they may be text: there the schema
-// takes either.
+// misread returns values that YAML reads as true or false, for fields that may also be text. The
+// schema accepts both.
 func (d *Document) misread(s *Schema) (found []oddity) {
 	for _, o := range d.odd {
 		if props := at(s.Props, o.path); o.boolean && isValue(props) && valueAt(d.Object.Object, o.path) == (o.read == "true") {
@@ -231,7 +233,7 @@ func (o oddity) detail() string {
 	return fmt.Sprintf("YAML reads %s as %s; write %q in quotes for the text, or %s", o.node.Value, o.read, o.node.Value, o.read)
 }
 
-// asRead says of a field with a problem that YAML reads it otherwise than it looks.
+// asRead adds to a problem of a field that YAML reads its value in an unexpected way.
 func (d *Document) asRead(path string) string {
 	for _, o := range d.odd {
 		if samePath(o.path, path) {
@@ -241,7 +243,7 @@ func (d *Document) asRead(path string) string {
 	return ""
 }
 
-// samePath compares paths in which a key may be written .key or [key].
+// samePath compares paths. A key in a path may be written .key or [key].
 func samePath(a, b string) bool {
 	return strings.Join(steps(a), "\x00") == strings.Join(steps(b), "\x00")
 }

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/admit"
 )
 
-// base is a System and an Experiment that are right.
+// base has a valid System and a valid Experiment.
 const base = `apiVersion: assay.dev/v1alpha1
 kind: System
 metadata:
@@ -61,13 +61,13 @@ spec:
   - {name: tail, statement: The tail is short., expr: p99_latency() < 10ms}
 `
 
-// experimentSpec is all of the base from the Experiment's spec on.
+// experimentSpec is the part of base from the Experiment's spec on.
 func experimentSpec() string {
 	_, spec, _ := strings.Cut(base, "metadata: {name: tails}\n")
 	return spec
 }
 
-// check all documents of a text.
+// check checks all documents of a text.
 func check(t *testing.T, text string) admit.Problems {
 	t.Helper()
 	documents, problems := admit.Documents([]byte(text), "f.yaml")
@@ -97,8 +97,8 @@ func TestWhatIsRightIsAccepted(t *testing.T) {
 	}
 }
 
-// One mistake in the base, and what is said of it: place, field, what is wrong and what would be
-// right.
+// Each case makes one mistake in base. The problem must have the line, the field, the mistake and
+// the correct form.
 func TestProblemsAreNamed(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"value of an enum":         {"loop: Closed", "loop: closed", `f.yaml:45:19: Experiment tails: spec.clients.loop: there is no value "closed"; did you mean "Closed"?; there are: Closed, Open`},
@@ -172,7 +172,7 @@ func TestProblemsAreNamed(t *testing.T) {
 	}
 }
 
-// All problems of all documents are listed, and what follows from one is not.
+// All problems of all documents are listed, without those that follow from others.
 func TestAllAtOnce(t *testing.T) {
 	text := base
 	for _, change := range [][2]string{{", medium: Memory", ""}, {"type: String", "type: Int"}, {"loop: Closed", "loop: Opn"}, {"measure: 5s", "measure: 5"}, {"min: 3", "min: 0"}, {"p99_latency", "p98_latency"}} {
@@ -196,7 +196,7 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// A text that is no YAML is told apart.
+// A text that is no YAML has a problem of its own.
 func TestOtherFiles(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"bundle":  {"\x1f\x8b\x08\x00x", "f.yaml: this is a compressed file, not YAML; a bundle is shown by kubectl assay report --file"},

@@ -17,18 +17,19 @@ import (
 
 // Document is one object in a file.
 type Document struct {
-	// File is its name, or - for stdin; Line is where the document begins in it, from 1.
+	// File is the name of the file, or - for stdin. Line is the line where the document begins,
+	// from 1.
 	File string
 	Line int
-	// Object is what is written, without defaults.
+	// Object as written, without defaults.
 	Object *unstructured.Unstructured
 
-	root *yamlv3.Node // nil: the text is not known
+	root *yamlv3.Node // nil: there is no text
 	odd  []oddity
 }
 
-// Documents reads the objects of a stream of YAML or JSON. Empty documents are left out. The
-// problems are those of the text: what is no YAML, and keys that are there twice.
+// Documents reads the objects of a stream of YAML or JSON. It leaves out empty documents. The
+// problems are about the text: invalid YAML, and repeated keys.
 func Documents(data []byte, file string) ([]*Document, Problems) {
 	if problem := notText(data, file); problem != nil {
 		return nil, Problems{problem}
@@ -36,7 +37,7 @@ func Documents(data []byte, file string) ([]*Document, Problems) {
 	var documents []*Document
 	var problems Problems
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	rest, lines := data, 0 // of data, and how many lines are before it
+	rest, lines := data, 0 // the rest of data, and the number of lines before it
 	for {
 		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
@@ -59,14 +60,14 @@ func Documents(data []byte, file string) ([]*Document, Problems) {
 	}
 }
 
-// newDocument reads one document, which begins after some lines of the file.
+// newDocument reads one document. lines is how many lines of the file precede it.
 func newDocument(text []byte, file string, lines int) (*Document, Problems) {
 	d := &Document{File: file, Line: lines + 1}
 	var root yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &root); err != nil {
 		return nil, Problems{d.at(syntaxError(text, err))}
 	}
-	if len(root.Content) == 0 { // comments only
+	if len(root.Content) == 0 { // the document has only comments
 		return nil, nil
 	}
 	d.root = root.Content[0]
@@ -94,19 +95,20 @@ func newDocument(text []byte, file string, lines int) (*Document, Problems) {
 	return d, nil
 }
 
-// Textless wraps an object without a text, so that its problems have no lines.
+// Textless wraps an object without a text. Its problems have no lines.
 func Textless(object *unstructured.Unstructured, file string) *Document {
 	return &Document{File: file, Object: object}
 }
 
-// With is the document with a changed object. Lines are those of the text, where it has the field.
+// With returns the document with a changed object. Lines are those of the text, if the text has the
+// field.
 func (d *Document) With(object *unstructured.Unstructured) *Document {
 	changed := *d
 	changed.Object = object
 	return &changed
 }
 
-// at moves a problem of the document's text to its place in the file.
+// at turns a place in the document's text into a place in the file.
 func (d *Document) at(p *Problem) *Problem {
 	p.File = d.File
 	if p.Line > 0 {
@@ -115,7 +117,7 @@ func (d *Document) at(p *Problem) *Problem {
 	return p
 }
 
-// keys are the problems of the keys of one mapping.
+// keys returns the problems of the keys of one mapping.
 func (d *Document) keys(path string, node *yamlv3.Node) (problems Problems) {
 	if node.Kind != yamlv3.MappingNode {
 		return nil
@@ -142,7 +144,7 @@ func (d *Document) keys(path string, node *yamlv3.Node) (problems Problems) {
 	return problems
 }
 
-// visit calls f for a node and all below it, with their paths. Aliases are not followed.
+// visit calls f for a node and all nodes below it, with their paths. It does not follow aliases.
 func visit(node *yamlv3.Node, path string, f func(path string, node *yamlv3.Node)) {
 	f(path, node)
 	switch node.Kind {
@@ -174,7 +176,7 @@ func calledNode(node *yamlv3.Node) string {
 	return "text"
 }
 
-// notText is the problem of a file that is no text at all.
+// notText returns the problem of a file that is no text.
 func notText(data []byte, file string) *Problem {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
@@ -187,7 +189,7 @@ func notText(data []byte, file string) *Problem {
 	return nil
 }
 
-// plain removes what libraries say of themselves.
+// plain removes the names of libraries from a message.
 func plain(text string) string {
 	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "yaml: ", "json: "} {
 		text = strings.TrimPrefix(text, prefix)

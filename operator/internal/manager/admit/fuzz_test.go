@@ -43,14 +43,15 @@ func samples(t testing.TB) (documents []*admit.Document) {
 	return documents
 }
 
-// strange values of fields, by what they replace.
+// strange values of fields, by the type of the value that they replace.
 var (
 	strangeNumbers = []any{-3, -1, 0, 1, 2, 64, 257, 100_001, 1 << 30, -(1 << 31), 1<<31 - 1}
 	strangeTexts   = []any{"", "-1s", "0s", "9999999h", "0%", "-5%", "1e309%", "f", "2*f+1/0", "2*f - 99", "f*999999999", "{{", "{{.Parameters.x}}", "clients", "system", "a\x00", "(?P<value>", "NaN", "0", "-7", "99999999999"}
 )
 
-// FuzzValidators alters samples as a schema would refuse, or not, and asks the validators of
-// package plan without the schema. They must say what is wrong, and not panic or take forever.
+// FuzzValidators changes samples, also in ways that a schema would refuse. It asks the validators
+// of package plan without the schema. They must report mistakes, and neither panic nor run for
+// ever.
 func FuzzValidators(f *testing.F) {
 	documents := samples(f)
 	systems := map[string]v1alpha1.SystemSpec{}
@@ -108,7 +109,7 @@ func validate(t *testing.T, object map[string]any, systems map[string]v1alpha1.S
 	plan.Validate(&exp, systems, admit.Checks)
 }
 
-// alter one random leaf below a node, or remove a field.
+// alter changes a random leaf below a node, or removes a field.
 func alter(r *rand.Rand, node any) {
 	for {
 		switch n := node.(type) {

@@ -10,12 +10,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// draft is the version of JSON Schema that editors know.
+// draft is the version of JSON Schema that editors support.
 const draft = "http://json-schema.org/draft-07/schema#"
 
-// JSONSchema is a kind's schema for editors: what an API server refuses by types, names and bounds,
-// they underline. Rules in CEL and the webhooks' checks are kubectl assay plan's. The status is
-// left out, and fields that the API server fills in are not required.
+// JSONSchema returns a kind's schema for editors. Editors then underline wrong types, names and
+// bounds, which an API server refuses. kubectl assay plan checks the rules in CEL and makes the
+// checks of webhooks. The schema has no status, and does not require fields that the API server
+// fills in.
 func JSONSchema(kind string) ([]byte, error) {
 	schema, err := jsonSchema(kind)
 	if err != nil {
@@ -25,7 +26,7 @@ func JSONSchema(kind string) ([]byte, error) {
 	return indented(schema)
 }
 
-// JSONSchemas is one schema for files with objects of any of Kinds.
+// JSONSchemas returns one schema for files with objects of any of Kinds.
 func JSONSchemas() ([]byte, error) {
 	definitions, choices := map[string]any{}, []any{}
 	for _, kind := range Kinds {
@@ -71,7 +72,7 @@ func jsonSchema(kind string) (map[string]any, error) {
 	return schema, nil
 }
 
-// editors turns a schema of Kubernetes into one of JSON Schema.
+// editors turns a schema of Kubernetes into a JSON Schema.
 func editors(p *apiextensionsv1.JSONSchemaProps) map[string]any {
 	out := map[string]any{}
 	if p.Description != "" {
@@ -91,7 +92,7 @@ func editors(p *apiextensionsv1.JSONSchemaProps) map[string]any {
 	if p.Default != nil {
 		out["default"] = p.Default
 	}
-	if p.Pattern != "" { // of text alone, where numbers may be, too
+	if p.Pattern != "" { // the pattern is for text only, where numbers are valid, too
 		out["pattern"] = p.Pattern
 	}
 	for name, bound := range map[string]*int64{
@@ -136,7 +137,7 @@ func editors(p *apiextensionsv1.JSONSchemaProps) map[string]any {
 	return out
 }
 
-// rulesOf a schema, as its author words them.
+// rulesOf returns the rules of a schema in the words of their author.
 func rulesOf(p *apiextensionsv1.JSONSchemaProps) string {
 	lines := []string{"kubectl assay plan checks:"}
 	for _, rule := range p.XValidations {

@@ -9,12 +9,13 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// Problem is one reason for which a file is refused.
+// Problem is a reason to refuse a file.
 type Problem struct {
-	// File that has it, and the place of the value: from 1, or 0 where the text is not known.
+	// File that has the problem, and the place of the value, from 1. The place is 0 if there is no
+	// text.
 	File         string
 	Line, Column int
-	// Kind and Name of the object; empty for a problem of the text.
+	// Kind and Name of the object. Empty for a problem of the text.
 	Kind, Name string
 	// Field of the object, such as spec.sweep[0].points.
 	Field string
@@ -36,10 +37,10 @@ func (p *Problem) Error() string {
 	return strings.TrimPrefix(b.String(), ": ")
 }
 
-// Problems are all that is wrong, in the order of the files.
+// Problems are all problems, in the order of the files.
 type Problems []*Problem
 
-// Error lists all, a line each.
+// Error lists all problems, a line each.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -48,7 +49,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// OrNil is the list as an error, and nil if nothing is wrong.
+// OrNil returns the list as an error, or nil if the list is empty.
 func (p Problems) OrNil() error {
 	if len(p) == 0 {
 		return nil
@@ -58,7 +59,7 @@ func (p Problems) OrNil() error {
 
 var step = regexp.MustCompile(`\[([^\]]*)\]|[^.\[\]]+`)
 
-// steps of a path: names, indexes, and keys in brackets, as spec.parameters[fastPath].
+// steps splits a path into names, indexes, and keys in brackets, as in spec.parameters[fastPath].
 func steps(path string) (steps []string) {
 	for _, m := range step.FindAllStringSubmatch(path, -1) {
 		if strings.HasPrefix(m[0], "[") {
@@ -70,8 +71,8 @@ func steps(path string) (steps []string) {
 	return steps
 }
 
-// place says where a field is in the text of a document: where its value begins, or its key if the
-// value begins in a later line. A field that is missing is where its parent is.
+// place returns the place of a field in the text of a document: where its value begins, or its key
+// if the value begins in a later line. For a missing field it returns the place of its parent.
 func place(root *yamlv3.Node, path string) (line, column int) {
 	node := root
 	if node == nil {
@@ -92,7 +93,7 @@ func place(root *yamlv3.Node, path string) (line, column int) {
 	return line, column
 }
 
-// child of a node: by key, by index, or by the name of an item.
+// child returns a child of a node, by key, by index, or by the name of an item.
 func child(node *yamlv3.Node, step string) (value, key *yamlv3.Node) {
 	switch node.Kind {
 	case yamlv3.AliasNode:
@@ -116,7 +117,7 @@ func child(node *yamlv3.Node, step string) (value, key *yamlv3.Node) {
 	return nil, nil
 }
 
-// valueAt a path of an object; nil if there is none.
+// valueAt returns the value at a path of an object, or nil if there is none.
 func valueAt(object any, path string) any {
 	for _, s := range steps(path) {
 		switch node := object.(type) {

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/refusals"
 )
 
-// Every bound and every rule of the schemas, at every place that has it, refuses what violates it.
-// The test of the same name in operator/test/integration asks a real API server.
+// Every bound and every rule of the schemas, at every place that has it, refuses values that
+// violate it. The test of the same name in operator/test/integration asks a real API server.
 func TestEveryBoundAndRuleRefuses(t *testing.T) {
 	tried := 0
 	for _, kind := range admit.Kinds {
@@ -44,7 +44,8 @@ func TestEveryBoundAndRuleRefuses(t *testing.T) {
 	t.Logf("%d objects, each with one bound or rule violated", tried)
 }
 
-// names reports whether some problem is of the field, or of one in it or around it.
+// names reports whether one of the problems is about the field, a part of it, or an object around
+// it.
 func names(problems admit.Problems, field string) bool {
 	for _, p := range problems {
 		if p.Field == field || strings.HasPrefix(p.Field, field+"[") || strings.HasPrefix(p.Field, field+".") {
@@ -54,8 +55,8 @@ func names(problems admit.Problems, field string) bool {
 	return false
 }
 
-// Every case that is written by hand, and that needs no cluster, is refused. The problems name its
-// field and, where the webhooks refuse it, what would be right: a schema words it otherwise here.
+// Every hand-written case that needs no cluster is refused. The problems name its field. If a
+// webhook refuses the case, they also state the correct form; a schema has other words for it here.
 func TestEveryWrittenCaseIsRefused(t *testing.T) {
 	read := func(file string) map[string]any {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "config", "samples", file))

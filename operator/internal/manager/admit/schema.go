@@ -29,28 +29,29 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Kinds that have a schema.
+// Kinds are the kinds with a schema.
 var Kinds = []string{"Dataset", "Experiment", "System", "Trial"}
 
-// files of the kinds' definitions.
+// files are the files of the kinds' definitions.
 var files = map[string]string{
 	"Dataset": "assay.dev_datasets.yaml", "Experiment": "assay.dev_experiments.yaml",
 	"System": "assay.dev_systems.yaml", "Trial": "assay.dev_trials.yaml",
 }
 
-// Schema is what an API server makes of a kind's definition.
+// Schema is the schema that an API server derives from a kind's definition.
 type Schema struct {
-	// Props is the schema as the definition has it, with descriptions.
+	// Props is the schema of the definition, with descriptions.
 	Props *apiextensionsv1.JSONSchemaProps
 
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
-	cel        func() *schemacel.Validator // compiled when it is first needed
+	cel        func() *schemacel.Validator // compiled on first use
 }
 
 var schemas sync.Map // of Kinds: func() (*Schema, error)
 
-// SchemaOf a kind. Making one takes longer than all that is checked with it, so it is made once.
+// SchemaOf returns the schema of a kind. It makes each schema once, since that takes longer than
+// all checks with it.
 func SchemaOf(kind string) (*Schema, error) {
 	if !slices.Contains(Kinds, kind) {
 		return nil, fmt.Errorf("there is no kind %s", kind)
@@ -83,10 +84,9 @@ func newSchema(file string) (*Schema, error) {
 	return s, nil
 }
 
-// Prepare does with an object what an API server does before it validates. It removes fields that
-// the schema does not have and nulls, and sets defaults. It also drops the status, which has an
-// endpoint of its own. Without a namespace it goes to the default one. It returns the paths of the
-// removed fields.
+// Prepare changes an object as an API server does before it validates the object. It removes
+// unknown fields and nulls, and sets defaults. It also removes the status, which has an endpoint of
+// its own. It sets a missing namespace to default. It returns the paths of the removed fields.
 func (s *Schema) Prepare(object map[string]any) (unknown []string) {
 	delete(object, "status")
 	if u := (&unstructured.Unstructured{Object: object}); u.GetNamespace() == "" {
@@ -98,13 +98,13 @@ func (s *Schema) Prepare(object map[string]any) (unknown []string) {
 	unknown = append(unknown, inMetadata...)
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
 	defaulting.Default(object, s.structural)
-	delete(object, "status") // defaults may have made one
+	delete(object, "status") // the defaults may have a status
 	return unknown
 }
 
-// Refusals are the reasons for which an API server refuses to create the prepared object. They come
-// from its metadata, the schema's bounds, keys of lists, and the rules in CEL, with the same limits
-// of cost. Like an API server, it asks no rule of an object whose bounds are violated.
+// Refusals returns the reasons for which an API server refuses to create the prepared object. They
+// come from its metadata, the schema's bounds, keys of lists, and the rules in CEL, with the same
+// limits of cost. Like an API server, it skips the rules if an object violates bounds.
 func (s *Schema) Refusals(ctx context.Context, object map[string]any) field.ErrorList {
 	errs := s.bounds(object)
 	if slices.ContainsFunc(errs, blocks) {
@@ -113,8 +113,8 @@ func (s *Schema) Refusals(ctx context.Context, object map[string]any) field.Erro
 	return append(errs, s.rules(ctx, object, nil)...)
 }
 
-// Changes are the reasons for which an API server refuses to change one prepared object into
-// another, beyond those of Refusals: rules that compare the two.
+// Changes returns the further reasons for which an API server refuses to change one prepared object
+// into another: rules that compare the two.
 func (s *Schema) Changes(ctx context.Context, from, to map[string]any) field.ErrorList {
 	return s.rules(ctx, to, from)
 }
@@ -142,7 +142,7 @@ func (s *Schema) rules(ctx context.Context, object, old map[string]any) field.Er
 	return errs
 }
 
-// blocks reports whether an API server evaluates no rule beside this error.
+// blocks reports whether an API server evaluates no rules after this error.
 func blocks(err *field.Error) bool {
 	switch err.Type {
 	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
@@ -151,5 +151,5 @@ func blocks(err *field.Error) bool {
 	return false
 }
 
-// group is the version that all kinds have.
+// group is the group and version of all kinds.
 var group = v1alpha1.GroupVersion.String()

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxSearched bounds the text in which the line of a mistake is searched, in bytes: the search
-// parses it once for each line.
+// maxSearched is the longest text, in bytes, in which the line of a mistake is searched: the search
+// parses the text once for each line.
 const maxSearched = 64 << 10
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntaxError says in our words what the YAML parser says, with the line in which the mistake is.
-// The parser names the line in which the surrounding object begins, or none.
+// syntaxError explains an error of the YAML parser in our words, with the line of the mistake. The
+// parser names the line in which the surrounding object begins, or none.
 func syntaxError(text []byte, err error) *Problem {
 	said, line := plain(err.Error()), 1
 	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
@@ -37,9 +37,9 @@ func syntaxError(text []byte, err error) *Problem {
 	return &Problem{Line: line, Column: indent + 1, Detail: mistake(said, written[:indent], written[indent:])}
 }
 
-// firstBad is the line, from 1, after the longest beginning of a text that is YAML by itself. A
-// bracket or quote that is never closed is reported where it opens, and a wrong indentation where
-// it is.
+// firstBad returns the line, from 1, after the longest beginning of a text that is valid YAML. If a
+// bracket or quote is never closed, it is the line where it opens. If an indentation is wrong, it
+// is the line of the indentation.
 func firstBad(lines [][]byte) int {
 	for n := len(lines) - 1; n > 0; n-- {
 		var node yamlv3.Node
@@ -50,7 +50,8 @@ func firstBad(lines [][]byte) int {
 	return 1
 }
 
-// mistake names the usual reason for what a parser says of a line: its indentation and the rest.
+// mistake names the usual cause of a parser's message about a line, given its indentation and the
+// rest.
 func mistake(said, indent, rest string) string {
 	value := rest
 	if _, after, found := strings.Cut(rest, ": "); found {
@@ -81,7 +82,7 @@ func mistake(said, indent, rest string) string {
 	return "this is not YAML: " + said
 }
 
-// quoted is the first text in quotes of what a parser says.
+// quoted returns the first text in quotes of a parser's message.
 func quoted(said string) string {
 	_, after, _ := strings.Cut(said, "'")
 	name, _, _ := strings.Cut(after, "'")
@@ -96,15 +97,15 @@ func opensQuote(value string) bool {
 	return strings.Count(value, value[:1]) == 1
 }
 
-// oddity is a value that YAML reads otherwise than it looks.
+// oddity is a value that YAML reads in an unexpected way.
 type oddity struct {
 	path    string
 	node    *yamlv3.Node
-	read    string // what YAML reads
+	read    string // the value that YAML reads
 	boolean bool
 }
 
-// odd finds unquoted text that YAML 1.1, the version of Kubernetes, turns into a boolean or into a
+// odd finds unquoted text that YAML 1.1, the version of Kubernetes, reads as a boolean, or as a
 // number with another spelling: no, on, 1e3, 0x10, 1_000.
 func odd(path string, node *yamlv3.Node) (oddity, bool) {
 	if node.Kind != yamlv3.ScalarNode || node.Style&(yamlv3.SingleQuotedStyle|yamlv3.DoubleQuotedStyle|yamlv3.LiteralStyle|yamlv3.FoldedStyle) != 0 {
@@ -122,7 +123,8 @@ func odd(path string, node *yamlv3.Node) (oddity, bool) {
 
 var unusualNumber = regexp.MustCompile(`^[-+]?(0[xob]?[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_.]*|([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+)$`)
 
-// meant is the boolean that YAML 1.1 makes of a word; empty: none, or true and false themselves.
+// meant returns the boolean that YAML 1.1 reads a word as. Empty: none, or the word is true or
+// false itself.
 func meant(word string) string {
 	switch word {
 	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
@@ -133,7 +135,7 @@ func meant(word string) string {
 	return ""
 }
 
-// asNumber is the number that Kubernetes' parser makes of a text.
+// asNumber returns the number that Kubernetes' parser reads a text as.
 func asNumber(text string) (string, bool) {
 	read, err := yaml.YAMLToJSON([]byte("x: " + text))
 	number := strings.TrimSuffix(strings.TrimPrefix(string(read), `{"x":`), "}")

@@ -13,8 +13,8 @@ func isValue(props *apiextensionsv1.JSONSchemaProps) bool {
 	return props != nil && props.Type == "" && props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields
 }
 
-// notScalar are the paths of objects and lists where a Value must be. Schemas have no words for
-// that; the webhooks cannot decode them.
+// notScalar returns the paths of objects and lists where a Value must be. A schema cannot express
+// that, and the webhooks cannot decode them.
 func notScalar(props *apiextensionsv1.JSONSchemaProps, value any, path string) (paths []string) {
 	if props == nil {
 		return nil

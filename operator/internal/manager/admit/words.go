@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/text/suggest"
 )
 
-// at follows a path from a schema; nil if it leads nowhere.
+// at follows a path from a schema. It returns nil if the path leads nowhere.
 func at(props *apiextensionsv1.JSONSchemaProps, path string) *apiextensionsv1.JSONSchemaProps {
 	for _, s := range steps(path) {
 		switch {
@@ -37,7 +37,7 @@ func at(props *apiextensionsv1.JSONSchemaProps, path string) *apiextensionsv1.JS
 	return props
 }
 
-// unknownField says which field does not exist, and which do at its place.
+// unknownField names the unknown field, and the known fields at its place.
 func (s *Schema) unknownField(path string) string {
 	parent, name := "", path
 	if dot := strings.LastIndex(path, "."); dot >= 0 {
@@ -59,8 +59,8 @@ func (s *Schema) unknownField(path string) string {
 	return suggest.Unknown("there is no field", name, known)
 }
 
-// words say what is wrong with a field, and what would be right. Values that the schema's bounds
-// refuse get words of ours, with the field's description; rules and validators have their own.
+// words describes the mistake in a field, and the correct form. For values that the schema's bounds
+// refuse, it uses our words and the field's description. Rules and validators have their own words.
 func (s *Schema) words(err *field.Error, object map[string]any) string {
 	props, value := at(s.Props, err.Field), valueAt(object, err.Field)
 	if err.Field == "metadata.name" {
@@ -88,7 +88,7 @@ func (s *Schema) words(err *field.Error, object map[string]any) string {
 	return err.ErrorBody()
 }
 
-// nameWords say what is wrong with an object's name.
+// nameWords describes the mistake in an object's name.
 func nameWords(err *field.Error) string {
 	switch {
 	case err.Type == field.ErrorTypeRequired:
@@ -123,7 +123,7 @@ func outOfBounds(props *apiextensionsv1.JSONSchemaProps, value any) string {
 	return ""
 }
 
-// described is the first sentence of a field's description, and its values.
+// described returns the first sentence of a field's description, and its values.
 func described(props *apiextensionsv1.JSONSchemaProps) string {
 	if len(props.Enum) > 0 {
 		return "one of: " + strings.Join(enum(props), ", ")
@@ -152,7 +152,7 @@ func enum(props *apiextensionsv1.JSONSchemaProps) []string {
 	return values
 }
 
-// called is what users call values of a schema.
+// called returns the name that users have for values of a schema.
 func called(props *apiextensionsv1.JSONSchemaProps) string {
 	switch props.Type {
 	case "boolean":
@@ -185,7 +185,7 @@ func calledValue(value any) string {
 	return "the number " + inJSON(value)
 }
 
-// instead is how a value of the wrong type is probably meant.
+// instead suggests how to write a value of a wrong type.
 func instead(props *apiextensionsv1.JSONSchemaProps, value any) string {
 	number, isNumber := asFloat(value)
 	switch text, isText := value.(string); {

@@ -1,13 +1,13 @@
-// Package cacheopts says what the manager keeps in memory.
+// Package cacheopts decides which objects the manager keeps in memory.
 //
-// The API server's bookkeeping of who set which field (managedFields) is as large as many objects.
-// No program here reads it, so it is dropped before an object is kept. The cache keeps only those
-// of the cluster's pods, and of their owners, that belong to trials. Objects with bulky contents
-// that are read seldom (ConfigMaps, Secrets, ControllerRevisions) are not cached at all:
-// controllers read them with the manager's API reader.
+// The API server's records of who set which field (managedFields) are as large as many objects. No
+// program here reads them, so they are removed before an object is cached. The cache keeps the pods
+// of trials, and their owners, but no other pods of the cluster. Objects with much content that are
+// rarely read (ConfigMaps, Secrets, ControllerRevisions) are not cached: controllers read them with
+// the manager's API reader.
 //
-// A manager that was installed for some namespaces only has no right to look into the others, and
-// does not try: see Reader, too.
+// A manager that was installed for some namespaces has no right to look into others, and does not
+// try: see Reader, too.
 package cacheopts
 
 import (
@@ -22,7 +22,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Options of the cache of a manager for some namespaces, or, without any, for the whole cluster.
+// Options returns the options of the cache of a manager for some namespaces. Without namespaces,
+// the cache is for the whole cluster.
 func Options(namespaces ...string) cache.Options {
 	var of map[string]cache.Config
 	if len(namespaces) > 0 {

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// decoded returns a trial as it comes from the API server: no two of its strings are one.
+// decoded returns a trial as it comes from the API server: each of its strings has its own memory.
 func decoded(t *testing.T, number int) *v1alpha1.Trial {
 	t.Helper()
 	p, errs := plan.Expand(builders.Experiment("e").System("basil").Values("clients", 10).NodeKill("crash", "1s", 5).
@@ -39,9 +39,10 @@ func decoded(t *testing.T, number int) *v1alpha1.Trial {
 	return out
 }
 
-// The cache says what the API server said, less managedFields, in strings that all Trials share.
+// The cache has the same content as the API server, without managedFields. All Trials share their
+// strings.
 func TestTrialsShareStrings(t *testing.T) {
-	// A collection between the two trials may forget a string that only its copies hold.
+	// A garbage collection between the two trials may drop a string that only its copies hold.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var cached []*v1alpha1.Trial
 	for n := range 2 {

@@ -7,20 +7,21 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// links are the networks that trials had lately: the trials of an experiment mostly have the same
-// one, which may be hundreds of links long.
+// links are the networks of the latest trials. Trials of an experiment mostly have the same
+// network, which may have hundreds of links.
 var links recent
 
-// recent keeps a few networks, the latest one first.
+// recent keeps a few networks, the latest first.
 type recent struct {
 	mu   sync.Mutex
 	kept [][]v1alpha1.RegionLink
 }
 
-// keptNetworks is how many are kept: as many experiments as are probably listed at once.
+// keptNetworks is how many networks are kept: as many as the experiments that are probably listed
+// at once.
 const keptNetworks = 32
 
-// share returns a network that is equal and that others may hold, too.
+// share returns an equal network that other trials may use, too.
 func (r *recent) share(network []v1alpha1.RegionLink) []v1alpha1.RegionLink {
 	if len(network) == 0 {
 		return network

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Reader reads past the cache, in the namespaces of a manager that was installed for some. To list
-// what all namespaces have is to list one after the other, since the API server refuses the
-// question about the whole cluster. Without namespaces it is the reader that it was given.
+// Reader reads past the cache, in the namespaces for which a manager was installed. It lists one
+// namespace after the other, since the API server refuses to list the whole cluster. Without
+// namespaces, it returns the given reader.
 func Reader(reader client.Reader, namespaces ...string) client.Reader {
 	if len(namespaces) == 0 {
 		return reader
@@ -50,8 +50,8 @@ func (r *someNamespaces) List(ctx context.Context, list client.ObjectList, opts 
 	return meta.SetList(list, all)
 }
 
-// page lists one page. A page holds objects of one namespace, whose name is in front of the API
-// server's token for the next one.
+// page lists one page. A page has objects of one namespace. The name of the namespace precedes the
+// API server's token for the next page.
 func (r *someNamespaces) page(ctx context.Context, list client.ObjectList, o client.ListOptions, opts []client.ListOption) error {
 	at, token := 0, ""
 	if o.Continue != "" {

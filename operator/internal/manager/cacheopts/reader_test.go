@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// The API server refuses a question about the whole cluster to whom it trusts with some namespaces.
+// The API server refuses to list the whole cluster for a manager that may read only some
+// namespaces.
 func TestReaderAsksForEachNamespace(t *testing.T) {
 	server := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {

@@ -8,12 +8,12 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// shareStrings makes equal strings of cached Trials one. There are thousands of Trials, and nearly
-// all strings of their specs and conditions are equal; decoded from JSON, each Trial has a copy.
-// Package unique forgets a string at the next collection of garbage, so that Trials share what was
-// cached since the last one.
+// shareStrings replaces equal strings of cached Trials by one string. There are thousands of
+// Trials, and nearly all strings of their specs and conditions are equal, but each decoded Trial
+// has its own copies. Package unique forgets unused strings at a garbage collection, so a Trial
+// shares strings with those cached since the last one.
 //
-// The object is not in the cache yet and no other goroutine has it, so it may be changed in place.
+// The object is not in the cache yet, and no other goroutine has it, so it may be changed in place.
 func shareStrings(obj any) (any, error) {
 	t, ok := obj.(*v1alpha1.Trial)
 	if !ok {

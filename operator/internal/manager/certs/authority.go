@@ -21,30 +21,30 @@ const (
 	pemKey         = "PRIVATE KEY"
 )
 
-// authority can sign.
+// authority can sign certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// backdate is how long before its making a certificate is valid from: clocks in a cluster are not
-// quite the same.
+// backdate is how long before it was made a certificate is valid: clocks in a cluster differ a
+// little.
 func backdate(lifetime time.Duration) time.Duration { return min(time.Hour, lifetime/20) }
 
-// made is when a certificate was made that is backdated.
+// made returns when a backdated certificate was made.
 func made(c *x509.Certificate) time.Time {
 	return c.NotBefore.Add(min(time.Hour, c.NotAfter.Sub(c.NotBefore)/21))
 }
 
-// newAuthority makes one that signs itself.
+// newAuthority makes a self-signed authority.
 func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
 	key, serial, err := newKey()
 	if err != nil {
 		return nil, err
 	}
 	t := &x509.Certificate{
-		// The serial number is in the name, too: of two authorities with one name a client might
-		// try the wrong one.
+		// The name contains the serial number: of two authorities with one name, a client might try
+		// the wrong one.
 		SerialNumber: serial, Subject: pkix.Name{CommonName: fmt.Sprintf("assay %x", serial.Bytes()[:4])},
 		NotBefore: now.Add(-backdate(lifetime)), NotAfter: now.Add(lifetime),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
@@ -137,7 +137,7 @@ func decodeCerts(text []byte) ([]*x509.Certificate, error) {
 	}
 }
 
-// decodeAuthority reads an authority; nil if there is none.
+// decodeAuthority reads an authority, or returns nil if there is none.
 func decodeAuthority(cert, key []byte) (*authority, error) {
 	if len(cert) == 0 || len(key) == 0 {
 		return nil, nil

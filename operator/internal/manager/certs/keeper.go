@@ -19,18 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Options of a Keeper. All are needed but where it says otherwise.
+// Options of a Keeper. All are needed unless their comment says otherwise.
 type Options struct {
 	// Client reads and writes without a cache.
 	Client client.Client
 	Clock  clock.Clock
 	Log    logr.Logger
-	// Secret with the certificate. The chart makes an empty one, so that it goes with the release.
+	// Secret with the certificate. The chart makes an empty one, so that uninstalling the release
+	// deletes it.
 	Secret types.NamespacedName
-	// WebhookConfiguration is the ValidatingWebhookConfiguration that is told whom to trust. Empty:
-	// none.
+	// WebhookConfiguration is the ValidatingWebhookConfiguration that gets the trusted authorities.
+	// Empty: none.
 	WebhookConfiguration string
-	// External: another program makes the certificate, and Names and Lifetimes are not needed.
+	// External: another program makes the certificate, so Names and Lifetimes are not needed.
 	External bool
 	// Names that clients dial.
 	Names     []string
@@ -39,18 +40,18 @@ type Options struct {
 	Leading func() bool
 }
 
-// Keeper serves the certificate that is in the Secret, and renews it.
+// Keeper serves the certificate of the Secret, and renews it.
 type Keeper struct {
 	o Options
 
 	mu      sync.Mutex
 	leaf    *tls.Certificate
 	trusted []byte // PEM
-	told    bool   // the API server knows whom to trust
+	told    bool   // the API server has the trusted authorities
 	problem error  // of the last look
 }
 
-// New returns a Keeper that has nothing to serve until Load has returned.
+// New returns a Keeper. It has no certificate to serve until Load has returned.
 func New(o Options) (*Keeper, error) {
 	if !o.External {
 		if len(o.Names) == 0 {
@@ -66,7 +67,8 @@ func New(o Options) (*Keeper, error) {
 // loadRetry is the wait between two looks while there is nothing to serve.
 const loadRetry = time.Second
 
-// Load returns when there is a certificate to serve, or with the last reason why not when ctx ends.
+// Load returns when there is a certificate to serve. If ctx ends first, it returns the last reason
+// why there is none.
 func (k *Keeper) Load(ctx context.Context) error {
 	for {
 		err := k.look(ctx)
@@ -81,7 +83,7 @@ func (k *Keeper) Load(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is false: every manager serves.
+// NeedLeaderElection returns false: every manager serves.
 func (k *Keeper) NeedLeaderElection() bool { return false }
 
 // Start looks at the Secret until the context ends.
@@ -99,7 +101,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// wait is how soon to look again.
+// wait returns how soon to look again.
 func (k *Keeper) wait() time.Duration {
 	if k.o.External {
 		return time.Minute
@@ -113,7 +115,7 @@ func (k *Keeper) wait() time.Duration {
 	return every
 }
 
-// GetCertificate is for tls.Config.
+// GetCertificate returns the certificate for tls.Config.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,16 +125,16 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return k.leaf, nil
 }
 
-// Trusted are the authorities that clients are to trust from now on, as PEM.
+// Trusted returns the authorities that clients must trust from now on, as PEM.
 func (k *Keeper) Trusted() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return string(k.trusted)
 }
 
-// Ready answers a readiness probe: the certificate is there, valid, and the API server has been
-// told whom to trust. An API server that is gone for a while makes no manager unready, since agents
-// must reach it all the same.
+// Ready answers a readiness probe: there is a valid certificate, and the API server has the trusted
+// authorities. A manager stays ready while the API server is away, since agents must reach the
+// manager.
 func (k *Keeper) Ready(*http.Request) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -162,8 +164,8 @@ func (k *Keeper) state() error {
 // callTimeout bounds one look.
 const callTimeout = 20 * time.Second
 
-// look reads the Secret, renews it if that is this manager's to do, serves what it says, and tells
-// the API server.
+// look reads the Secret, and renews it if this manager leads. It serves the certificate, and tells
+// the API server the authorities.
 func (k *Keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -180,8 +182,8 @@ func (k *Keeper) look(ctx context.Context) error {
 	return err
 }
 
-// current is the Secret's content, renewed if need be. A certificate that no server could use is
-// replaced by any manager: the first one that starts does not lead yet.
+// current returns the Secret's content, renewed if necessary. Any manager replaces a certificate
+// that no server could use, since the first manager that starts does not lead yet.
 func (k *Keeper) current(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := k.o.Client.Get(ctx, k.o.Secret, secret)
@@ -189,8 +191,8 @@ func (k *Keeper) current(ctx context.Context) (map[string][]byte, error) {
 	case apierrors.IsNotFound(err) && k.o.External:
 		return nil, fmt.Errorf("Secret %s does not exist; is cert-manager running, and is the Certificate of that name ready?", k.o.Secret)
 	case apierrors.IsNotFound(err):
-		// It is not made here: a manager that ends while Helm removes the release would leave it
-		// behind.
+		// The manager does not make it: if the manager ends while Helm removes the release, the
+		// Secret would stay.
 		return nil, fmt.Errorf("Secret %s does not exist; the chart makes it: run helm upgrade", k.o.Secret)
 	case err != nil:
 		return nil, fmt.Errorf("read Secret %s: %w", k.o.Secret, err)
@@ -213,7 +215,7 @@ func (k *Keeper) current(ctx context.Context) (map[string][]byte, error) {
 	return next, nil
 }
 
-// serve makes the Secret's certificate the one that is served from now on.
+// serve serves the Secret's certificate from now on.
 func (k *Keeper) serve(data map[string][]byte) error {
 	leaf, trusted, err := served(data)
 	if err != nil {
@@ -225,7 +227,7 @@ func (k *Keeper) serve(data map[string][]byte) error {
 	return nil
 }
 
-// tell writes the authorities into the webhooks' registration.
+// tell writes the authorities into the webhooks' configuration.
 func (k *Keeper) tell(ctx context.Context) error {
 	if k.o.WebhookConfiguration == "" {
 		return nil

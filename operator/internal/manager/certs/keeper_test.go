@@ -25,7 +25,8 @@ import (
 
 var secretKey = types.NamespacedName{Namespace: "assay-system", Name: "assay-certificates"}
 
-// cluster is what the chart makes: an empty Secret, and webhooks that trust no authority yet.
+// cluster has the objects that the chart makes: an empty Secret, and webhooks that trust no
+// authority yet.
 func cluster(t *testing.T, funcs interceptor.Funcs) client.Client {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(funcs).WithObjects(
@@ -53,7 +54,7 @@ func keeper(t *testing.T, c client.Client, clk *clocktesting.FakeClock, leads bo
 	return k
 }
 
-// bundle is what the API server trusts.
+// bundle returns the authorities that the API server trusts.
 func bundle(t *testing.T, c client.Client) []byte {
 	t.Helper()
 	w := &admissionv1.ValidatingWebhookConfiguration{}
@@ -66,7 +67,7 @@ func bundle(t *testing.T, c client.Client) []byte {
 	return w.Webhooks[0].ClientConfig.CABundle
 }
 
-// handshake does what the API server does, over a real connection, at the clock's time.
+// handshake connects as the API server does, over a real connection, at the clock's time.
 func handshake(t *testing.T, k *Keeper, trusted []byte, now time.Time) error {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -87,11 +88,11 @@ func handshake(t *testing.T, k *Keeper, trusted []byte, now time.Time) error {
 }
 
 // Two managers and an API server run over two lifetimes of an authority. No server refuses a call,
-// not even of a client that goes on with the authorities of a minute ago.
+// not even from a client with the authorities of a minute ago.
 func TestNoCallIsRefused(t *testing.T) {
 	c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
 	leader, follower := keeper(t, c, clk, true, nil), keeper(t, c, clk, false, nil)
-	for _, k := range []*Keeper{follower, leader} { // the first one makes what is missing, leading or not
+	for _, k := range []*Keeper{follower, leader} { // the first one makes the missing certificate, leading or not
 		if err := k.Ready(nil); err == nil {
 			t.Error("a manager without a certificate is ready")
 		}
@@ -108,7 +109,7 @@ func TestNoCallIsRefused(t *testing.T) {
 		if err := leader.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if clk.Since(start)%(6*time.Second) == 0 { // looks less often
+		if clk.Since(start)%(6*time.Second) == 0 { // it looks less often
 			if err := follower.look(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -129,9 +130,9 @@ func TestNoCallIsRefused(t *testing.T) {
 }
 
 // A helm rollback brings back a release with certificates that live for months. The present ones
-// live for seconds, and their authority for minutes. The old ones are renewed before they end, by
-// an authority that was told before. Managers looked once a minute then, and the next authority was
-// to be told for months.
+// live for seconds, and their authority for minutes. Managers must renew the old ones before they
+// end, by an authority that clients already know. Managers once looked only once a minute then, and
+// the next authority was to be known for months before it signed.
 func TestLongerLifetimesAreNotNoticed(t *testing.T) {
 	for _, since := range []time.Duration{5 * time.Second, 67 * time.Second, 139 * time.Second, 211 * time.Second} {
 		c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
@@ -167,7 +168,7 @@ func TestLongerLifetimesAreNotNoticed(t *testing.T) {
 				}
 			}
 			held = append(held, managers["leader"].Trusted())
-			if len(held)%4 != 0 { // a handshake takes longer than all the rest
+			if len(held)%4 != 0 { // a handshake takes longer than the rest of the test
 				continue
 			}
 			for name, k := range managers {
@@ -184,7 +185,7 @@ func TestLongerLifetimesAreNotNoticed(t *testing.T) {
 	}
 }
 
-// helm upgrade of a chart that knew the bundle takes it away.
+// A helm upgrade removes the bundle, since the chart does not have it.
 func TestTheBundleIsRepaired(t *testing.T) {
 	c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
 	k := keeper(t, c, clk, false, nil)
@@ -207,8 +208,8 @@ func TestTheBundleIsRepaired(t *testing.T) {
 	}
 }
 
-// Two managers that start together both find an empty Secret. One loses, reads what the other made,
-// and serves that.
+// Two managers that start together both find an empty Secret. The one that writes second fails,
+// reads the certificate of the other, and serves it.
 func TestTwoManagersBegin(t *testing.T) {
 	clk := clocktesting.NewFakeClock(start)
 	var other *Keeper
@@ -235,7 +236,7 @@ func TestTwoManagersBegin(t *testing.T) {
 	}
 }
 
-// A certificate of cert-manager is served as it is, and never written.
+// A manager serves a certificate of cert-manager unchanged, and never writes it.
 func TestACertificateOfAnother(t *testing.T) {
 	clk := clocktesting.NewFakeClock(start)
 	c := cluster(t, interceptor.Funcs{})
@@ -268,8 +269,8 @@ func TestACertificateOfAnother(t *testing.T) {
 	}
 }
 
-// While the API server is away, managers stay ready until the certificate ends, and a manager that
-// just starts says what it waits for.
+// While the API server is away, managers stay ready until the certificate ends. A manager that just
+// starts says what it waits for.
 func TestTheAPIServerIsAway(t *testing.T) {
 	clk, away := clocktesting.NewFakeClock(start), false
 	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -300,7 +301,7 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	}
 }
 
-// A Secret that is gone is told, and what was read before is served on.
+// A manager reports that the Secret is gone, and goes on serving the certificate that it read.
 func TestTheSecretIsGone(t *testing.T) {
 	c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
 	k := keeper(t, c, clk, true, nil)

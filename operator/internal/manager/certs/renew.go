@@ -11,28 +11,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keys of the Secret. The first three are those that cert-manager writes, too.
+// Keys of the Secret. cert-manager also writes the first three.
 const (
-	keyTrusted     = "ca.crt" // every authority that is to be trusted, the one that signs first
+	keyTrusted     = "ca.crt" // all trusted authorities; the one that signs is first
 	keyCert        = corev1.TLSCertKey
 	keyKey         = corev1.TLSPrivateKeyKey
 	keySigning     = "signing.crt"
 	keySigningKey  = "signing.key"
-	keyUpcoming    = "upcoming.crt" // is trusted and does not sign yet
+	keyUpcoming    = "upcoming.crt" // is trusted, but does not sign yet
 	keyUpcomingKey = "upcoming.key"
 )
 
-// Lifetimes of what is made. A certificate that lives longer than this, since it was made under
-// other settings, is replaced as if it lived this long.
+// Lifetimes of new certificates and authorities. A certificate that was made for longer, under
+// other settings, is replaced as if it had this lifetime.
 type Lifetimes struct {
 	Authority, Certificate time.Duration
 }
 
-// shortest is the least lifetime of a certificate: managers look at the Secret every second at
-// most.
+// shortest is the least lifetime of a certificate, since managers look at the Secret at most once a
+// second.
 const shortest = 30 * time.Second
 
-// Validate says what is wrong with lifetimes.
+// Validate returns the mistake in lifetimes.
 func (l Lifetimes) Validate() error {
 	switch {
 	case l.Certificate < shortest:
@@ -43,44 +43,44 @@ func (l Lifetimes) Validate() error {
 	return nil
 }
 
-// look is how often a manager looks at the Secret: often enough that a certificate is renewed
-// everywhere well before its end.
+// look is how often a manager looks at the Secret. All managers must have a renewed certificate
+// well before the old one ends.
 func (l Lifetimes) look() time.Duration { return min(time.Minute, max(time.Second, l.Certificate/30)) }
 
-// lookBefore is how soon to look again at what ends at an instant. It may have been made under
-// shorter lifetimes than there are now.
+// lookBefore is how soon to look again at a certificate that ends at an instant. It may have been
+// made under shorter lifetimes than the present ones.
 func lookBefore(end, now time.Time) time.Duration { return max(time.Second, end.Sub(now)/10) }
 
-// lives is how long a certificate lives, the time before its making included.
+// lives returns how long a certificate lives, with the time before it was made.
 func lives(c *x509.Certificate, lifetime time.Duration) time.Duration {
 	return min(c.NotAfter.Sub(c.NotBefore), lifetime+backdate(lifetime))
 }
 
-// age of a certificate as a part of its lifetime, 0 to 1 and more.
+// age returns the age of a certificate as a share of its lifetime, which may exceed 1.
 func age(c *x509.Certificate, now time.Time, lifetime time.Duration) float64 {
 	return float64(now.Sub(c.NotBefore)) / float64(lives(c, lifetime))
 }
 
-// toldFor is the part of an authority's lifetime for which its successor is told before it signs.
-// The shorter one of the two lifetimes counts: one that was made before its lifetime was set to
-// years ends before a fifth of these years is over.
+// toldFor is the share of an authority's lifetime for which clients get its successor before the
+// successor signs. The shorter of the two lifetimes counts. An authority that was made before its
+// lifetime was set to years would end before a fifth of these years is over.
 const toldFor = 0.2
 
-// mayFollow reports whether the upcoming authority has been told for long enough.
+// mayFollow reports whether clients have had the upcoming authority for long enough.
 func (s *state) mayFollow(l Lifetimes, now time.Time) bool {
 	told := now.Sub(made(s.upcoming.cert))
 	return float64(told) >= toldFor*float64(min(lives(s.signing.cert, l.Authority), lives(s.upcoming.cert, l.Authority)))
 }
 
-// state is what the Secret says, decoded.
+// state is the decoded Secret.
 type state struct {
 	signing, upcoming *authority
 	trusted           []*x509.Certificate
 	leaf              *tls.Certificate
 }
 
-// read decodes the Secret of managers that make certificates themselves. It fails when no server
-// could use it, or no manager could renew it.
+// read decodes the Secret of managers that make certificates themselves. It fails if no server
+// could use it, or if no manager could renew it.
 func read(data map[string][]byte, names []string, now time.Time) (*state, error) {
 	s := &state{}
 	var err error
@@ -111,7 +111,8 @@ func read(data map[string][]byte, names []string, now time.Time) (*state, error)
 	return s, nil
 }
 
-// served is the part of the Secret that servers and their clients need, no matter who makes it.
+// served returns the part of the Secret that servers and their clients need, whichever program
+// makes it.
 func served(data map[string][]byte) (*tls.Certificate, []*x509.Certificate, error) {
 	for _, key := range []string{keyCert, keyKey, keyTrusted} {
 		if len(data[key]) == 0 {
@@ -132,7 +133,7 @@ func served(data map[string][]byte) (*tls.Certificate, []*x509.Certificate, erro
 	return &leaf, trusted, nil
 }
 
-// begin makes a Secret's content from nothing.
+// begin makes a Secret's first content.
 func begin(names []string, l Lifetimes, now time.Time) (map[string][]byte, error) {
 	a, err := newAuthority(now, l.Authority)
 	if err != nil {
@@ -142,8 +143,8 @@ func begin(names []string, l Lifetimes, now time.Time) (map[string][]byte, error
 	return s.encode(names, l, now)
 }
 
-// renew returns the Secret's next content and why, or no reason when it is good as it is. It makes
-// one step at a time.
+// renew returns the Secret's next content and the reason for it. There is no reason if the present
+// content is good. Each call makes one step.
 func renew(data map[string][]byte, names []string, l Lifetimes, now time.Time) (next map[string][]byte, why string, err error) {
 	s, err := read(data, names, now)
 	if err != nil {
@@ -161,7 +162,7 @@ func renew(data map[string][]byte, names []string, l Lifetimes, now time.Time) (
 		if s.upcoming, err = newAuthority(now, l.Authority); err != nil {
 			return nil, "", err
 		}
-		// Authorities older than the signing one have signed nothing that is still served.
+		// No certificate in use is signed by an authority older than the signing one.
 		s.trusted = []*x509.Certificate{s.signing.cert, s.upcoming.cert}
 		next, err = s.with(data)
 		return next, why, err
@@ -185,7 +186,7 @@ func (s *state) encode(names []string, l Lifetimes, now time.Time) (map[string][
 	return s.with(map[string][]byte{keyCert: cert, keyKey: key})
 }
 
-// with writes the state's authorities beside the certificate that data has.
+// with writes the state's authorities, and keeps the certificate in data.
 func (s *state) with(data map[string][]byte) (map[string][]byte, error) {
 	out := maps.Clone(data)
 	out[keyTrusted] = encodeCerts(s.trusted...)

@@ -35,9 +35,8 @@ func trusts(t *testing.T, bundle []byte, data map[string][]byte, now time.Time) 
 	return nil
 }
 
-// A client keeps the authorities that it was told a fifth of a lifetime ago. Over several lifetimes
-// it accepts what is served, and what was served until the last step: another manager may still
-// serve that.
+// A client has authorities that are a fifth of a lifetime old. Over several lifetimes it accepts
+// the served certificate, and the one before the last step, which another manager may still serve.
 func TestRenewalIsNeverNoticed(t *testing.T) {
 	for name, l := range map[string]Lifetimes{"a year": year, "minutes": quick} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestRenewalIsNeverNoticed(t *testing.T) {
 			}
 			held, step := [][]byte{data[keyTrusted]}, l.look()
 			if l == year {
-				step = 24 * time.Hour // a minute would be a million steps
+				step = 24 * time.Hour // steps of a minute would be a million steps
 			}
 			overlap := int(l.Authority / 5 / step)
 			reasons := map[string]int{}
@@ -85,8 +84,8 @@ func TestRenewalIsNeverNoticed(t *testing.T) {
 	}
 }
 
-// Lifetimes that were made shorter hold at once for what is there: a leaked key of ten years is got
-// rid of by setting a shorter life.
+// Shorter lifetimes also hold for existing certificates. So a shorter lifetime gets rid of a leaked
+// key of ten years.
 func TestShorterLifetimesHoldAtOnce(t *testing.T) {
 	data, err := begin(names, year, start)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package coordinator is the manager's side of package protocol: the agents of all pods dial it,
-// tell it what they see, and get what they should do.
+// Package coordinator is the manager's side of package protocol. The agents of all pods dial it,
+// report what they see, and receive their directives.
 //
 // It decides nothing. The trial controller registers a trial's pods, sets their directives and
-// reads their reports. The coordinator carries both to and fro, checks which pod is talking, and
-// stores what agents send before it acknowledges it. It keeps everything in memory: after a restart
-// of the manager the agents report again and the controller sets the same directives again.
+// reads their reports. The coordinator passes both on, checks which pod is talking, and stores
+// agents' deliveries before it acknowledges them. It keeps everything in memory: after a restart of
+// the manager the agents report again, and the controller sets the same directives again.
 package coordinator
 
 import (
@@ -25,40 +25,40 @@ import (
 
 // Pod is a pod of a trial.
 type Pod struct {
-	// UID of the pod; a pod that is made again under the same name is another one.
+	// UID identifies the pod. A later pod of the same name has another one.
 	UID types.UID
-	// Trial that the pod belongs to.
+	// Trial owns the pod.
 	Trial types.NamespacedName
-	// Name in the trial's layout, which for a client is its host name.
+	// Name is the pod's name in the trial's layout. For a client it is the host name.
 	Name string
-	// Part of the trial that the pod has: v1alpha1.PodTypeReplica, PodTypeClient or PodTypePrepare.
-	// Empty for one that resets a machine.
+	// Part is the pod's part in the trial: v1alpha1.PodTypeReplica, PodTypeClient or
+	// PodTypePrepare. Empty: the pod resets a machine.
 	Part string
-	// Index of a client pod.
+	// Index is the index of a client pod.
 	Index int
 }
 
-// RejectedError says why the manager never stores a report of an agent.
+// RejectedError gives the reason why the manager will never store an agent's delivery.
 type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return "it is rejected: " + e.Reason }
 
-// Store keeps what agents send. All calls return only when it is safe. A *RejectedError is final;
-// after others agents send again. They call read when they have read what is packed, before they
-// write it anywhere: the memory for that is then free for others.
+// Store keeps agents' deliveries. Every call returns only once the delivery is safe. A
+// *RejectedError is final; after other errors agents send again. A call unpacks the delivery, calls
+// read, and only then writes. The function read frees the memory of the unpacking for others.
 type Store interface {
 	StorePrepared(ctx context.Context, pod Pod, packed []byte, read func()) error
 	StoreResults(ctx context.Context, pod Pod, packed []byte, read func()) error
 	StoreCollected(ctx context.Context, pod Pod, packed []byte, read func()) error
 }
 
-// Identifier tells which pod a token belongs to.
+// Identifier finds the pod that a token belongs to.
 type Identifier interface {
-	// Claimed reads the pod's UID out of a token without asking anybody whether the token is good.
+	// Claimed reads the pod's UID out of a token. It asks no one whether the token is good.
 	Claimed(token string) (uid types.UID, ok bool)
-	// Known returns the pod of a token that was found good a moment ago, without asking anybody.
+	// Known returns the pod of a token that was accepted a moment ago. It asks no one.
 	Known(token string) (uid types.UID, ok bool)
-	// Identify asks.
+	// Identify asks the API server.
 	Identify(ctx context.Context, token string) (types.UID, error)
 }
 
@@ -69,12 +69,12 @@ type Options struct {
 	Identifier Identifier
 	Store      Store
 	Archive    Archive
-	// Notify is called when a trial's reports changed in a way that a controller cares about. It
-	// must not block.
+	// Notify is called when a trial's reports change in a way that matters to a controller. It must
+	// not block.
 	Notify func(trial types.NamespacedName)
 	// Instance names this manager's process, whose clock is Clock.
 	Instance string
-	// Leading reports whether this manager leads. Others answer 503.
+	// Leading reports whether this manager leads. Managers that do not lead answer 503.
 	Leading func() bool
 }
 
@@ -83,8 +83,8 @@ type Coordinator struct {
 	Options
 
 	refusals refusals
-	// receiving bounds the memory that the bodies of requests take, decoding what it takes to read
-	// them, in bytes.
+	// receiving bounds the memory of request bodies, and decoding the memory for reading them. Both
+	// are in bytes.
 	receiving, decoding *semaphore.Weighted
 
 	mu       sync.Mutex
@@ -92,25 +92,25 @@ type Coordinator struct {
 	trials   map[types.NamespacedName]map[string]*session
 }
 
-// session is what is known of one pod. It is guarded by the coordinator's mutex.
+// session holds everything known about one pod. The coordinator's mutex guards it.
 type session struct {
 	pod       Pod
 	directive protocol.Directive
 	files     []protocol.File
-	directed  bool          // directive and files are the trial controller's
+	directed  bool          // the trial controller has set directive and files
 	changed   chan struct{} // closed and replaced when directive changes
 	report    *protocol.Report
 	reported  time.Time
-	tickets   int // that were given for files
-	// reporting and delivering let in one request each. linksRead is the last report's links, for
-	// the one that reports.
+	tickets   int // number of tickets given for files
+	// reporting and delivering each admit one request. linksRead holds the last report's links;
+	// only the admitted report uses it.
 	reporting, delivering *semaphore.Weighted
 	linksRead             linksRead
-	// trial is the part of what is received that all pods of the trial share.
+	// trial is the share of receiving that all pods of the trial use together.
 	trial *semaphore.Weighted
 }
 
-// New returns a coordinator that knows no pod.
+// New returns a coordinator without pods.
 func New(o Options) *Coordinator {
 	return &Coordinator{
 		Options: o, receiving: semaphore.NewWeighted(maxReceived), decoding: semaphore.NewWeighted(maxDecoded),
@@ -118,8 +118,8 @@ func New(o Options) *Coordinator {
 	}
 }
 
-// Register makes pods known. Pods that are registered already keep their directives and reports;
-// pods of the trial outside the list are forgotten.
+// Register sets the pods of a trial. Pods that were already registered keep their directives and
+// reports. Pods of the trial that are not in the list are forgotten.
 func (c *Coordinator) Register(trial types.NamespacedName, pods []Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *Coordinator) Register(trial types.NamespacedName, pods []Pod) {
 	c.trials[trial] = now
 }
 
-// Forget drops all that is known of a trial.
+// Forget drops everything known about a trial.
 func (c *Coordinator) Forget(trial types.NamespacedName) {
 	c.Register(trial, nil)
 	c.mu.Lock()
@@ -155,10 +155,10 @@ func (c *Coordinator) Forget(trial types.NamespacedName) {
 	delete(c.trials, trial)
 }
 
-// Direct sets what a pod should do and the files that it should have. A pod that is not registered
-// is ignored. The trial controller directs every pod at each look at the trial. Most directives are
-// those that the pods have. To compare them costs little, since they share what is large. The
-// caller must not change anything that a directive refers to.
+// Direct sets a pod's directive and its files. It ignores a pod that is not registered. The trial
+// controller directs every pod each time it looks at the trial, and most directives are unchanged.
+// Comparing them costs little, since they share their large parts. The caller must not change
+// anything that a directive refers to.
 func (c *Coordinator) Direct(trial types.NamespacedName, name string, d protocol.Directive, files []protocol.File) {
 	last, known, directed := c.directiveOf(trial, name)
 	d.Version = last.Version
@@ -177,8 +177,8 @@ func (c *Coordinator) Direct(trial types.NamespacedName, name string, d protocol
 	s.changed = make(chan struct{})
 }
 
-// directiveOf returns the directive of a pod, whether there is such a pod, and whether the trial
-// controller has directed it.
+// directiveOf returns the directive of a pod. It also reports whether the pod is registered, and
+// whether the trial controller has directed it.
 func (c *Coordinator) directiveOf(trial types.NamespacedName, name string) (d protocol.Directive, known, directed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *Coordinator) directiveOf(trial types.NamespacedName, name string) (d pr
 	return s.directive, true, s.directed
 }
 
-// Report returns the last report of a pod and when it came, or nil.
+// Report returns a pod's last report and when it arrived. Nil: there is none.
 func (c *Coordinator) Report(trial types.NamespacedName, name string) (*protocol.Report, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,8 +200,8 @@ func (c *Coordinator) Report(trial types.NamespacedName, name string) (*protocol
 	return s.report, s.reported
 }
 
-// reader returns a pod's session, the number of pods of its trial, and the network that the pod is
-// to have. Nil: the pod belongs to no trial.
+// reader returns a pod's session, the number of pods of its trial, and the network in the pod's
+// directive. Nil session: the pod belongs to no trial.
 func (c *Coordinator) reader(uid types.UID) (s *session, pods int, network *protocol.Network) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,19 +211,19 @@ func (c *Coordinator) reader(uid types.UID) (s *session, pods int, network *prot
 	return s, len(c.trials[s.pod.Trial]), s.directive.Network
 }
 
-// setVersion names the directive by its content, so that the same directive has the same version in
-// every manager.
+// setVersion derives the directive's version from its content, so that the same directive has the
+// same version in every manager.
 func setVersion(d *protocol.Directive) {
 	d.Version = ""
 	sum := sha256.New()
 	if err := d.Encode(sum); err != nil {
-		panic("a directive cannot be encoded: " + err.Error()) // it consists of plain data
+		panic("a directive cannot be encoded: " + err.Error()) // a directive consists of plain data
 	}
 	d.Version = hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// observe keeps a report. It says whether it is the pod's first one here, and whether a controller
-// must look at it.
+// observe keeps a report. The result first reports whether it is the pod's first one here; changed
+// reports whether a controller must look at it.
 func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, first, changed, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,12 +241,12 @@ func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, first
 	return s.pod, first, changed, true
 }
 
-// significant is a report without what moves all the time.
+// significant returns a copy of a report without the values that change all the time.
 func significant(r *protocol.Report) protocol.Report {
 	s := *r
 	s.Progress, s.ClockOffset, s.ClockError, s.TCPResets, s.DirectiveVersion, s.Sequence = nil, 0, 0, 0, "", 0
 	if s.Load != nil {
-		s.Load = &protocol.Load{} // a trial that may start waits for the first one
+		s.Load = &protocol.Load{} // a trial that may start waits for the first load
 	}
 	s.Containers = append([]protocol.ContainerState(nil), r.Containers...)
 	for i := range s.Containers {
@@ -260,7 +260,7 @@ func significant(r *protocol.Report) protocol.Report {
 	return s
 }
 
-// next returns the pod's directive, and a channel that is closed when it changes.
+// next returns the pod's directive, and a channel that is closed when the directive changes.
 func (c *Coordinator) next(uid types.UID) (now assignment, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,12 +271,12 @@ func (c *Coordinator) next(uid types.UID) (now assignment, ok bool) {
 	return assignment{s.directive, s.files, s.directed, s.changed}, true
 }
 
-// assignment is what a pod is to do and to have.
+// assignment holds a pod's directive and its files.
 type assignment struct {
 	directive protocol.Directive
 	files     []protocol.File
 	// directed: the trial controller has set the directive. A manager that has just taken over
 	// knows the pod a moment before it knows the directive.
 	directed bool
-	changed  <-chan struct{} // is closed when there is another
+	changed  <-chan struct{} // closed when there is another assignment
 }

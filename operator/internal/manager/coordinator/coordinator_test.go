@@ -23,12 +23,12 @@ import (
 
 var trialA = types.NamespacedName{Namespace: "ns", Name: "a"}
 
-// tokens are their pods' UIDs.
+// tokens accepts each pod's UID as its token.
 type tokens struct{ err error }
 
 func (t tokens) Claimed(token string) (types.UID, bool) {
 	if token == "stranger" {
-		return "u1", true // it lies
+		return "u1", true // the token lies
 	}
 	return types.UID(token), true
 }
@@ -214,9 +214,9 @@ func TestOnlyWhatMattersWakesTheController(t *testing.T) {
 	}
 }
 
-// An agent hangs up on a report to send a newer one. On a busy manager the older one may come
-// through later; it used to be believed, and the agent was not heard again before its next report,
-// ten seconds later.
+// An agent hangs up on a report to send a newer one. On a busy manager the older one may arrive
+// later. The manager once believed it, and heard nothing newer for the ten seconds until the
+// agent's next report.
 func TestAnOvertakenReportIsIgnored(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
@@ -247,8 +247,8 @@ func TestWhatIsSentIsStoredBeforeItIsAcknowledged(t *testing.T) {
 	}
 }
 
-// A pod that is made again under the same name is another pod: its old self's token opens nothing,
-// and its old self's report is forgotten.
+// A pod that is made again under the same name is another pod. The token of its predecessor opens
+// nothing, and the predecessor's report is forgotten.
 func TestAPodMadeAgainIsAnother(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
@@ -276,8 +276,8 @@ func TestTheSameDirectiveHasTheSameVersion(t *testing.T) {
 	}
 }
 
-// A token of a replica's agent that leaks must not be good for a client's results: the first that
-// come are kept.
+// If the token of a replica's agent leaks, it must not be accepted for a client's results: the
+// first results to arrive are kept.
 func TestAPodSendsItsOwnPartOnly(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{
@@ -299,7 +299,7 @@ func TestAPodSendsItsOwnPartOnly(t *testing.T) {
 	}
 }
 
-// A file that the store rejects is not sent again and again.
+// If the store rejects a file, the agent does not send it again and again.
 func TestWhatIsRejectedIsFinal(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PodTypeClient}})
@@ -309,7 +309,7 @@ func TestWhatIsRejectedIsFinal(t *testing.T) {
 	}
 }
 
-// counting counts how often the API server is asked.
+// counting counts the questions to the API server.
 type counting struct {
 	tokens
 	asked int
@@ -320,8 +320,8 @@ func (c *counting) Identify(ctx context.Context, token string) (types.UID, error
 	return c.tokens.Identify(ctx, token)
 }
 
-// Anyone who reached the port could make the API server review any number of tokens. The agents'
-// tokens waited in the same queue.
+// Anyone who reached the port could once make the API server review any number of tokens, and the
+// agents' tokens waited in the same queue.
 func TestUnknownTokensAreCheap(t *testing.T) {
 	f := newFixture(t)
 	asked := &counting{}
@@ -336,7 +336,7 @@ func TestUnknownTokensAreCheap(t *testing.T) {
 		t.Errorf("the API server was asked %d times about pods of no trial", asked.asked)
 	}
 	var last int
-	for range 50 { // they claim to be of a pod that there is
+	for range 50 { // the tokens name a pod that exists
 		last, _ = f.call(t, http.MethodPost, "/v1/sync", "stranger", protocol.Report{})
 	}
 	if asked.asked > refusedBurst || last != http.StatusServiceUnavailable {

@@ -13,32 +13,32 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// maxTickets bounds how often a pod may ask: one has two streams for each container, its agent's
-// log and its results, each asked for a few times.
+// maxTickets bounds a pod's requests. A pod has two streams for each container, its agent's log and
+// its results, and asks for each of them a few times.
 const maxTickets = 256
 
 var (
-	// ErrNoStore says that the trial has no store, so that there is nothing to hand over.
+	// ErrNoStore means that the trial has no store, so that there is nothing to hand over.
 	ErrNoStore = errors.New("the trial has no result store")
-	// ErrNoRoom says that the cluster has no room for what is to be kept.
+	// ErrNoRoom means that the cluster has no room for the file.
 	ErrNoRoom = errors.New("the cluster has no room for it")
-	// ErrNoTicket says that no file can be put into the store from a pod as things are: the manager
-	// keeps them.
+	// ErrNoTicket means that pods cannot put files into the store at present. The manager keeps the
+	// files instead.
 	ErrNoTicket = errors.New("the store cannot be used")
-	// ErrRefused says that what is asked for may not be.
+	// ErrRefused means that the request is not allowed.
 	ErrRefused = errors.New("it is refused")
 )
 
-// Archive lets agents hand over their pods' files. Its errors may be the four above; others are
-// tried again.
+// Archive lets agents hand over their pods' files. After any error but the four above, agents try
+// again.
 type Archive interface {
 	// Ticket allows the pod to put one object into its trial's store.
 	Ticket(ctx context.Context, pod Pod, u protocol.Upload) (protocol.Ticket, error)
-	// Keep keeps a part of a file in the cluster and returns when it is safe.
+	// Keep keeps a part of a file in the cluster, and returns once it is safe.
 	Keep(ctx context.Context, pod Pod, u protocol.Upload, part int, data []byte) error
 }
 
-// pod that a session is of. ticket counts a ticket.
+// podOf returns the pod of a session. If ticket is set, it counts a ticket.
 func (c *Coordinator) podOf(uid types.UID, ticket bool) (pod Pod, known, tooMany bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// desk says what it was asked for, or fails.
+// desk records the requests, or fails.
 type desk struct {
 	err   error
 	asked []string

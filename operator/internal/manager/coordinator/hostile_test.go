@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// remembering accepts a token once, and remembers it.
+// remembering knows some tokens already.
 type remembering struct {
 	tokens
 	known map[string]types.UID
@@ -31,20 +31,20 @@ func (r remembering) Known(token string) (types.UID, bool) {
 	return uid, ok
 }
 
-// A system under test shares the address of its agent and can read its pod's UID: five forged
-// tokens made the coordinator refuse the agent's good one.
+// A system under test shares its agent's address, and can read its pod's UID. Five forged tokens
+// once made the coordinator refuse the agent's good one.
 func TestForgedTokensDoNotMuteTheAgent(t *testing.T) {
 	f := newFixture(t)
 	f.Identifier = remembering{known: map[string]types.UID{"u1": "u1"}}
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}, {UID: "u2", Trial: trialA, Name: "r1"}})
 	var last int
 	for range refusedBurst + 1 {
-		last, _ = f.call(t, http.MethodPost, "/v1/sync", "stranger", protocol.Report{}) // claims to be u1's
+		last, _ = f.call(t, http.MethodPost, "/v1/sync", "stranger", protocol.Report{}) // claims to be u1
 	}
 	if last != http.StatusServiceUnavailable {
 		t.Errorf("the last forged token has status %d, want 503", last)
 	}
-	for _, agent := range []string{"u1", "u2"} { // one is known, the other sends from the same address
+	for _, agent := range []string{"u1", "u2"} { // one is known, and the other sends from the same address
 		if got, body := f.call(t, http.MethodPost, "/v1/sync", agent, protocol.Report{}); got != http.StatusOK {
 			t.Errorf("agent of %s: status %d (%s), want 200", agent, got, body)
 		}
@@ -53,7 +53,8 @@ func TestForgedTokensDoNotMuteTheAgent(t *testing.T) {
 
 const hostileReports = "ASSAY_HOSTILE_REPORTS"
 
-// One report of a megabyte took a hundred times as much to read, and its trial kept 38 MB of it.
+// Reading one report of a megabyte once took a hundred times as much memory, and its trial kept 38
+// MB of it.
 func TestHostileReportsTakeLittleMemory(t *testing.T) {
 	const mostMegabytes = 150
 	if os.Getenv(hostileReports) == "" {
@@ -106,7 +107,7 @@ func TestHostileReportsTakeLittleMemory(t *testing.T) {
 	t.Logf("%s", status)
 }
 
-// A report of a pod with many peers, actions and long tails passes.
+// The coordinator accepts a report of a pod with many peers, actions and long tails.
 func TestLargeReportsPass(t *testing.T) {
 	f := newFixture(t)
 	var pods []Pod
@@ -128,7 +129,7 @@ func TestLargeReportsPass(t *testing.T) {
 	}
 }
 
-// blocking is a store whose callers wait until it is let go.
+// blocking is a store whose callers wait until the test releases them.
 type blocking struct {
 	*kept
 	came chan string
@@ -148,8 +149,8 @@ func (b *blocking) StoreResults(_ context.Context, p Pod, _ []byte, read func())
 	return nil
 }
 
-// While the API server wrote the results of one client, the manager read no others. Those of many
-// clients took as many calls, one after the other.
+// While the API server wrote one client's results, the manager once read no others. The results of
+// many clients took as many calls, one after the other.
 func TestResultsAreReadWhileOthersAreWritten(t *testing.T) {
 	const many = 8
 	f := newFixture(t)
@@ -183,8 +184,9 @@ func TestResultsAreReadWhileOthersAreWritten(t *testing.T) {
 	all.Wait()
 }
 
-// The bodies of requests were bounded for each pod, and not together: 200 pods of one trial took
-// 180 MB. Now a trial has a share of its own, and another trial's reports are read meanwhile.
+// The bodies of requests were once bounded for each pod, but not together: 200 pods of one trial
+// took 180 MB. Now each trial has a share of its own, and the reports of other trials are still
+// read.
 func TestBodiesOfOneTrialLeaveRoomForOthers(t *testing.T) {
 	const many = 60
 	f := newFixture(t)

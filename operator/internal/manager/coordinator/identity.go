@@ -21,22 +21,23 @@ import (
 
 type storeFunc func(ctx context.Context, pod Pod, packed []byte, read func()) error
 
-// DeniedError says why a token is not accepted.
+// DeniedError gives the reason why a token is not accepted.
 type DeniedError struct{ Reason string }
 
 func (e *DeniedError) Error() string { return "the token is not accepted: " + e.Reason }
 
-// podUIDKey is where a TokenReview says which pod a projected token was made for.
+// podUIDKey names the field of a TokenReview with the pod that a projected token was made for.
 const podUIDKey = "authentication.kubernetes.io/pod-uid"
 
-// identityTTL is how long an answer is believed. A pod that is gone loses its registration long
-// before.
+// identityTTL is how long an answer stays valid. A pod that is gone loses its registration long
+// before that.
 const identityTTL = time.Minute
 
 // reviewTimeout bounds one question to the API server.
 const reviewTimeout = 10 * time.Second
 
-// TokenReviewer asks the API server whose a token is, and remembers the answer for a while.
+// TokenReviewer asks the API server which pod a token belongs to, and remembers the answer for a
+// while.
 type TokenReviewer struct {
 	client client.Client
 	clock  clock.PassiveClock
@@ -55,11 +56,10 @@ func NewTokenReviewer(c client.Client, clk clock.PassiveClock) *TokenReviewer {
 	return &TokenReviewer{client: c, clock: clk, known: map[[sha256.Size]byte]identity{}}
 }
 
-// maxToken bounds a token; those of the API server take about 1.5 KiB.
+// maxToken bounds the size of a token. The API server's tokens take about 1.5 KiB.
 const maxToken = 16 << 10
 
-// Claimed returns the UID of the pod that a projected token says that it was made for. Its
-// signature is not checked.
+// Claimed returns the UID of the pod named in a projected token. It does not check the signature.
 func (t *TokenReviewer) Claimed(token string) (types.UID, bool) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxToken || len(parts) != 3 {
@@ -96,7 +96,7 @@ func (t *TokenReviewer) Identify(ctx context.Context, token string) (types.UID, 
 	if uid, ok := t.Known(token); ok {
 		return uid, nil
 	}
-	// The answer serves the agent's next request, too, should it hang up on this one.
+	// If the agent hangs up on this request, the answer still serves its next one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 	defer cancel()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{protocol.Audience}}}
@@ -106,7 +106,8 @@ func (t *TokenReviewer) Identify(ctx context.Context, token string) (types.UID, 
 	if !review.Status.Authenticated {
 		return "", &DeniedError{Reason: "the API server does not know it for the audience " + protocol.Audience}
 	}
-	// An authenticator that knows of no audiences accepts tokens that were made for others.
+	// An authenticator that does not know audiences accepts tokens that were made for other
+	// audiences.
 	if !slices.Contains(review.Status.Audiences, protocol.Audience) {
 		return "", &DeniedError{Reason: "the API server did not check that it is for the audience " + protocol.Audience}
 	}

@@ -30,7 +30,7 @@ func TestIdentify(t *testing.T) {
 	pod := authenticationv1.UserInfo{Extra: map[string]authenticationv1.ExtraValue{podUIDKey: {"u1"}}}
 	tests := map[string]struct {
 		status authenticationv1.TokenReviewStatus
-		want   string // empty when it is denied
+		want   string // empty: denied
 	}{
 		"a pod's token":           {authenticationv1.TokenReviewStatus{Authenticated: true, User: pod, Audiences: []string{protocol.Audience}}, "u1"},
 		"not known":               {authenticationv1.TokenReviewStatus{User: pod, Audiences: []string{protocol.Audience}}, ""},

@@ -8,18 +8,18 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// linksRead is the links of a pod's last report. A report has one for each other pod of the trial,
-// so that all reports together grow with the square of the pods. The links change twice in a trial,
-// and reports come all the time.
+// linksRead holds the links of a pod's last report. Each report has a link to every other pod of
+// the trial, so all reports together grow with the square of the number of pods. The links change
+// twice in a trial, and reports arrive all the time.
 type linksRead struct {
 	digest [sha256.Size]byte
-	links  []protocol.LinkReport // not to be changed: earlier reports have them, too
+	links  []protocol.LinkReport // must not be changed, since earlier reports share them
 }
 
-// mostPeers bounds what is set aside for links before they are read.
+// mostPeers bounds the memory that is allocated for links before they are read.
 const mostPeers = 1024
 
-// withoutLinks decodes to a report whose links are left as they are.
+// withoutLinks decodes a report, and leaves its links encoded.
 type withoutLinks struct {
 	*protocol.Report
 	Network *struct {
@@ -28,8 +28,8 @@ type withoutLinks struct {
 	} `json:"network"`
 }
 
-// decode reads a report of a pod with that network. Links that are the last ones are not read
-// again.
+// decode reads a report of a pod. The argument network is the network in the pod's directive. It
+// does not read links again if they equal the last ones.
 func (l *linksRead) decode(body []byte, network *protocol.Network) (*protocol.Report, error) {
 	w := withoutLinks{Report: &protocol.Report{}}
 	if err := json.Unmarshal(body, &w); err != nil {
@@ -56,8 +56,8 @@ func (l *linksRead) decode(body []byte, network *protocol.Network) (*protocol.Re
 	return report, nil
 }
 
-// readLinks takes no more memory than the links need: their names are those of the peers, which
-// agents list in the same order.
+// readLinks takes only as much memory as the links need. It shares the names of the peers in the
+// directive, which agents list in the same order.
 func readLinks(text []byte, network *protocol.Network) ([]protocol.LinkReport, error) {
 	links := make([]protocol.LinkReport, 0, min(bytes.Count(text, []byte("{")), mostPeers))
 	if err := json.Unmarshal(text, &links); err != nil {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// reportOf is the JSON of a report with so many links.
+// reportOf returns the JSON of a report with the given number of links.
 func reportOf(t *testing.T, links int, rtt time.Duration) []byte {
 	t.Helper()
 	r := protocol.Report{Incarnation: "a", Ready: true, Network: &protocol.NetworkReport{Tried: true, Baseline: true, Proven: true}}
@@ -24,7 +24,7 @@ func reportOf(t *testing.T, links int, rtt time.Duration) []byte {
 	return text
 }
 
-// Reports whose links are read apart say what they say.
+// Reading a report's links separately yields the same report.
 func TestReportsAreReadWhole(t *testing.T) {
 	for name, text := range map[string]string{
 		"no network":      `{"incarnation":"a","ready":true,"containers":[{"name":"c"}]}`,
@@ -60,8 +60,8 @@ func TestReportsAreReadWhole(t *testing.T) {
 	}
 }
 
-// The manager decoded all links of every report, though links change twice in a trial. All pods
-// together report as many links as the square of their number.
+// The manager once decoded all links of every report, though links change only twice in a trial.
+// The number of links in all pods' reports is the square of the number of pods.
 func TestLinksThatDidNotChangeAreNotReadAgain(t *testing.T) {
 	const pods = 500
 	last := &linksRead{}
@@ -92,8 +92,8 @@ func TestLinksThatDidNotChangeAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// Each look at a trial encoded the directives of all its pods, each with all others. All looks at a
-// trial together took as much time as the cube of its pods.
+// Each look at a trial once encoded the directives of all its pods, and each directive names all
+// other pods. The time of all looks at a trial grew with the cube of the number of pods.
 func TestADirectiveThatAPodHasIsNotEncodedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r-0"}})
@@ -101,7 +101,7 @@ func TestADirectiveThatAPodHasIsNotEncodedAgain(t *testing.T) {
 	for i := range 500 {
 		network.Peers = append(network.Peers, protocol.NetworkPeer{Name: fmt.Sprintf("r-%d", i+1)})
 	}
-	directive := func() protocol.Directive { // as the engine makes it at each look
+	directive := func() protocol.Directive { // like the engine at each look
 		n := *network
 		n.Shape = true
 		return protocol.Directive{Network: &n, Start: true, Commands: []protocol.Command{{ID: "load"}}}

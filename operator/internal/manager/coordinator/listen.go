@@ -12,32 +12,33 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Server listens for the agents. It runs in every manager, leading or not, so that a manager that
-// does not lead says so instead of leaving an agent in the dark.
+// Server listens for the agents. It runs in every manager: a manager that does not lead then
+// answers that it does not, instead of giving no answer.
 type Server struct {
 	Handler http.Handler
-	// Address to listen on. Listener, if there is one, listens already.
+	// Address to listen on. If Listener is set, the server uses it instead.
 	Address  string
 	Listener net.Listener
-	// GetCertificate returns the certificate for a new connection. Connections outlive its renewal.
+	// GetCertificate returns the certificate for a new connection. Connections stay open when the
+	// certificate is renewed.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Log            logr.Logger
 }
 
-// NeedLeaderElection is false: see Server.
+// NeedLeaderElection returns false: see Server.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// shutdownTimeout is how long answers that are being written may take when the manager stops. Held
+// shutdownTimeout is how long a stopping manager waits for answers that are being written. Held
 // answers are dropped: their agents ask again.
 const shutdownTimeout = 2 * time.Second
 
 const (
-	// frameLimit is the least that HTTP/2 allows. Each connection keeps a buffer of its largest
-	// frame, which by default is as large as a report. All agents of a trial together would take
-	// memory in proportion to the square of its pods.
+	// frameLimit is the smallest limit that HTTP/2 allows. Each connection keeps a buffer of its
+	// largest frame, which by default may be as large as a report. The buffers of all agents of a
+	// trial would grow with the square of the number of its pods.
 	frameLimit = 16 << 10
-	// unreadLimit is what an agent may send of a report before it is the report's turn to be read.
-	// By default that is a megabyte, and all agents of a trial send at once.
+	// unreadLimit is how much of a report an agent may send before the manager reads it. The
+	// default is a megabyte, and all agents of a trial send at once.
 	unreadLimit = 64 << 10
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Each connection kept a buffer as large as its agent's largest report: the coordinator allows no
-// larger frames than HTTP/2 demands.
+// Each connection once kept a buffer as large as its agent's largest report. Now the coordinator
+// allows no frames larger than HTTP/2 demands.
 func TestConnectionsKeepSmallBuffers(t *testing.T) {
-	lender := httptest.NewTLSServer(http.NotFoundHandler()) // of its certificate
+	lender := httptest.NewTLSServer(http.NotFoundHandler()) // lends its certificate
 	defer lender.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestConnectionsKeepSmallBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	// The preface of HTTP/2, and settings that change nothing.
+	// This is the preface of HTTP/2, and settings that change nothing.
 	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestConnectionsKeepSmallBuffers(t *testing.T) {
 	if _, err := io.ReadFull(conn, settings); err != nil {
 		t.Fatal(err)
 	}
-	frame, window := uint32(1<<14), uint32(1<<16-1) // unless it says otherwise
+	frame, window := uint32(1<<14), uint32(1<<16-1) // the defaults of HTTP/2
 	for ; len(settings) >= 6; settings = settings[6:] {
 		switch value := binary.BigEndian.Uint32(settings[2:]); binary.BigEndian.Uint16(settings) {
 		case maxFrameSize:

@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// maxReceived is what the bodies of all requests may take together, in bytes, from the first
-	// byte that is read until the request is answered. Who comes next waits.
+	// maxReceived bounds the bytes of all request bodies together. A body counts from its first
+	// byte until the request is answered. Further requests wait.
 	maxReceived = 96 << 20
-	// maxOfTrial is the part of it that the pods of one trial may take, so that no trial keeps
-	// others from reporting.
+	// maxOfTrial is the share of maxReceived for the pods of one trial, so that no trial keeps
+	// other trials from reporting.
 	maxOfTrial = 12 << 20
-	// receiveTimeout is how long a request may wait for its share and, then, take to arrive.
+	// receiveTimeout is how long a request may wait for its share. After that, its body may take as
+	// long again to arrive.
 	receiveTimeout = 30 * time.Second
 )
 
-// errBusy says that the manager has no room for a body now.
+// errBusy means that the manager has no room for a body now.
 var errBusy = errors.New("too much is being received; send it again")
 
-// receive reads a body of so many bytes at most. It is in memory until release is called. The error
-// is errBusy, a *http.MaxBytesError, or that of the connection.
+// receive reads a body of at most limit bytes. The body stays in memory until release is called.
+// The error is errBusy, a *http.MaxBytesError, or an error of the connection.
 func (c *Coordinator) receive(w http.ResponseWriter, r *http.Request, of *semaphore.Weighted, limit int64) (body []byte, release func(), err error) {
 	none := func() {}
 	if r.ContentLength > limit {
@@ -46,11 +47,11 @@ func (c *Coordinator) receive(w http.ResponseWriter, r *http.Request, of *semaph
 		return nil, none, errBusy
 	}
 	release = func() { c.receiving.Release(cost); of.Release(cost) }
-	// A sender that dawdles holds its share for so long at most. Connections of tests have no
-	// deadlines, and no sender that dawdles.
+	// A slow sender holds its share at most this long. Connections of tests have no deadlines, and
+	// no slow senders.
 	control := http.NewResponseController(w)
 	dawdles := time.AfterFunc(receiveTimeout, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
-	if r.ContentLength >= 0 { // what grows takes twice as much
+	if r.ContentLength >= 0 { // a growing buffer takes twice as much
 		body = make([]byte, r.ContentLength)
 		_, err = io.ReadFull(r.Body, body)
 	} else {

@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	// refusedBurst is how many tokens for one pod from one address may be refused before others
-	// must wait. refusedEvery is how long they wait for one more. Each refusal costs the API server
-	// a TokenReview; real agents need one each minute.
+	// refusedBurst is how many tokens for one pod from one address may be refused before further
+	// ones must wait. refusedEvery is how long each further token waits. Each refusal costs the API
+	// server a TokenReview. Real agents need one each minute.
 	refusedBurst = 5
 	refusedEvery = 10 * time.Second
 	// refusedSenders bounds how many senders are remembered.
 	refusedSenders = 4096
 )
 
-// sender is whom refusals are counted for. Pods may share an address, where a gateway or a mesh
-// stands between them and the manager. Requests in the name of one pod do not delay others.
+// sender is the key by which refusals are counted. Pods may share an address if a gateway or a mesh
+// stands between them and the manager. Therefore requests that claim one pod must not delay other
+// pods.
 type sender struct {
 	network netip.Prefix
 	claimed types.UID
 }
 
-// senderOf takes an IPv6 address for its whole /64, any address of which a machine may choose.
+// senderOf uses the whole /64 of an IPv6 address, since a machine may choose any address in it.
 func senderOf(address string, claimed types.UID) sender {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -39,21 +40,21 @@ func senderOf(address string, claimed types.UID) sender {
 	return sender{network, claimed}
 }
 
-// refusals bound the TokenReviews that a sender can cause with tokens that are not accepted.
+// refusals bounds the TokenReviews that a sender can cause with bad tokens.
 type refusals struct {
 	mu sync.Mutex
-	// until is when all refusals of a sender are forgotten: each adds refusedEvery.
+	// until is when all refusals of a sender are forgotten. Each refusal adds refusedEvery.
 	until map[sender]time.Time
 }
 
-// allow reports whether a token of the address for a pod may be looked at.
+// allow reports whether a token may be reviewed that comes from the address and claims the pod.
 func (r *refusals) allow(address string, claimed types.UID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.until[senderOf(address, claimed)].Sub(now) <= (refusedBurst-1)*refusedEvery
 }
 
-// note that a token of the address for a pod was refused.
+// note records that a token from the address for the pod was refused.
 func (r *refusals) note(address string, claimed types.UID, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +69,7 @@ func (r *refusals) note(address string, claimed types.UID, now time.Time) {
 		}
 	}
 	if len(r.until) >= refusedSenders {
-		clear(r.until) // so many senders have no pods behind them; who is refused again is noted again
+		clear(r.until) // so many senders are not pods, and further refusals are noted again
 	}
 	s := senderOf(address, claimed)
 	until := r.until[s]

@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// reportBase is how many bytes a report may take, beside reportPeer for each pod of the trial.
-	// A report with the tails of several processes has some 20 KiB, and a link to a peer some 300
+	// reportBase bounds the bytes of a report, with reportPeer added for each pod of the trial. A
+	// report with the tails of several processes has some 20 KiB, and a link to a peer some 300
 	// bytes.
 	reportBase, reportPeer = 128 << 10, 1 << 10
 	// reportRecords and peerRecords bound the links, actions and so on of a report in the same way.
 	reportRecords, peerRecords = 1000, 8
-	// decodedReport is what a record of a report takes in memory at most, in bytes.
+	// decodedReport bounds the memory that one record of a report takes, in bytes.
 	decodedReport = 1 << 10
-	// decodedResults is what reading a client's results takes in memory at most, in bytes.
+	// decodedResults bounds the memory for reading a client's results, in bytes.
 	decodedResults = 150 << 20
-	// preparedMemory is what unpacking the output of a prepare step takes at most, in bytes.
+	// preparedMemory bounds the memory for unpacking the output of a prepare step, in bytes.
 	preparedMemory = 40 << 20
-	// maxDecoded is what all that is read at the same time may take. Who comes next waits.
+	// maxDecoded bounds the memory of everything that is read at the same time. Further requests
+	// wait.
 	maxDecoded = 256 << 20
 )
 
-// reportMay is what a report of the smallest trial may hold.
+// reportMay holds the limits for a report of the smallest trial.
 var reportMay = jsonlimit.For(protocol.Report{}, reportRecords, 2*reportRecords)
 
 // Handler serves the agents.
@@ -54,8 +55,7 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/keep", c.forPod(c.keepPart))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !c.Leading() {
-			// The connection is closed so that the agent's next one may reach the manager that
-			// leads.
+			// Close the connection, so that the agent's next one may reach the manager that leads.
 			w.Header().Set("Connection", "close")
 			http.Error(w, "this manager does not lead; dial again", http.StatusServiceUnavailable)
 			return
@@ -65,7 +65,8 @@ func (c *Coordinator) Handler() http.Handler {
 	})
 }
 
-// clock needs no token: the time of day is no secret, and a look-up would spoil the round trip.
+// clock needs no token: the time of day is no secret, and checking a token would lengthen the round
+// trip.
 func (c *Coordinator) clock(w http.ResponseWriter, _ *http.Request) {
 	answer(w, protocol.Clock{UnixNanos: c.Clock.Now().UnixNano(), Manager: c.Instance})
 }
@@ -84,8 +85,8 @@ func (c *Coordinator) forPod(f func(http.ResponseWriter, *http.Request, types.UI
 			forbidden(w)
 			return
 		}
-		// A token that was good a moment ago is good, whatever others send from its address: a
-		// system shares that of its agent.
+		// A token that was good a moment ago is still good, even if bad tokens come from its
+		// address. A system shares its agent's address.
 		if uid, ok := c.Identifier.Known(token); ok {
 			f(w, r, uid)
 			return
@@ -132,9 +133,9 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 			forbidden(w)
 			return
 		}
-		// An agent that has a directive of an earlier manager keeps it until there is one of this
-		// manager. An empty one would take back all that the agent was told. Its first report is
-		// answered at once, so that it measures this manager's clock before it needs it.
+		// If an agent has a directive of an earlier manager, it keeps that until this manager has
+		// one. An empty directive would revoke everything. The agent's first report is answered at
+		// once: the agent then measures this manager's clock before it needs it.
 		unknown := !now.directed && report.DirectiveVersion != "" && report.DirectiveVersion != now.directive.Version
 		switch {
 		case unknown && first:
@@ -159,7 +160,8 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 	}
 }
 
-// readReport reads one report of each pod at a time, of a size that fits its trial.
+// readReport reads a report, of a size that fits its trial. It reads only one report of each pod at
+// a time.
 func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid types.UID) (report *protocol.Report, status int, err error) {
 	s, pods, network := c.reader(uid)
 	if s == nil {
@@ -178,7 +180,8 @@ func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid typ
 		return nil, http.StatusBadRequest, err
 	}
 	defer release()
-	// Only an agent that has sent all of it takes a share: a slow sender delays no other.
+	// An agent takes a share only after it has sent the whole report. A slow sender therefore
+	// delays no other.
 	cost := min(int64(size+decodedReport*records), maxDecoded)
 	if err := c.decoding.Acquire(r.Context(), cost); err != nil {
 		return nil, http.StatusServiceUnavailable, err
@@ -207,30 +210,31 @@ func (c *Coordinator) sendFiles(w http.ResponseWriter, _ *http.Request, uid type
 	}
 }
 
-// notYet says that this manager has not read the trial yet.
+// notYet answers that this manager has not read the trial yet.
 func notYet(w http.ResponseWriter) {
 	http.Error(w, "this manager has not read the pod's trial yet; try again", http.StatusServiceUnavailable)
 }
 
-// delivery is something that the pods of one part of a trial send; of any part, if it is empty.
+// delivery describes a kind of content that the pods of one part of a trial send. Empty part: the
+// pods of all parts send it.
 type delivery struct {
 	part  string
 	what  string
 	limit int64
-	// memory that reading it takes at most, in bytes.
+	// memory bounds the memory for reading it, in bytes.
 	memory int64
 	store  storeFunc
 }
 
-// registered reports whether a pod belongs to a trial that runs.
+// registered reports whether a pod belongs to a running trial.
 func (c *Coordinator) registered(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sessions[uid] != nil
 }
 
-// keep stores what an agent sent and acknowledges it only then. A pod delivers its own part only: a
-// replica has no results.
+// keep stores an agent's delivery, and acknowledges it only then. A pod may send only the
+// deliveries of its own part: a replica has no results.
 func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID, d delivery) {
 	c.mu.Lock()
 	s := c.sessions[uid]
@@ -282,8 +286,8 @@ func forbidden(w http.ResponseWriter) {
 	http.Error(w, "this pod belongs to no trial that runs", http.StatusForbidden)
 }
 
-// answerDirective is answer, without a copy of what all pods share: all agents of a trial are
-// answered at once.
+// answerDirective is like answer, but does not copy the parts that all pods share. All agents of a
+// trial are answered at once.
 func answerDirective(w http.ResponseWriter, d *protocol.Directive) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = d.Encode(w) // see answer
@@ -291,6 +295,7 @@ func answerDirective(w http.ResponseWriter, d *protocol.Directive) {
 
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	// An agent that is gone is noticed since it sends no report; there is no client to answer here.
+	// If the agent is gone, the missing reports will show that. There is no one to report an error
+	// to here.
 	_ = json.NewEncoder(w).Encode(v)
 }

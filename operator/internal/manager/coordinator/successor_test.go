@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// A pod that takes another's place under its name starts from nothing, and its predecessor's token
-// is void from then on, also for a sync that is being held.
+// A pod that takes another pod's place under its name starts from nothing. The token of its
+// predecessor is void from then on, even for a sync that is being held.
 func TestAPodTakesTheOtherOnesPlace(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}, {UID: "u2", Trial: trialA, Name: "r1"}})
@@ -22,7 +22,7 @@ func TestAPodTakesTheOtherOnesPlace(t *testing.T) {
 	}()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if r, _ := f.Report(trialA, "r0"); r.TCPResets == 8 {
-			break // what it said last can be had until its place is taken
+			break // the last report stays until another pod takes the place
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the last report did not arrive")
@@ -49,7 +49,7 @@ func TestAPodTakesTheOtherOnesPlace(t *testing.T) {
 	if d := f.sync(t, "u3", protocol.Report{Incarnation: "b", Sequence: 1}); d.Start {
 		t.Errorf("the successor's directive is %+v, want none yet", d)
 	}
-	// Its reports count from 1, though the last one of its predecessor was number 10.
+	// The sequence numbers of its reports start from 1, though the predecessor's last one was 10.
 	if r, _ := f.Report(trialA, "r0"); r == nil || r.Incarnation != "b" {
 		t.Errorf("the report is %+v, want the successor's", r)
 	}
@@ -59,8 +59,8 @@ func TestAPodTakesTheOtherOnesPlace(t *testing.T) {
 	}
 }
 
-// A manager that has just taken over knows a pod before its trial controller has said what the pod
-// is to do. It answered with an empty directive and no files, and the agent took both for its own.
+// A manager that has just taken over knows a pod before its trial controller has directed it. It
+// once answered with an empty directive and no files, and the agent obeyed.
 func TestAManagerThatTakesOverTakesNothingBack(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
@@ -71,7 +71,7 @@ func TestAManagerThatTakesOverTakesNothingBack(t *testing.T) {
 	if status, b := f.call(t, http.MethodPost, "/v1/sync", "u1", told); status != http.StatusServiceUnavailable {
 		t.Errorf("the first report is answered with status %d, %s; want %d at once, so that the agent meets this manager", status, b, http.StatusServiceUnavailable)
 	}
-	<-f.notified // it counts as reported all the same
+	<-f.notified // the report still counts
 	answered := make(chan protocol.Directive, 1)
 	told.Sequence++
 	go func() { answered <- f.sync(t, "u1", told) }()
@@ -94,8 +94,8 @@ func TestAManagerThatTakesOverTakesNothingBack(t *testing.T) {
 	}
 }
 
-// The directive of a manager that takes over is often the one that the agent has. The agent's first
-// report is answered all the same, so that it measures the new manager's clock at once.
+// If a manager takes over, its directive is often the same that the agent already has. The agent's
+// first report is still answered at once, so that the agent measures the new manager's clock.
 func TestTheFirstReportIsAnsweredAtOnce(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})

@@ -1,7 +1,7 @@
-// Package gauges tells a monitoring system whether experiments make progress: it shows trials that
-// wait or run late, and results without a place in the store. It reads the manager's cache when it
-// is asked, and changes nothing. The controllers count events when they happen (trials that are
-// done).
+// Package gauges shows a monitoring system whether experiments make progress: trials that wait or
+// run late, and results that are not in their store. It reads the manager's cache when it is asked,
+// and changes nothing. The controllers themselves count events as they happen, such as trials that
+// are done.
 package gauges
 
 import (
@@ -19,20 +19,19 @@ import (
 
 var (
 	trialsDesc = prometheus.NewDesc("assay_trials", "Trials that are not over: queued, or running.", []string{"state"}, nil)
-	// The schedule is known, everything else that a trial does is overhead, so that this is the
-	// same for short and long trials.
+	// The schedule is known in advance, and the rest of a trial's time is overhead. This number
+	// therefore does not depend on the trial's length.
 	overdueDesc = prometheus.NewDesc("assay_trial_overdue_seconds",
 		"Time since admission less the schedule (warm-up to drain), of the running trial that has most of it; 0 without one. Some 15 s are usual.", nil, nil)
 	unstoredDesc = prometheus.NewDesc("assay_experiments_results_unstored",
 		"Experiments with results that are not where they belong yet; their condition ResultsStored says why.", nil, nil)
 )
 
-// scrapeTimeout bounds the reading of the cache, which does not wait for anything once it is
-// filled.
+// scrapeTimeout bounds the reading of the cache. Once filled, the cache does not wait for anything.
 const scrapeTimeout = 5 * time.Second
 
-// Collector of the gauges. A manager that does not lead has none: its cache is empty, and asking
-// would fill it.
+// Collector collects the gauges. A manager that does not lead has none: its cache is empty, and
+// reading would fill it.
 type Collector struct {
 	Reader  client.Reader
 	Clock   clock.PassiveClock
@@ -44,7 +43,7 @@ type Collector struct {
 // Describe names the gauges.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
-// Collect computes them.
+// Collect computes the gauges.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if !c.Leading() {
 		return
@@ -52,7 +51,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(c.Context, scrapeTimeout)
 	defer cancel()
 	trials := &v1alpha1.TrialList{}
-	// Nothing is changed, so that the cache's own objects will do.
+	// Nothing changes the trials, so the cache's own objects can be used.
 	if err := c.Reader.List(ctx, trials, client.UnsafeDisableDeepCopy); err != nil {
 		ch <- prometheus.NewInvalidMetric(trialsDesc, err)
 		return

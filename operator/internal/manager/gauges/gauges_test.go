@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// trial that was admitted some time ago, or never, with a schedule of 40 s.
+// trial returns a trial with a schedule of 40 s that was admitted some time ago, or never.
 func trial(name string, admitted time.Duration, conditions ...string) *v1alpha1.Trial {
 	t := builders.Trial(name).Obj()
 	t.Spec.Schedule = v1alpha1.Schedule{WarmUp: "5s", Measure: "20s", CoolDown: "5s", Drain: "10s"}

@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The bounds of what is exported: the experiments that began last, and of each its first points. It
-// counts the series that are left out. At most some 50 * 256 * (8 + 2 * 16) series; an experiment
-// of 40 points with two measurements has 440.
+// These bounds limit the exported series: to the newest experiments, and to the first points of
+// each. The omitted experiments and points are counted. At most some 50 * 256 * (8 + 2 * 16) series
+// are exported. An experiment of 40 points with two measurements has 440.
 const (
 	maxExperiments = 50
 	maxPoints      = 256
@@ -35,8 +35,8 @@ var (
 	leftOutDesc  = prometheus.NewDesc("assay_results_left_out", "Experiments and points whose results are not exported, since there are too many.", []string{"what"}, nil)
 )
 
-// Results of experiments, as the cache has them when it is asked. A manager that does not lead has
-// none.
+// Results exports the results of experiments, as the cache has them at the time. A manager that
+// does not lead exports none.
 type Results struct {
 	Reader  client.Reader
 	Leading func() bool
@@ -51,7 +51,7 @@ func (r *Results) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect computes them.
+// Collect computes the metrics.
 func (r *Results) Collect(ch chan<- prometheus.Metric) {
 	if !r.Leading() {
 		return
@@ -59,7 +59,7 @@ func (r *Results) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(r.Context, scrapeTimeout)
 	defer cancel()
 	experiments, trials := &v1alpha1.ExperimentList{}, &v1alpha1.TrialList{}
-	// Nothing is changed, so that the cache's own objects will do.
+	// Nothing changes the objects, so the cache's own ones can be used.
 	if err := r.Reader.List(ctx, experiments, client.UnsafeDisableDeepCopy); err != nil {
 		ch <- prometheus.NewInvalidMetric(verdictDesc, err)
 		return
@@ -93,7 +93,7 @@ func (r *Results) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(leftOutDesc, prometheus.GaugeValue, float64(points), "points")
 }
 
-// tally of a point's trials.
+// tally adds up the results of a point's trials.
 type tally struct {
 	labels   []string
 	outcomes map[string]int
@@ -106,7 +106,8 @@ func (t *tally) add(statistic string, x float64) {
 	t.counts[statistic]++
 }
 
-// collectPoints sends the metrics of an experiment's points and says how many were left out.
+// collectPoints sends the metrics of an experiment's points, and returns how many points it left
+// out.
 func collectPoints(ch chan<- prometheus.Metric, e *v1alpha1.Experiment, trials []*v1alpha1.Trial) (left int) {
 	tallies := map[int32]*tally{}
 	for _, t := range trials {
@@ -152,8 +153,8 @@ func labelsOf(e *v1alpha1.Experiment, t *v1alpha1.Trial) []string {
 	return []string{e.Namespace, e.Name, strconv.Itoa(int(t.Spec.Point.Index)), t.Spec.Point.Coordinates["variant"], strings.Join(parts, ",")}
 }
 
-// The statistic of throughput, which is no latency; measurements are prefixed, since they may have
-// any name.
+// throughput is a statistic, but no latency. Measurements have a prefix, since they may have any
+// name.
 const (
 	throughput        = "throughput"
 	measurementPrefix = "measurement "

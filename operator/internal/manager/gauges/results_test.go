@@ -67,7 +67,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// However many experiments there are, only the latest have series.
+// If there are very many experiments, only the latest have series.
 func TestResultsAreBounded(t *testing.T) {
 	var objects []client.Object
 	for i := range maxExperiments + 3 {

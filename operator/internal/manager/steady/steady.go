@@ -1,7 +1,7 @@
-// Package steady is a clock that no step of the wall clock moves.
+// Package steady provides a clock that does not follow steps of the wall clock.
 //
-// Deadlines of trials are counted from instants in their status. A wall clock that is set forward
-// in the meantime, by NTP or by a virtual machine that resumes, would end every wait at once.
+// Deadlines of trials are counted from instants in their status. NTP, or a virtual machine that
+// resumes, may set the wall clock forward meanwhile. Every wait would then end at once.
 package steady
 
 import (
@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Clock shows the wall clock's time of its first use, and counts on by the monotonic clock. It
-// follows the rate that NTP gives that clock, and no step. A manager uses it from its election on;
-// one whose machine sleeps meanwhile loses the lead, and ends.
+// Clock starts with the wall clock's time at its first use, and then follows the monotonic clock.
+// It follows the rate that NTP gives the monotonic clock, but no steps. A manager uses it from its
+// election on. If the manager's machine sleeps, it loses the lead, and ends.
 type Clock struct {
 	clock.RealClock
 	start func() time.Time
@@ -22,17 +22,17 @@ type Clock struct {
 
 var _ clock.Clock = Clock{}
 
-// New makes a clock that starts when it is first asked.
+// New returns a clock that starts at its first use.
 func New() Clock {
 	system := clock.RealClock{}
 	return Clock{start: sync.OnceValue(system.Now), since: system.Since}
 }
 
-// Now is the time of the start and what has passed since.
+// Now returns the time of the start plus the time passed since then.
 func (c Clock) Now() time.Time {
 	start := c.start()
 	return start.Add(c.since(start))
 }
 
-// Since is the time that has passed since an instant of this clock.
+// Since returns the time passed since an instant of this clock.
 func (c Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

@@ -7,15 +7,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The clock asks the monotonic clock only, also about instants of a status, which have no monotonic
-// part: time.Now would compare those by the wall clock.
+// The clock asks only the monotonic clock, even about instants of a status. Those have no monotonic
+// part, and time.Now would compare them by the wall clock.
 func TestStepsMoveNothing(t *testing.T) {
 	first := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	passed := time.Duration(0)
 	c := Clock{start: func() time.Time { return first }, since: func(time.Time) time.Duration { return passed }}
-	begun := c.Now().Round(0) // as it is read back from a status
+	begun := c.Now().Round(0) // as if read back from a status
 	for range 2 {
-		passed += time.Second // whatever the wall clock says
+		passed += time.Second // the wall clock may differ
 		if got, want := c.Since(begun), passed; got != want {
 			t.Errorf("%v have passed; want %v", got, want)
 		}

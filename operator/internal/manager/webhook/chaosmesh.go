@@ -20,12 +20,12 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// chaosPatience bounds what Chaos Mesh is asked about one experiment, all its faults together. The
-// API server waits ten seconds for our own answer.
+// chaosPatience bounds the time of all questions to Chaos Mesh about one experiment. The API server
+// waits ten seconds for our own answer.
 const chaosPatience = 6 * time.Second
 
-// checkChaosMesh sends the first object of each fault of Chaos Mesh's to the API server, as a dry
-// run. So the schemas and webhooks of Chaos Mesh refuse a wrong spec now and not in the middle of a
+// checkChaosMesh sends the first object of each Chaos Mesh fault to the API server, as a dry run.
+// So the schemas and webhooks of Chaos Mesh refuse a wrong spec now, and not in the middle of a
 // trial.
 func (v *experiments) checkChaosMesh(ctx context.Context, exp *v1alpha1.Experiment, p *plan.Plan, systems map[string]v1alpha1.SystemSpec) field.ErrorList {
 	ctx, cancel := context.WithTimeout(ctx, chaosPatience)
@@ -69,8 +69,8 @@ func actsIn(p *plan.Plan, f *v1alpha1.Fault) *v1alpha1.TrialSpec {
 	return nil
 }
 
-// chaosErrors gives what Chaos Mesh says our fields: those of its object's spec are those of the
-// fault's.
+// chaosErrors turns an error of Chaos Mesh into errors about our fields: the fields of its object's
+// spec are those of the fault's spec.
 func chaosErrors(path *field.Path, kind string, err error) field.ErrorList {
 	what := "Chaos Mesh refuses this " + kind + ": "
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -16,7 +16,7 @@ import (
 // experiments validates Experiments.
 type experiments struct {
 	reader client.Reader
-	client client.Client // for what is tried and not kept
+	client client.Client // for dry runs
 	checks plan.Checks
 }
 
@@ -27,8 +27,8 @@ func (v *experiments) ValidateCreate(ctx context.Context, exp *v1alpha1.Experime
 	return v.validate(ctx, exp)
 }
 
-// ValidateUpdate checks a changed spec, and refuses the change where trials of the old one have
-// been planned.
+// ValidateUpdate checks a changed spec. It refuses the change if trials of the old spec have been
+// planned.
 func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha1.Experiment) (admission.Warnings, error) {
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -87,8 +87,8 @@ func (v *experiments) validate(ctx context.Context, exp *v1alpha1.Experiment) (a
 	return append(warnings, p.Warnings...), nil
 }
 
-// missingSystems turns the errors about Systems that do not exist into warnings, so that files may
-// be applied in any order. The controller makes the remaining checks when they exist.
+// missingSystems turns errors about missing Systems into warnings, so that files may be applied in
+// any order. The controller makes the remaining checks once the Systems exist.
 func missingSystems(errs field.ErrorList) (admission.Warnings, field.ErrorList) {
 	var warnings admission.Warnings
 	var left field.ErrorList

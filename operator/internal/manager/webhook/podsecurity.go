@@ -15,15 +15,15 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// checkPodSecurity refuses an experiment whose pods the namespace would refuse: who applies it
-// hears of it now and not from a trial that has no pods. It is not the guard: the API server is,
-// pod by pod, and a trial checks again when it starts, since labels change.
+// checkPodSecurity refuses an experiment if the namespace would refuse its pods. The user then
+// learns it now, and not from a trial without pods. This check is not the guard: the API server
+// checks every pod. A trial checks again when it starts, since labels change.
 func (v *experiments) checkPodSecurity(ctx context.Context, exp *v1alpha1.Experiment, p *plan.Plan, systems map[string]v1alpha1.SystemSpec) (field.ErrorList, error) {
 	ns := &corev1.Namespace{}
 	if err := v.reader.Get(ctx, client.ObjectKey{Name: exp.Namespace}, ns); err != nil {
 		return nil, fmt.Errorf("read Namespace %s: %w", exp.Namespace, err)
 	}
-	told := map[string]bool{} // systems; the points of one mostly fail alike
+	told := map[string]bool{} // Systems already reported: the points of one System mostly fail alike
 	var errs field.ErrorList
 	for i := range p.Points {
 		trial := p.Points[i].Template
@@ -44,7 +44,7 @@ func (v *experiments) checkPodSecurity(ctx context.Context, exp *v1alpha1.Experi
 	return errs, nil
 }
 
-// refused renders the pods of a point and asks the namespace's profile about each.
+// refused renders the pods of a point, and checks each against the namespace's profile.
 func refused(ns *corev1.Namespace, system v1alpha1.SystemSpec, trial *v1alpha1.TrialSpec) (*podsecurity.Refusal, error) {
 	layout := placement.NewLayout(ns.Name, "experiment-0000-0", trial, &system)
 	objects, err := render.NewObjects(layout, trial, &system, render.Environment{AgentImage: "agent"})

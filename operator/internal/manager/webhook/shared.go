@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// checkShared refuses an experiment whose machines share directories in a namespace without the
-// claim for that: its pods would wait for a volume until the trial is given up.
+// checkShared refuses an experiment whose machines share directories if the namespace lacks the
+// claim for them. Its pods would wait for a volume until the trial is given up.
 func (v *experiments) checkShared(ctx context.Context, exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (field.ErrorList, error) {
 	for i, ref := range exp.Spec.Systems {
 		if len(systems[ref.Name].Shared) == 0 {
@@ -30,7 +30,7 @@ func (v *experiments) checkShared(ctx context.Context, exp *v1alpha1.Experiment,
 		case !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteMany):
 			why = fmt.Sprintf("the PersistentVolumeClaim %s of the namespace %s is %v", v1alpha1.SharedClaim, exp.Namespace, claim.Spec.AccessModes)
 		default:
-			return nil, nil // all Systems share the directories of one claim
+			return nil, nil // one claim holds the shared directories of all Systems
 		}
 		return field.ErrorList{field.Invalid(field.NewPath("spec", "systems").Index(i).Child("name"), ref.Name,
 			fmt.Sprintf("its machines share directories, and %s: ask the owner of the cluster for one that is ReadWriteMany, as docs/guide/ssh-artifacts.md says", why))}, nil

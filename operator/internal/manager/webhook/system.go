@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// systems validates Systems. A System may change at any time: experiments that have been accepted
-// run the snapshot that they took.
+// systems validates Systems. A System may change at any time: accepted experiments run the snapshot
+// that they took.
 type systems struct {
 	parse func(name, text string) error
 }

@@ -1,22 +1,22 @@
 // Package admission decides which waiting trials start. It is a controller of its own with one
-// worker. So running trials never wait behind a decision about waiting ones.
+// worker, so running trials never wait behind a decision about waiting ones.
 //
 // One pass decides about all waiting trials. It reads trials and experiments from the cache,
-// without copying them. Only when a trial may start does it look further: at the quotas of its
-// namespace, at nodes and pods, which it reads in pages, and at the grants.
+// without copies. Only if a trial may start does it read more: the quotas of its namespace, nodes
+// and pods (in pages), and the grants.
 //
 // # Grants
 //
 // The cache of a manager may be behind, and a manager that was stopped for longer than its lease
-// may still act. Therefore the pools are not locked by what a manager believes. A trial starts once
-// its name is in the ConfigMap of grants, which managers replace under the resource version that
-// they have read.
+// may still act. Therefore the state of one manager does not lock pools. A trial starts once its
+// name is in the ConfigMap of grants, which managers replace under the resource version that they
+// read.
 //
 //	read the grants -> decide, with granted trials as holders of their pools -> write the grants -> write Admitted into the trials' status
 //
-// If two managers decide at the same time, one loses the second step and decides again. A manager
-// that dies before the last step leaves a grant, which its successor carries out. A grant lasts
-// until its trial is complete or gone.
+// If two managers decide at the same time, one fails to write the grants, and decides again. If a
+// manager dies before the last step, its successor carries out the grant. A grant lasts until its
+// trial is complete or gone.
 package admission
 
 import (
@@ -55,19 +55,19 @@ import (
 
 const (
 	// QueuePoll is how often waiting trials are looked at without an event: for nodes, for room,
-	// for quota. The end of a trial ahead causes a pass long before.
+	// for quota. The end of an earlier trial causes a pass long before that.
 	QueuePoll = 10 * time.Second
-	// soonPoll is how often they are looked at while the next trial of an experiment ahead is about
-	// to be made.
+	// soonPoll is how often they are looked at while the next trial of an earlier experiment is
+	// about to be made.
 	soonPoll = time.Second
-	// conflictDelay is how long the cache is given to see what another has written.
+	// conflictDelay is how long to wait for the cache to see the write of another manager.
 	conflictDelay = 5 * time.Millisecond
 )
 
 // CallsAtOnce is how many calls a manager makes at the same time to admit trials.
 const CallsAtOnce = 16
 
-// Reconciler admits trials. All exported fields but the last are needed.
+// Reconciler admits trials. All exported fields except the last are needed.
 type Reconciler struct {
 	Client client.Client
 	// Reader reads past the cache, whole clusters in pages.
@@ -79,15 +79,15 @@ type Reconciler struct {
 	// Grants names the ConfigMap of grants, in the manager's namespace.
 	Grants types.NamespacedName
 	// AtOnce is how many calls about different trials a pass makes at the same time; 0 is one. The
-	// order of the trials is decided before, and by one grant for all.
+	// order of the trials is decided before, in one write of the grants for all.
 	AtOnce int
 
-	// pods that waiting trials will have. Only one pass runs at a time.
+	// pods of waiting trials. Only one pass runs at a time.
 	pods podsToBe
 }
 
-// podsToBe are the pods of trials by their UIDs. The calls of a pass that are made at the same time
-// share them.
+// podsToBe has the pods that trials will have, by the trials' UIDs. Concurrent calls of a pass
+// share it.
 type podsToBe struct {
 	mu sync.Mutex
 	of map[types.UID][]queue.Pod
@@ -108,7 +108,7 @@ func (p *podsToBe) set(uid types.UID, pods []queue.Pod) {
 	p.of[uid] = pods
 }
 
-// keep forgets all but those that are there.
+// keep removes the pods of all trials that are not in there.
 func (p *podsToBe) keep(there map[types.UID]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,12 +119,12 @@ func (p *podsToBe) keep(there map[types.UID]bool) {
 type pass struct {
 	r           *Reconciler
 	now         time.Time
-	trials      []v1alpha1.Trial // from the cache: not to be changed
+	trials      []v1alpha1.Trial // from the cache: must not be changed
 	experiments []v1alpha1.Experiment
 	byName      map[string]*v1alpha1.Trial
 	look        *capacityChecker
 	decided     map[string]queue.Decision // by trial
-	granted     map[string]bool           // trials that hold their pools, whatever the cache says
+	granted     map[string]bool           // trials that hold their pools, also if the cache does not show it
 }
 
 // Reconcile makes one pass. All requests are the same.
@@ -139,8 +139,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if starts {
-		// The cache keeps passes cheap: most find that no trial may start. One that finds otherwise
-		// decides again, with the grants.
+		// The cache makes passes cheap, and in most of them no trial may start. If one may, the
+		// pass decides again, with the grants.
 		if err := p.grant(ctx, waiting); apierrors.IsConflict(err) {
 			return ctrl.Result{RequeueAfter: conflictDelay}, nil
 		} else if err != nil {
@@ -152,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	after := QueuePoll
 	for i, t := range waiting {
 		if apierrors.IsConflict(errs[i]) {
-			after = conflictDelay // another program has changed the trial; a grant stays
+			after = conflictDelay // another program has changed the trial; the grant stays
 			errs[i] = nil
 		}
 		if p.decided[nameOf(t)].Soon {
@@ -165,7 +165,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// each calls do with 0 to n-1, as many at once as may be. One at a time, it does so in this
+// each calls do with 0 to n-1, up to AtOnce at a time. With one at a time, it calls do in this
 // goroutine and in order.
 func (r *Reconciler) each(n int, do func(i int)) {
 	if r.AtOnce <= 1 {
@@ -192,7 +192,7 @@ func isTrue(t *v1alpha1.Trial, condition string) bool {
 	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
 }
 
-// observe reads the trials and returns those that wait.
+// observe reads the trials, and returns the waiting ones.
 func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 	trials, experiments := &v1alpha1.TrialList{}, &v1alpha1.ExperimentList{}
 	if err := p.r.Client.List(ctx, trials, client.UnsafeDisableDeepCopy); err != nil {
@@ -204,7 +204,7 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 	for i := range p.trials {
 		t := &p.trials[i]
 		p.byName[nameOf(t)] = t
-		// One without the finalizer is not clean yet: its controller adds that first.
+		// The controller of a trial first adds the finalizer. Without it, the trial is not ready.
 		if !isTrue(t, v1alpha1.TrialAdmitted) && !isTrue(t, v1alpha1.TrialComplete) && t.DeletionTimestamp.IsZero() &&
 			controllerutil.ContainsFinalizer(t, v1alpha1.FinalizerTrial) {
 			waiting, there[t.UID] = append(waiting, t), true
@@ -222,7 +222,7 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 	return waiting, nil
 }
 
-// decide about the trials that wait and have no grant. It reports whether one may start.
+// decide decides about the waiting trials without a grant. It reports whether one may start.
 func (p *pass) decide(ctx context.Context, waiting []*v1alpha1.Trial) (bool, error) {
 	entries := queue.Entries(p.trials, p.experiments, p.now)
 	for i := range entries {
@@ -247,8 +247,9 @@ func (p *pass) decide(ctx context.Context, waiting []*v1alpha1.Trial) (bool, err
 	return starts, nil
 }
 
-// prepare renders the pods of all trials that start if each has room. The queue asks for them one
-// by one, and each takes a call. An error is met again when the queue asks.
+// prepare renders the pods of all trials that would start if each had room. Otherwise the queue
+// would ask for them one by one, with a call each. If a call fails, the queue meets the error
+// again.
 func (p *pass) prepare(ctx context.Context, entries []queue.Entry) error {
 	likely, err := queue.Decide(entries, func(queue.Entry) (queue.Room, error) { return queue.Room{State: queue.Start}, nil })
 	if err != nil {
@@ -275,15 +276,15 @@ func (p *pass) prepare(ctx context.Context, entries []queue.Entry) error {
 }
 
 const (
-	// listFrom is how many trials of a namespace are worth a list of its snapshots: one page costs
-	// as much as so many reads at most.
+	// listFrom is how many trials a namespace must have for a list of its snapshots: one page costs
+	// as much as so many single reads at most.
 	listFrom = 8
-	// snapshotPage is how many snapshots are read at once. Each may have a megabyte.
+	// snapshotPage is how many snapshots are read at once. A snapshot may have a megabyte.
 	snapshotPage = 50
 )
 
-// listSnapshots reads the Systems of trials, of which a namespace has many, by lists. The
-// caller reads one by one what it does not find.
+// listSnapshots reads the Systems of trials by lists, for namespaces with many trials. The caller
+// reads missing ones one by one.
 func (r *Reconciler) listSnapshots(ctx context.Context, trials []*v1alpha1.Trial) map[types.NamespacedName]*appsv1.ControllerRevision {
 	wanted, found := map[string]map[string]bool{}, map[types.NamespacedName]*appsv1.ControllerRevision{}
 	many := map[string]int{}
@@ -296,10 +297,10 @@ func (r *Reconciler) listSnapshots(ctx context.Context, trials []*v1alpha1.Trial
 	}
 	for namespace, names := range wanted {
 		next := ""
-		for range many[namespace] / listFrom { // beyond so many pages, single reads cost less
+		for range many[namespace] / listFrom { // more pages would cost more than single reads
 			list := &appsv1.ControllerRevisionList{}
 			if r.Reader.List(ctx, list, client.InNamespace(namespace), client.Limit(snapshotPage), client.Continue(next)) != nil {
-				break // an error is met again when it is read alone
+				break // the single read meets the error again
 			}
 			for _, one := range list.Items {
 				if names[one.Name] {
@@ -314,8 +315,8 @@ func (r *Reconciler) listSnapshots(ctx context.Context, trials []*v1alpha1.Trial
 	return found
 }
 
-// grant decides again with the grants of all managers, adds those that may start until no other
-// may, and writes them.
+// grant decides again with the grants of all managers. It adds trials that may start until no other
+// may, and writes the grants.
 func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
 	g, err := p.r.readGrants(ctx)
 	if err != nil {
@@ -341,12 +342,12 @@ func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
 		}
 	}
 	if len(g.trials) == before {
-		return nil // the grants say what the cache did not: another trial starts
+		return nil // the grants show, unlike the cache, that another trial starts
 	}
 	return p.r.writeGrants(ctx, g)
 }
 
-// hold makes holders of the trials with grants, and drops the grants of trials that are over.
+// hold lets trials with grants hold their pools, and drops the grants of finished trials.
 func (p *pass) hold(ctx context.Context, g *grants) error {
 	kept := g.trials[:0]
 	for _, one := range g.trials {
@@ -354,8 +355,8 @@ func (p *pass) hold(ctx context.Context, g *grants) error {
 		if err != nil {
 			return err
 		}
-		// A trial that is deleted before it was admitted starts nothing: to write Admitted takes
-		// the resource version from before its deletion.
+		// A trial that is deleted before it was admitted never starts: writing Admitted needs the
+		// resource version from before its deletion.
 		if t == nil || isTrue(t, v1alpha1.TrialComplete) || !isTrue(t, v1alpha1.TrialAdmitted) && !t.DeletionTimestamp.IsZero() {
 			continue
 		}
@@ -369,7 +370,7 @@ func (p *pass) hold(ctx context.Context, g *grants) error {
 	return nil
 }
 
-// find returns a trial that has a grant; nil when it is gone.
+// find returns a trial that has a grant, or nil if it is gone.
 func (p *pass) find(ctx context.Context, g grant) (*v1alpha1.Trial, error) {
 	if t := p.byName[g.Namespace+"/"+g.Name]; t != nil && t.UID == g.UID {
 		return t, nil
@@ -387,7 +388,7 @@ func (p *pass) find(ctx context.Context, g grant) (*v1alpha1.Trial, error) {
 	return t, nil
 }
 
-// tell writes what was decided about a trial into its status, unless it is there.
+// tell writes the decision about a trial into its status, if it changed.
 func (p *pass) tell(ctx context.Context, t *v1alpha1.Trial) error {
 	d, told := p.decided[nameOf(t)], t.DeepCopy()
 	admitted := p.granted[nameOf(t)]
@@ -423,7 +424,7 @@ func (p *pass) set(t *v1alpha1.Trial, condition string, status metav1.ConditionS
 	})
 }
 
-// the is the one request that there is.
+// the is the only request.
 var the = []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "waiting-trials"}}}
 
 // SetupWithManager registers the controller.
@@ -431,14 +432,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	pass := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return the })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("admission").
-		// One pass at a time: it decides about all trials, and must not race with itself.
+		// Only one pass runs at a time, since it decides about all trials.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Watches(&v1alpha1.Trial{}, pass, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
 		Watches(&v1alpha1.Experiment{}, pass, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 }
 
-// matters lets through what changes the queue. Trials that run change often besides.
+// matters reports whether an update changes the queue. Running trials change often in other ways.
 func matters(e event.UpdateEvent) bool {
 	before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
 	after, okAfter := e.ObjectNew.(*v1alpha1.Trial)

@@ -31,7 +31,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
-// hall is where trials of one test wait, before a real API server with one node.
+// hall is a place where trials of one test wait, on a real API server with one node.
 type hall struct {
 	t     *testing.T
 	env   *testcluster.Env
@@ -51,7 +51,7 @@ func newHall(t *testing.T) *hall {
 	return h
 }
 
-// offer gives a node room, and takes the taints of a new node from it.
+// offer gives a node resources, and removes the taints of a new node.
 func (h *hall) offer(name string) {
 	t, node := h.t, &corev1.Node{}
 	t.Helper()
@@ -69,7 +69,7 @@ func (h *hall) offer(name string) {
 	}
 }
 
-// manager that decides, with calls of its client and its reader changed.
+// manager returns a manager that decides. Its client and its reader have changed calls.
 func (h *hall) manager(cached, past interceptor.Funcs) *Reconciler {
 	return &Reconciler{
 		Client: interceptor.NewClient(h.env.Client, cached), Reader: interceptor.NewClient(h.env.Client, past), Clock: h.clock, Recorder: events.NewFakeRecorder(1000),
@@ -77,7 +77,7 @@ func (h *hall) manager(cached, past interceptor.Funcs) *Reconciler {
 	}
 }
 
-// waits makes a trial of an experiment of its own, which waits.
+// waits makes a waiting trial, with an experiment of its own.
 func (h *hall) waits(name string, priority int32) *v1alpha1.Trial {
 	h.t.Helper()
 	return h.waitsIn(name, priority, "")
@@ -111,7 +111,7 @@ func (h *hall) waitsIn(name string, priority int32, pool string) *v1alpha1.Trial
 	return trial
 }
 
-// drop takes a trial away, so that no trial of the next test waits behind it.
+// drop removes a trial, so that no trial of the next test waits behind it.
 func (h *hall) drop(name string) {
 	trial := &v1alpha1.Trial{}
 	if err := h.env.Client.Get(context.Background(), client.ObjectKey{Namespace: h.ns, Name: name}, trial); err != nil {
@@ -133,7 +133,7 @@ func (h *hall) pass(r *Reconciler) {
 	}
 }
 
-// admitted trials of the hall.
+// admitted returns the admitted trials of the hall.
 func (h *hall) admitted() []string {
 	h.t.Helper()
 	list := &v1alpha1.TrialList{}
@@ -149,12 +149,13 @@ func (h *hall) admitted() []string {
 	return out
 }
 
-// Each manager read all trials and locked only its own. One that was stopped in the middle, and
-// woke up when another led, admitted a second trial to the same pool, and no check noticed.
+// Each manager once read all trials and locked only its own. A manager that was stopped in the
+// middle, and woke up while another led, admitted a second trial to the same pool. No check
+// noticed.
 func TestTwoManagersAdmitOneTrialToAPool(t *testing.T) {
 	type stops struct{ cached interceptor.Funcs }
 	for name, tc := range map[string]struct {
-		// stop the first manager at some point, where the successor works.
+		// stop stops the first manager at some point, and lets the successor work.
 		stop func(successor func()) stops
 		want []string
 	}{
@@ -196,7 +197,7 @@ func TestTwoManagersAdmitOneTrialToAPool(t *testing.T) {
 			h := newHall(t)
 			h.waits("first", 0)
 			deposed := h.manager(tc.stop(func() {
-				h.waits("second", 1) // the successor would have it start before the first
+				h.waits("second", 1) // the successor would start it before the first
 				h.pass(h.manager(interceptor.Funcs{}, interceptor.Funcs{}))
 			}).cached, interceptor.Funcs{})
 			h.pass(deposed)
@@ -212,8 +213,8 @@ func TestTwoManagersAdmitOneTrialToAPool(t *testing.T) {
 	}
 }
 
-// A manager died between the grant and the status. Its successor admits the trial; a trial deleted
-// meanwhile holds nothing.
+// A manager dies between the grant and the status. Its successor admits the trial. A trial that was
+// deleted meanwhile holds nothing.
 func TestASuccessorCarriesGrantsOut(t *testing.T) {
 	for name, deleted := range map[string]bool{"it waits still": false, "it was deleted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -239,8 +240,8 @@ func TestASuccessorCarriesGrantsOut(t *testing.T) {
 	}
 }
 
-// Trials that an older manager admitted, which kept no grants, hold their pools though the cache
-// has not seen it.
+// An older manager, which wrote no grants, admitted trials. They hold their pools, although the
+// cache has not seen them.
 func TestGrantsAreMadeOfTrialsThatRun(t *testing.T) {
 	h := newHall(t)
 	runs := h.waits("runs", 0)
@@ -265,7 +266,7 @@ func TestGrantsAreMadeOfTrialsThatRun(t *testing.T) {
 	}
 }
 
-// Each look of each waiting trial listed all trials and, where it had no room, all pods of the
+// Each look at each waiting trial once listed all trials and, if there was no room, all pods of the
 // cluster at once.
 func TestAPassReadsLittle(t *testing.T) {
 	h := newHall(t)
@@ -305,8 +306,8 @@ func TestAPassReadsLittle(t *testing.T) {
 	}
 }
 
-// Trials that start together were written one after the other, and so were read. Each call took a
-// round trip, so that a pass admitted few trials a second.
+// Trials that start together were once read and written one after the other. Each call took a round
+// trip, so a pass admitted only a few trials per second.
 func TestAPassMakesCallsAtOnce(t *testing.T) {
 	const all = 6
 	h := newHall(t)
@@ -339,7 +340,7 @@ func TestAPassMakesCallsAtOnce(t *testing.T) {
 	}
 }
 
-// Each trial that could start had its System read by a call of its own.
+// The System of each trial that could start was once read by a call of its own.
 func TestSystemsOfManyTrialsAreReadByOneList(t *testing.T) {
 	const all = 10
 	h := newHall(t)
@@ -371,7 +372,7 @@ func TestSystemsOfManyTrialsAreReadByOneList(t *testing.T) {
 	}
 }
 
-// meeting counts who is there at once. Each waits for the others, and not for ever.
+// meeting counts concurrent callers. Each waits for the others, but not for ever.
 type meeting struct {
 	mu                sync.Mutex
 	want, there, most int
@@ -399,7 +400,7 @@ func (m *meeting) await() {
 	m.mu.Unlock()
 }
 
-// A fact that cannot be known of one trial keeps no other from starting.
+// An error about one trial keeps no other from starting.
 func TestAnErrorAboutOneTrialLetsOthersPass(t *testing.T) {
 	h := newHall(t)
 	h.waits("first", 1)

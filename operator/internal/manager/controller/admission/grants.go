@@ -17,10 +17,10 @@ import (
 // GrantsName is the name of the ConfigMap of grants; the chart makes it.
 const GrantsName = "assay-grants"
 
-// grantsKey of it holds a JSON list of grants.
+// grantsKey is the key of the ConfigMap with a JSON list of grants.
 const grantsKey = "trials.json"
 
-// grant lets one trial start.
+// grant allows one trial to start.
 type grant struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
@@ -29,14 +29,15 @@ type grant struct {
 
 func grantOf(t *v1alpha1.Trial) grant { return grant{t.Namespace, t.Name, t.UID} }
 
-// grants are what the ConfigMap holds, as read.
+// grants are the grants in the ConfigMap, as read.
 type grants struct {
 	trials []grant
-	object *corev1.ConfigMap // with the resource version that was read; without one: it is not there
+	object *corev1.ConfigMap // with the resource version that was read, or without one if it does not exist
 }
 
-// readGrants reads the grants past the cache. Where there are none yet, because an earlier manager
-// kept none or a user deleted them, the trials that the API server calls Admitted have one.
+// readGrants reads the grants past the cache. The ConfigMap is missing if an earlier manager did
+// not write it, or if a user deleted it. Then readGrants grants all trials that the API server
+// shows as Admitted.
 func (r *Reconciler) readGrants(ctx context.Context) (*grants, error) {
 	g := &grants{object: &corev1.ConfigMap{}}
 	err := r.Reader.Get(ctx, r.Grants, g.object)
@@ -65,8 +66,8 @@ func (r *Reconciler) readGrants(ctx context.Context) (*grants, error) {
 	return g, nil
 }
 
-// writeGrants replaces what was read. It returns a Conflict when another manager has replaced it
-// before.
+// writeGrants replaces the grants that were read. It returns a Conflict if another manager has
+// replaced them before.
 func (r *Reconciler) writeGrants(ctx context.Context, g *grants) error {
 	text, err := json.Marshal(g.trials)
 	if err != nil {

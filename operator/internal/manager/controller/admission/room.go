@@ -21,35 +21,34 @@ import (
 // pageSize is how many objects of the whole cluster are read at once.
 const pageSize = 500
 
-// capacityChecker finds out whether trials have room. It looks at the cluster once, when it is
-// first asked.
+// capacityChecker finds out whether trials have room. It reads the cluster once, on first use.
 type capacityChecker struct {
 	r       *Reconciler
 	trials  map[string]*v1alpha1.Trial
-	rooms   map[string]queue.Room             // that were asked for, by trial
-	quotas  map[string][]corev1.ResourceQuota // of namespaces that were asked for
-	kept    map[string]int64                  // bytes that wait for stores, of namespaces that were asked for
-	cluster *queue.Cluster                    // nil: not looked at, or it may not be
+	rooms   map[string]queue.Room             // results so far, by trial
+	quotas  map[string][]corev1.ResourceQuota // quotas of namespaces read so far
+	kept    map[string]int64                  // bytes that wait for stores, of namespaces read so far
+	cluster *queue.Cluster                    // nil: not read, or it may not be read
 	looked  bool
 }
 
-// room of a trial: first for its results, then under the quotas of its namespace, then on the
-// nodes.
+// room returns the room for a trial: first for its results, then under the quotas of its namespace,
+// then on the nodes.
 func (l *capacityChecker) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
 	if room, known := l.rooms[e.Trial]; known {
 		return room, nil
 	}
 	trial := l.trials[e.Trial]
 	if trial == nil {
-		return queue.Room{State: queue.Start}, nil // the cache has not seen it, and it has a grant
+		return queue.Room{State: queue.Start}, nil // the cache has not seen it, but it has a grant
 	}
 	room, pods, err := l.ofNamespace(ctx, trial)
 	if err != nil {
 		if ctx.Err() != nil {
 			return queue.Room{}, err
 		}
-		// It may be so for ever, and an error about one trial would keep all behind it from being
-		// decided about.
+		// The error may last, and an error about one trial must not stop the decisions about all
+		// later ones.
 		room = queue.Room{State: queue.InsufficientResources, Missing: fmt.Sprintf("Nobody knows what room the trial needs: %s.", err)}
 		if apierrors.IsNotFound(err) {
 			room.Missing += " Restore it, or delete the experiment."
@@ -67,7 +66,8 @@ func (l *capacityChecker) room(ctx context.Context, e queue.Entry) (queue.Room, 
 	return room, nil
 }
 
-// ofNamespace says whether the trial's namespace has room, and which pods the nodes need room for.
+// ofNamespace returns whether the trial's namespace has room, and the pods for which the nodes need
+// room.
 func (l *capacityChecker) ofNamespace(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, []queue.Pod, error) {
 	if room, err := l.roomForResults(ctx, trial); err != nil || room.State != queue.Start {
 		return room, nil, err
@@ -88,10 +88,10 @@ func (l *capacityChecker) ofNamespace(ctx context.Context, trial *v1alpha1.Trial
 	return queue.Quota(pods, quotas), pods, nil
 }
 
-// look reads the nodes and all pods on them, past the cache, which holds no nodes and only the pods
+// look reads the nodes and all pods on them past the cache, which holds no nodes and only the pods
 // of trials. A manager that was installed for some namespaces may not read nodes, unless their
-// owner lets it, and sees only the pods of its own. Then it leaves to the scheduler what it cannot
-// know.
+// owner allows it, and sees only the pods of its namespaces. It then leaves unknown facts to the
+// scheduler.
 func (l *capacityChecker) look(ctx context.Context) error {
 	if l.looked {
 		return nil
@@ -119,8 +119,8 @@ func (l *capacityChecker) look(ctx context.Context) error {
 	return nil
 }
 
-// eachPage lists objects of the whole cluster, some at a time, so that the memory that it takes
-// does not grow with the cluster.
+// eachPage lists objects of the whole cluster in pages, so that its memory does not grow with the
+// cluster.
 func eachPage(ctx context.Context, reader client.Reader, empty func() client.ObjectList, use func(client.ObjectList)) error {
 	next := ""
 	for {
@@ -135,8 +135,8 @@ func eachPage(ctx context.Context, reader client.Reader, empty func() client.Obj
 	}
 }
 
-// podsToBe are the pods that a trial will have; nil when they cannot be rendered, which the trial
-// says itself when it makes them.
+// podsToBe returns the pods that a trial will have. It returns nil if they cannot be rendered: the
+// trial reports that itself when it makes them.
 func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]queue.Pod, error) {
 	if pods := r.pods.get(trial.UID); pods != nil {
 		return pods, nil
@@ -148,12 +148,12 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 	return r.render(trial, system), nil
 }
 
-// render keeps the pods that a trial of a System will have, and returns them; see podsToBe.
+// render renders the pods that a trial of a System will have, and keeps them; see podsToBe.
 func (r *Reconciler) render(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec) []queue.Pod {
 	layout := placement.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
 	objects, err := render.NewObjects(layout, &trial.Spec, system, r.Environment)
 	if err != nil {
-		return nil // the trial reports it, as RenderFailed, when it is its turn
+		return nil // the trial reports RenderFailed when it starts
 	}
 	var pods []queue.Pod
 	for _, t := range objects.Templates() {
@@ -169,9 +169,9 @@ func (r *Reconciler) render(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec) 
 	return pods
 }
 
-// roomForResults has a trial wait while its store takes nothing and so much of its namespace is
-// kept for it that the cluster has little room left. A trial that is not begun loses nothing. One
-// whose results find no room would hold its pools until the store answers.
+// roomForResults makes a trial wait while its store accepts nothing and the cluster already keeps
+// too much of its namespace for the store. A trial that has not begun loses nothing. But a trial
+// without room for its results would hold its pools until the store answers.
 func (l *capacityChecker) roomForResults(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, error) {
 	if trial.Spec.ResultsStore == "" {
 		return queue.Room{State: queue.Start}, nil

@@ -36,8 +36,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
-// stage is an experiment with a trial that is complete, on a real API server, and a store on a real
-// S3 server.
+// stage is an experiment with a complete trial on a real API server, and a store on a real S3
+// server.
 type stage struct {
 	t      *testing.T
 	client client.Client
@@ -119,7 +119,7 @@ func (s *stage) set(conditions *[]metav1.Condition, condition, reason string) {
 	meta.SetStatusCondition(conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: "x", LastTransitionTime: metav1.NewTime(s.clock.Now())})
 }
 
-// trials is a manager that has just started.
+// trials returns a manager that has just started.
 func (s *stage) trials() *Trials {
 	return &Trials{Client: s.client, Reader: s.client, Clock: s.clock, Recorder: events.NewFakeRecorder(100), Stores: s.stores, Gates: &Gates{Clock: s.clock}}
 }
@@ -162,7 +162,7 @@ func (s *stage) pod(name string) coordinator.Pod {
 	return coordinator.Pod{Trial: client.ObjectKeyFromObject(s.trial), Name: name}
 }
 
-// keep has the manager keep a pod's file.
+// keep makes the manager keep a pod's file.
 func (s *stage) keep(pod, name string, content []byte) {
 	s.t.Helper()
 	o := store.Describe("", content)
@@ -174,7 +174,7 @@ func (s *stage) keep(pod, name string, content []byte) {
 	}
 }
 
-// upload puts a pod's file into the store as its agent does.
+// upload puts a pod's file into the store, as its agent does.
 func (s *stage) upload(pod, name string, content []byte) {
 	s.t.Helper()
 	o := store.Describe("", content)
@@ -211,7 +211,7 @@ func (s *stage) put(ticket protocol.Ticket, content []byte) {
 	}
 }
 
-// keys that a manifest lists, relative to its folder.
+// keys returns the keys in a manifest, relative to its folder.
 func (s *stage) keys(f store.Folder) (keys, missing []string) {
 	s.t.Helper()
 	m, _, err := store.ReadManifest(s.t.Context(), s.bucket(), f)
@@ -263,8 +263,8 @@ func TestATrialIsStored(t *testing.T) {
 	}
 }
 
-// The manifest of a trial that was deleted passed for that of the next one of its name: what was
-// kept of this one was thrown away as stored.
+// The manifest of a deleted trial was once taken for that of the next trial with its name. The kept
+// data of the new trial was then deleted as stored.
 func TestTheManifestOfAnotherTrialOfTheName(t *testing.T) {
 	s := newStage(t)
 	before := store.Manifest{Kind: "Trial", Namespace: s.trial.Namespace, Name: s.trial.Name, UID: "of the one before", Experiment: "e"}
@@ -289,8 +289,8 @@ func TestTheManifestOfAnotherTrialOfTheName(t *testing.T) {
 	}
 }
 
-// A store that is down loses nothing, says so, is asked less and less often, and is used again when
-// it is back: by another manager, too.
+// While a store is down, nothing is lost and the condition says so. The store is asked less and
+// less often. When it is back, it is used again, also by another manager.
 func TestAStoreThatIsDown(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -326,8 +326,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 	}
 }
 
-// A manager ends after the manifest and before the condition: the next one changes nothing in the
-// store.
+// A manager ends after it wrote the manifest and before it wrote the condition. The next one
+// changes nothing in the store.
 func TestAManagerEndsInBetween(t *testing.T) {
 	s := newStage(t)
 	s.complete()
@@ -348,7 +348,7 @@ func TestAManagerEndsInBetween(t *testing.T) {
 	}
 }
 
-// The whole results are stored where the ConfigMap has only a part of them.
+// If the ConfigMap has only a part of the results, the whole results are stored.
 func TestTheWholeResults(t *testing.T) {
 	s := newStage(t)
 	whole, err := results.EncodeTrial(results.Trial{Name: "e-0", Message: "the whole", Logs: map[string]string{"p-0/replica": strings.Repeat("x", 2*store.PartLimit)}})
@@ -369,8 +369,8 @@ func TestTheWholeResults(t *testing.T) {
 	}
 }
 
-// A manager that was stopped kept its own whole results when its successor's, which fitted the
-// ConfigMap, were stored. The store gets those that the status names.
+// A stopped manager kept its own whole results after its successor's results, which fitted the
+// ConfigMap, were stored. The store must get the results that the status names.
 func TestTheWholeResultsOfAnotherManager(t *testing.T) {
 	s := newStage(t)
 	kept := &store.Cluster{Client: s.client, Reader: s.client, Trial: s.trial}
@@ -419,7 +419,7 @@ func TestWhatAStoreSaysIsInTheCondition(t *testing.T) {
 	}
 }
 
-// experiments plays the manager; the bundle is one that says what it was made of.
+// experiments plays the manager. The bundle says from which results it was made.
 func (s *stage) experiments() *Experiments {
 	return &Experiments{Client: s.client, Reader: s.client, Clock: s.clock, Stores: s.stores, Gates: &Gates{Clock: s.clock}, Bundle: func(_ context.Context, stored corev1.ConfigMap, w io.Writer) error {
 		b := archive.NewWriter(w, "e", s.clock.Now())
@@ -470,7 +470,8 @@ func TestAnExperimentIsStored(t *testing.T) {
 		t.Errorf("a trial is not stored, and the experiment is: %+v", a)
 	}
 	s.reconcile(s.trials())
-	// The manager may be between the results and their digest: no message says so.
+	// The manager may be between writing the results and writing their digest, so there is no
+	// message yet.
 	for range 2 {
 		if result, a = s.reconcileExperiment(r); a.Reason != "" || a.Digest != "" || result.RequeueAfter != settling {
 			t.Errorf("results that are being written: %+v, %+v", a, result)
@@ -489,7 +490,7 @@ func TestAnExperimentIsStored(t *testing.T) {
 	}
 	keys, missing := s.keys(folder)
 	want := []string{"bundle.tar.gz", "experiment.json", "report.html", "results.csv", "results.json", "spec.json", "trials/e-0/manifest.json"}
-	// SHA256SUMS of the bundle is about the bundle.
+	// SHA256SUMS lists the files of the bundle.
 	if diff := cmp.Diff(want, keys); diff != "" || !cmp.Equal(missing, []string{"e-gone"}) {
 		t.Errorf("missing %v, objects (-want +got):\n%s", missing, diff)
 	}
@@ -501,8 +502,9 @@ func TestAnExperimentIsStored(t *testing.T) {
 	}
 }
 
-// A user who may write a trial's ConfigMap could once have the manager decode and store any text.
-// The status has the digest of what the manager wrote, and the manager decodes nothing else.
+// A user with the right to write a trial's ConfigMap could once make the manager decode and store
+// any text. Now the status has the digest of the written results, and the manager decodes nothing
+// else.
 func TestResultsThatAUserChangedAreNotStored(t *testing.T) {
 	s := newStage(t)
 	s.complete()
@@ -584,8 +586,8 @@ func TestOneTrialAtATimeTriesAFailedStore(t *testing.T) {
 	}
 }
 
-// Without checksums a request to put an object is good for any content, as long as it is usable. An
-// object that is replaced in that time is not stored, and the manager says so.
+// Without checksums, a ticket to put an object works for any content while it is valid. An object
+// that is replaced meanwhile is not stored, and the manager says so.
 func TestAnObjectIsReplacedByItsTicket(t *testing.T) {
 	s := newStageWith(t, tests3.Options{Checksums: s3.ChecksumsWhenRequired})
 	genuine, forged := []byte("genuine"), []byte("forged!")
@@ -609,8 +611,8 @@ func TestAnObjectIsReplacedByItsTicket(t *testing.T) {
 	}
 }
 
-// A trial whose objects may be replaced still passed the gate of a store that had failed, and kept
-// it. No trial was stored any more until another manager led.
+// A trial whose objects might still be replaced once passed the gate of a failed store and kept it.
+// No trial was stored until another manager led.
 func TestATrialThatWaitsKeepsNoOtherFromItsStore(t *testing.T) {
 	s := newStageWith(t, tests3.Options{Checksums: s3.ChecksumsWhenRequired})
 	s.complete()
@@ -631,14 +633,14 @@ func TestATrialThatWaitsKeepsNoOtherFromItsStore(t *testing.T) {
 	}
 }
 
-// Where a store checks no checksums, results waited for as long as the clock of a manager was
-// behind. The instant in the status was of the clock before, or of another manager.
+// If a store checks no checksums, results once waited for as long as a manager's clock was behind.
+// The instant in the status was of an earlier clock, or of another manager.
 func TestResultsWaitForNoClockThatIsBehind(t *testing.T) {
 	s := newStageWith(t, tests3.Options{Checksums: s3.ChecksumsWhenRequired})
 	s.complete()
 	s.clock.SetTime(s.clock.Now().Add(-3 * time.Hour))
 	trials := s.trials()
-	for range 2 { // the second look is early
+	for range 2 { // the second look comes too early
 		result, c := s.reconcile(trials)
 		if c == nil || c.Reason != v1alpha1.ReasonStoring || result.RequeueAfter <= ticketLasts/2 || result.RequeueAfter > 2*time.Second+ticketLasts {
 			t.Fatalf("requeued after %s with %+v, want about %s and %s", result.RequeueAfter, c, ticketLasts, v1alpha1.ReasonStoring)

@@ -32,46 +32,46 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Files of an experiment's folder. Other objects there are files of the bundle that is made of its
-// results, by the names that they have in it.
+// Files of an experiment's folder. The folder also has files of the bundle of its results, by their
+// names in the bundle.
 const (
 	experimentFile = "experiment.json"
 	resultsFile    = results.ExperimentKey
-	// BundleFile has all of them, and what the cluster keeps of each trial.
+	// BundleFile has all these files, and the data that the cluster keeps of each trial.
 	BundleFile = "bundle.tar.gz"
 )
 
-// Experiments stores experiments. It stores them when they are accepted, which also finds out
-// whether the store works, and again when they are complete and all of their trials are stored. All
-// fields are needed.
+// Experiments stores experiments. It stores them first when they are accepted, which also shows
+// whether the store works. It stores them again when they are complete and all of their trials are
+// stored. All fields are needed.
 type Experiments struct {
 	Client client.Client
 	// Reader reads past the cache.
 	Reader client.Reader
 	Stores *store.Registry
 	Gates  *Gates
-	// Bundle writes the bundle of the results that a ConfigMap has.
+	// Bundle writes the bundle of the results in a ConfigMap.
 	Bundle func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error
-	// Clock is one that no step of the wall clock moves.
+	// Clock does not follow steps of the wall clock.
 	Clock clock.PassiveClock
 
-	// doubts are when results first were not those of the status.
+	// doubts are when results first differed from the digest in the status.
 	doubts looks
 }
 
 const (
-	// settled is for how long results may differ from the digest in the status before they count as
-	// changed by others. A manager writes the results first. If it ends in between, its successor
-	// writes both anew, a lease later.
+	// settled is how long results may differ from the digest in the status before they count as
+	// changed by another program. A manager writes the results first. If it ends in between, its
+	// successor writes both again, a lease later.
 	settled = time.Minute
-	// settling is after how long they are compared again.
+	// settling is how soon to compare them again.
 	settling = 2 * time.Second
 )
 
-// errUnsettled: the results and the digest in the status are not of one moment.
+// errUnsettled says that the results and the digest in the status may be from different writes.
 var errUnsettled = errors.New("the results are being written")
 
-// Reconcile brings what is stored of one experiment up to date.
+// Reconcile brings the stored files of one experiment up to date.
 func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	exp := &v1alpha1.Experiment{}
 	if err := r.Client.Get(ctx, req.NamespacedName, exp); err != nil {
@@ -90,7 +90,7 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		return r.tell(ctx, exp, *exp.Status.Archive, err, retryAlone)
 	case err != nil:
 		return ctrl.Result{}, err
-	case inStore: // an earlier attempt may have said that something is wrong
+	case inStore: // an earlier attempt may have reported a problem
 		return r.tell(ctx, exp, *exp.Status.Archive, nil, 0)
 	case due == nil && exp.Status.Archive.Location != "":
 		return ctrl.Result{}, nil
@@ -108,7 +108,7 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	return r.tell(ctx, exp, next, err, after)
 }
 
-// tell writes how storing went, if that has changed.
+// tell writes the outcome of storing, if it has changed.
 func (r *Experiments) tell(ctx context.Context, exp *v1alpha1.Experiment, next v1alpha1.ResultsArchive, err error, after time.Duration) (ctrl.Result, error) {
 	name := next.Store
 	next.Reason, next.Message = "", ""
@@ -127,8 +127,9 @@ func (r *Experiments) tell(ctx context.Context, exp *v1alpha1.Experiment, next v
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// due returns the results of the experiment if they are final, all of its trials are stored, and
-// they are not; else nil. inStore: the store has them already.
+// due returns the results of the experiment if they must be stored now: they are final, all trials
+// are stored, and the results are not. Otherwise it returns nil. inStore: the store already has
+// them.
 func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (m *corev1.ConfigMap, inStore bool, err error) {
 	if !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) || exp.Status.ResultsConfigMap == "" {
 		return nil, false, nil
@@ -138,14 +139,14 @@ func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (m *cor
 		return nil, false, fmt.Errorf("list the experiment's trials: %w", err)
 	}
 	if slices.ContainsFunc(trials.Items, func(t v1alpha1.Trial) bool { return metav1.IsControlledBy(&t, exp) && waits(&t) }) {
-		return nil, false, nil // the last of them is the event that goes on
+		return nil, false, nil // the event of the last one continues
 	}
 	m = &corev1.ConfigMap{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: exp.Namespace, Name: exp.Status.ResultsConfigMap}, m); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
 	if want := exp.Status.ResultsDigest; want != "" && want != results.Digest(m.Data, m.BinaryData) {
-		// The cache may be older than results that were written since: their event goes on.
+		// The cache may be older than the latest results: their event continues.
 		now := &v1alpha1.Experiment{}
 		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(exp), now); err != nil {
 			return nil, false, client.IgnoreNotFound(err)
@@ -173,7 +174,7 @@ func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (m *cor
 	return m, false, nil
 }
 
-// store puts the experiment into its store, and its results if they are given.
+// store puts the experiment into its store, together with its results if they are given.
 func (r *Experiments) store(ctx context.Context, exp *v1alpha1.Experiment, stored *corev1.ConfigMap, next *v1alpha1.ResultsArchive) error {
 	s, err := r.Stores.Get(next.Store)
 	if err != nil {
@@ -227,7 +228,7 @@ func (r *Experiments) store(ctx context.Context, exp *v1alpha1.Experiment, store
 	return nil
 }
 
-// describe is the experiment as it could be applied again.
+// describe returns the experiment in a form that can be applied again.
 func describe(exp *v1alpha1.Experiment) ([]byte, error) {
 	text, err := json.MarshalIndent(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Experiment", "metadata": map[string]string{"namespace": exp.Namespace, "name": exp.Name}, "spec": exp.Spec,
@@ -238,7 +239,7 @@ func describe(exp *v1alpha1.Experiment) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// written are the objects that one attempt has stored.
+// written has the objects that one attempt has stored.
 type written struct {
 	s       store.Remote
 	folder  store.Folder
@@ -254,14 +255,14 @@ func (w *written) put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// storeBundle stores the bundle, and its own files that lie in no folder: the report, the tables.
-// It is written to a file first: it may be large.
+// storeBundle stores the bundle, and those of its files that are in no folder: the report, the
+// tables. It first writes the bundle to a file, since it may be large.
 func (r *Experiments) storeBundle(ctx context.Context, stored corev1.ConfigMap, w *written) error {
 	file, err := os.CreateTemp("", "bundle-*.tar.gz")
 	if err != nil {
 		return fmt.Errorf("make the bundle: %w", err)
 	}
-	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // it is in the store, or made again
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // the file is stored, or made again later
 	if err := r.Bundle(ctx, stored, file); err != nil {
 		return fmt.Errorf("make the bundle: %w", err)
 	}
@@ -301,7 +302,7 @@ func (r *Experiments) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r))
 }
 
-// wasStored lets only those changes of trials through that end the wait for them.
+// wasStored selects the changes of trials that may end the wait for them.
 var wasStored = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// retryFirst and retryLast bound the wait before a store that failed is asked again; it doubles
-	// from failure to failure.
+	// retryFirst and retryLast bound the wait before a failed store is asked again. The wait
+	// doubles after each failure.
 	retryFirst = 2 * time.Second
 	retryLast  = time.Minute
-	// retryAlone is the wait of what failed for a reason of its own.
+	// retryAlone is the wait after a failure that does not concern the whole store.
 	retryAlone = 20 * time.Second
 )
 
-// Gates keep a store that failed from being asked again for each of many trials: one asks, the
-// others wait. They are shared by the controllers of this package.
+// Gates prevent that a failed store is asked for each of many trials: one worker asks, and the
+// others wait. The controllers of this package share them.
 type Gates struct {
 	Clock clock.PassiveClock
 
@@ -31,12 +31,12 @@ type Gates struct {
 
 type gate struct {
 	failures int
-	next     time.Time // before which no worker asks
+	next     time.Time // no worker asks before this
 	asked    bool      // a worker is asking, which takes long with a store that hangs
 }
 
-// closed says how long to wait before the store may be asked; 0: now. Anyone who is let through
-// keeps the others out until it has told how it went.
+// closed returns how long to wait before the store may be asked; 0: ask now. A worker that may ask
+// keeps the others waiting until it calls done.
 func (g *Gates) closed(name string) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,8 +54,8 @@ func (g *Gates) closed(name string) time.Duration {
 	return 0
 }
 
-// done tells how it went, and after a failure how long to wait. A failure that is not the whole
-// store's keeps no other worker from it.
+// done records the outcome, and returns how long to wait after a failure. A failure that does not
+// concern the whole store lets other workers ask.
 func (g *Gates) done(name string, err error) time.Duration {
 	var problem *store.Problem
 	g.mu.Lock()
@@ -84,7 +84,7 @@ func (g *Gates) done(name string, err error) time.Duration {
 	return s.next.Sub(now)
 }
 
-// wait after so many failures in a row.
+// wait returns the wait after so many failures in a row.
 func wait(failures int) time.Duration {
 	return min(retryFirst<<min(failures-1, 10), retryLast)
 }

@@ -21,15 +21,15 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// A store that takes connections and never answers is one that does not answer: that is told, and
-// what it does not take stays in the cluster.
+// A store that accepts connections and never answers counts as failed. The condition says so, and
+// the data stays in the cluster.
 func TestAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
 	s.complete()
 	s.server.Freeze(t)
-	// It has half a minute to answer; a machine that is busy gets more.
+	// The store has half a minute to answer. A busy machine gets more.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	began := time.Now()
@@ -45,7 +45,7 @@ func TestAStoreThatHangs(t *testing.T) {
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoreUnreachable || result.RequeueAfter != retryFirst {
 		t.Fatalf("condition %+v, %+v", c, result)
 	}
-	// Agents are given tickets all the same: the store is not asked for one.
+	// Agents still get tickets, for which the store is not asked.
 	began = time.Now()
 	if _, err := s.desk().Ticket(t.Context(), s.pod("p-0"), protocol.Upload{Name: "a.gz", Size: 1, SHA256: strings.Repeat("0", 64)}); err != nil || time.Since(began) > 10*time.Second {
 		t.Errorf("a ticket after %v: %v", time.Since(began), err)
@@ -56,8 +56,8 @@ func TestAStoreThatHangs(t *testing.T) {
 	}
 }
 
-// While one trial asks a store that hangs, the others of the same store leave the workers to those
-// of other stores.
+// While one trial waits for a hanging store, other trials of that store do not occupy the workers,
+// so that trials of other stores go on.
 func TestOneAsksAStoreThatHangs(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	g := &Gates{Clock: clock}
@@ -77,7 +77,7 @@ func TestOneAsksAStoreThatHangs(t *testing.T) {
 	}
 }
 
-// An agent is told to hand over to the manager where there is nothing to give it a ticket for.
+// Without a store for a ticket, an agent is told to hand over to the manager.
 func TestNoTicketWithoutAStore(t *testing.T) {
 	s := newStage(t)
 	u := protocol.Upload{Name: "a.gz", Size: 1, SHA256: strings.Repeat("0", 64)}
@@ -90,13 +90,13 @@ func TestNoTicketWithoutAStore(t *testing.T) {
 	}
 }
 
-// With the store down and the namespace full of logs, results find room; what does not is named in
-// the trial's condition, in an event and in the manifest.
+// The store is down, and the namespace is full of logs. Results still find room. The trial's
+// condition, an event and the manifest name the files that do not.
 func TestWhatFoundNoRoomIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	full := &store.Cluster{Client: s.client, Reader: s.client, Trial: s.trial}
-	log := store.Object{Key: s.folder().PodFile("p-9", "replica.stdout.gz"), Size: 48 << 20, SHA256: "x"} // only its first part comes
+	log := store.Object{Key: s.folder().PodFile("p-9", "replica.stdout.gz"), Size: 48 << 20, SHA256: "x"} // only its first part arrives
 	if err := full.PutPart(t.Context(), log, 0, make([]byte, store.PartLimit)); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestWhatFoundNoRoomIsNamed(t *testing.T) {
 	}
 	s.server.Stop(t)
 	if _, c := s.reconcile(s.trials()); c != nil {
-		t.Errorf("a trial that runs: %+v", c) // it also reads the trial anew
+		t.Errorf("a trial that runs: %+v", c) // also reads the trial again
 	}
 	s.complete()
 	const names = "no room for them in the cluster either: p-0/agent.log.gz, p-0/replica.stderr.gz."

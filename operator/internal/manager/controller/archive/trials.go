@@ -39,24 +39,24 @@ const (
 	faultsFile   = "faults.json"
 )
 
-// Trials stores the results of trials that are complete. All fields are needed.
+// Trials stores the results of complete trials. All fields are needed.
 type Trials struct {
 	Client client.Client
 	// Reader reads past the cache.
 	Reader client.Reader
-	// Clock is one that no step of the wall clock moves.
+	// Clock does not follow steps of the wall clock.
 	Clock    clock.PassiveClock
 	Recorder events.EventRecorder
 	Stores   *store.Registry
 	Gates    *Gates
 
-	// decoding is held while a trial's results are unpacked: one trial at a time takes that memory.
+	// decoding lets only one trial at a time unpack its results, which takes memory.
 	decoding sync.Mutex
 	looks    looks
 }
 
-// looks are when this manager first looked at each object: at a trial whose pods may still put
-// files, or at an experiment whose results are in doubt.
+// looks records when this manager first looked at each object: a trial whose pods may still put
+// files, or an experiment whose results are in doubt.
 type looks struct {
 	mu    sync.Mutex
 	first map[types.NamespacedName]look
@@ -67,7 +67,7 @@ type look struct {
 	at time.Time
 }
 
-// since is the time that has passed since the first look at an object.
+// since returns the time since the first look at an object.
 func (l *looks) since(o client.Object, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,8 @@ func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{}, nil
 	}
 	name := trial.Spec.ResultsStore
-	// Before the gate: a worker that passes it keeps it until the store has answered.
+	// Check this before the gate: a worker that passes the gate keeps it until the store has
+	// answered.
 	if left := r.replaceable(trial); left > 0 {
 		err := r.tell(ctx, trial, metav1.ConditionFalse, v1alpha1.ReasonStoring,
 			fmt.Sprintf("The results are in the cluster. Store %s checks no checksums, so they are stored once the requests with which pods put files have expired.", name))
@@ -138,7 +139,7 @@ func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, nil
 }
 
-// leftOut is a sentence about what of the trial found no room; empty when all did.
+// leftOut names, in a sentence, the files of the trial that found no room. It is empty if all did.
 func leftOut(trial *v1alpha1.Trial) string {
 	const shown = 5
 	names := store.LeftOut(trial)
@@ -151,24 +152,24 @@ func leftOut(trial *v1alpha1.Trial) string {
 	return fmt.Sprintf(" Left out, since the store did not take them and there was no room for them in the cluster either: %s.", strings.Join(names, ", "))
 }
 
-// retryConflict: the cache is a moment behind.
+// retryConflict ignores a conflict: the cache is only a moment behind.
 func retryConflict(err error) error {
 	if apierrors.IsConflict(err) {
-		return nil // the event that shows the newer trial comes
+		return nil // the event of the newer trial will come
 	}
 	return client.IgnoreNotFound(err)
 }
 
-// waits reports whether a trial's results are to be stored still.
+// waits reports whether a trial's results must still be stored.
 func waits(t *v1alpha1.Trial) bool {
 	return t.Spec.ResultsStore != "" && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialComplete) &&
 		!meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialResultsStored)
 }
 
-// replaceable is for how long a pod may still replace the objects that it has put. An earlier
-// manifest could list an object that the pod then replaces. The instant in the status may be of
-// another manager, whose clock was hours ahead. A manager waits no longer than from its own first
-// look at the complete trial.
+// replaceable returns how long a pod may still replace its objects. Before that, a manifest could
+// list an object that the pod then replaces. The instant in the status may be from another manager,
+// whose clock was hours ahead. So a manager waits from its own first look at the complete trial, if
+// that is earlier.
 func (r *Trials) replaceable(trial *v1alpha1.Trial) time.Duration {
 	s, err := r.Stores.Get(trial.Spec.ResultsStore)
 	if err != nil || s.BindsContent() {
@@ -176,7 +177,7 @@ func (r *Trials) replaceable(trial *v1alpha1.Trial) time.Duration {
 	}
 	now := r.Clock.Now()
 	passed := max(now.Sub(completed(trial)), r.looks.since(trial, now))
-	return time.Second + ticketLasts - passed // conditions have whole seconds
+	return time.Second + ticketLasts - passed // conditions have times in whole seconds
 }
 
 // tell writes the condition, if it changed.
@@ -198,8 +199,8 @@ func (r *Trials) tell(ctx context.Context, trial *v1alpha1.Trial, status metav1.
 	return nil
 }
 
-// store puts everything of the trial into its store. An object that is there already, from an
-// attempt before, is confirmed or put again; the manifest comes last.
+// store puts everything of the trial into its store. It confirms an object of an earlier attempt,
+// or puts it again. The manifest comes last.
 func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location string, err error) {
 	s, err := r.Stores.Get(trial.Spec.ResultsStore)
 	if err != nil {
@@ -213,12 +214,12 @@ func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location str
 	kept := &store.Cluster{Client: r.Client, Reader: r.Reader, Trial: trial}
 	switch m, _, err := store.ReadManifest(ctx, s, folder); {
 	case err == nil && m.UID == string(trial.UID):
-		return location, kept.Clear(ctx) // a manager before this one ended between the manifest and the condition
+		return location, kept.Clear(ctx) // an earlier manager ended between the manifest and the condition
 	case err != nil && !errors.Is(err, store.ErrNotFound) && !store.IsCorrupted(err):
 		return "", err
 	}
-	// There is no manifest, or one that the store damaged when it took it, or only that of a
-	// deleted trial of this name. It says nothing about this trial's data in the cluster.
+	// There is no manifest, or the store damaged it, or it is that of a deleted trial with this
+	// name. It does not show whether this trial's data is stored.
 	written, pods, err := r.storeResults(ctx, s, kept, folder, trial)
 	if err != nil {
 		return "", err
@@ -242,8 +243,8 @@ func completed(trial *v1alpha1.Trial) time.Time {
 	return meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialComplete).LastTransitionTime.UTC()
 }
 
-// storeResults stores what the manager itself knows of the trial. A trial that never had a pod has
-// no results.
+// storeResults stores the manager's own results of the trial. A trial that never had a pod has no
+// results.
 func (r *Trials) storeResults(ctx context.Context, s store.Store, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) (written []store.Object, pods []string, err error) {
 	r.decoding.Lock()
 	defer r.decoding.Unlock()
@@ -272,9 +273,9 @@ func (r *Trials) storeResults(ctx context.Context, s store.Store, kept *store.Cl
 	return written, pods, nil
 }
 
-// results returns the trial's results as JSON: the whole, where it did not fit the ConfigMap, else
-// what is there. None: nil. A manager that stored results at the same time as another may have left
-// a whole of its own.
+// results returns the trial's results as JSON: the whole results if they did not fit the ConfigMap,
+// otherwise those of the ConfigMap. Nil: there are none. Another manager that stored results at the
+// same time may have left its own whole results.
 func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) ([]byte, error) {
 	_, whole, err := store.ReadAll(ctx, kept, folder.Key(trialFile), results.WholeLimit)
 	if err == nil {
@@ -301,8 +302,9 @@ func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.
 	return encoded, r.sameAs(trial, encoded)
 }
 
-// sameAs reports results that the manager has not written: nothing else is decoded. Trials of
-// earlier managers have no digest, and limits alone protect from theirs.
+// sameAs returns an error for results that the manager did not write. Only results that pass are
+// decoded. Trials of earlier managers have no digest: for them, only the limits of decoding
+// protect.
 func (*Trials) sameAs(trial *v1alpha1.Trial, encoded []byte) error {
 	if want := trial.Status.ResultsDigest; want == "" || want == store.Describe("", encoded).SHA256 {
 		return nil
@@ -315,8 +317,8 @@ type file struct {
 	data []byte
 }
 
-// files are made of a trial's results. One has all of them. The others have parts, in formats that
-// other programs read more easily.
+// files returns the files of a trial's results. One has all results. The others have parts of them,
+// in formats that other programs read more easily.
 func files(raw []byte, t results.Trial) ([]file, error) {
 	all := []file{{trialFile, raw}}
 	if t.Timeline != nil {
@@ -336,7 +338,8 @@ func files(raw []byte, t results.Trial) ([]file, error) {
 	return append(all, file{faultsFile, append(faults, '\n')}), nil
 }
 
-// move puts what waited in the cluster into the store. The trial's own results have been.
+// move puts data that waited in the cluster into the store. The trial's own results are already
+// there.
 func move(ctx context.Context, kept *store.Cluster, s store.Store, folder store.Folder) error {
 	waiting, err := kept.List(ctx, folder.PodFiles())
 	if err != nil {
@@ -354,8 +357,8 @@ func move(ctx context.Context, kept *store.Cluster, s store.Store, folder store.
 	return nil
 }
 
-// confirm lists what is stored of the trial, and confirms what the pods put there themselves; what
-// was written just now has been.
+// confirm lists the stored objects of the trial, and confirms those that the pods put there
+// themselves. The objects just written are confirmed already.
 func confirm(ctx context.Context, s store.Remote, folder store.Folder, written []store.Object) ([]store.Object, error) {
 	handed, err := s.List(ctx, folder.PodFiles())
 	if err != nil {
@@ -369,7 +372,7 @@ func confirm(ctx context.Context, s store.Remote, folder store.Folder, written [
 	return slices.Concat(written, handed), nil
 }
 
-// missing names the pods without any results.
+// missing names the pods without stored results.
 func missing(folder store.Folder, pods []string, objects []store.Object) []string {
 	var none []string
 	for _, p := range pods {

@@ -16,14 +16,14 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// ticketLasts is how long a presigned request may be used: long enough for a slow upload, short
-// enough that a leaked one is worth nothing.
+// ticketLasts is how long a presigned request is valid: long enough for a slow upload, and so short
+// that a leaked one is worth nothing.
 const ticketLasts = 5 * time.Minute
 
-// The agents' parts are those of the store.
+// Agents and store use the same size of parts.
 var _ [store.PartLimit]struct{} = [protocol.PartLimit]struct{}{}
 
-// UploadHandler grants agents the upload of their pods' files.
+// UploadHandler lets agents upload their pods' files.
 type UploadHandler struct {
 	Client client.Client
 	// Reader reads past the cache.
@@ -52,7 +52,7 @@ func (d *UploadHandler) Ticket(ctx context.Context, pod coordinator.Pod, u proto
 	return protocol.Ticket{Method: p.Method, URL: p.URL, Header: p.Header, CA: s.CA()}, nil
 }
 
-// noTicket marks errors of the store as final: the agent does not ask again.
+// noTicket marks errors of the store as final, so that the agent does not ask again.
 func noTicket(err error) error {
 	var problem *store.Problem
 	if errors.As(err, &problem) {
@@ -61,8 +61,8 @@ func noTicket(err error) error {
 	return err
 }
 
-// Keep implements coordinator.Archive. A result that finds no room is tried again until there is
-// some, as long as there is time; anything else is left out.
+// Keep implements coordinator.Archive. If a result finds no room, the agent tries again while there
+// is time. Other files are left out.
 func (d *UploadHandler) Keep(ctx context.Context, pod coordinator.Pod, u protocol.Upload, part int, data []byte) error {
 	trial, o, err := d.object(ctx, pod, u)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *UploadHandler) Keep(ctx context.Context, pod coordinator.Pod, u protoco
 	if !errors.As(err, &problem) || problem.Reason != v1alpha1.ReasonStoreFull || store.IsResult(o) {
 		return err
 	}
-	d.leavingOut.Lock() // the agents of a trial come all at once
+	d.leavingOut.Lock() // the agents of a trial all come at once
 	defer d.leavingOut.Unlock()
 	if err := kept.LeaveOut(ctx, o); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *UploadHandler) Keep(ctx context.Context, pod coordinator.Pod, u protoco
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// object that a pod's file becomes.
+// object returns the object that a pod's file becomes.
 func (d *UploadHandler) object(ctx context.Context, pod coordinator.Pod, u protocol.Upload) (*v1alpha1.Trial, store.Object, error) {
 	if err := store.CheckFileName(u.Name); err != nil {
 		return nil, store.Object{}, fmt.Errorf("%w: %w", coordinator.ErrRefused, err)

@@ -1,15 +1,15 @@
-// Package dataset prepares data sets on nodes, and removes them again.
+// Package dataset prepares data sets on nodes, and removes them.
 //
-// A Dataset names a recipe and the nodes that want its data. For each node that has none yet there
-// is a Job (render.DatasetJob), on one node first: if the recipe fails there, it is not tried on
-// the others. The result of a Job is read from its pod, and is a fact that cannot be observed
-// again: it is written to the status. All else follows from the Jobs that exist.
+// A Dataset names a recipe and the nodes that need its data. For each node without the data there
+// is a Job (render.DatasetJob), first on one node only: if the recipe fails there, it is not tried
+// on the others. The result of a Job is read from its pod. It cannot be observed again, so it is
+// written to the status. All else follows from the existing Jobs.
 //
 //	Ensure (for a trial) -> Dataset -> a Job on one node -> Jobs on the others -> Ready
 //	unused for long, or deleted by somebody -> a Job on each node that removes the bytes -> gone
 //
-// The Jobs are few, and no Job or pod without a trial is cached: they are read again every two
-// seconds while there are any.
+// There are few Jobs, and the cache has only Jobs and pods of trials. So these Jobs are read again
+// every two seconds while there are any.
 package dataset
 
 import (
@@ -37,13 +37,14 @@ import (
 )
 
 const (
-	// jobPoll is how often Jobs are looked at.
+	// jobPoll is how often the controller looks at Jobs.
 	jobPoll = 2 * time.Second
-	// claimPoll is how often it is looked whether the namespace has its claim by now.
+	// claimPoll is how often the controller looks whether the namespace has its claim.
 	claimPoll = 10 * time.Second
-	// conflictDelay is how long the cache is given to see what was written.
+	// conflictDelay is how long to wait for the cache to see a write.
 	conflictDelay = 100 * time.Millisecond
-	// most that a condition's message holds: the last lines of a recipe are 2 KiB at most.
+	// maxMessage is the longest message of a condition: the last lines of a recipe have 2 KiB at
+	// most.
 	maxMessage = 4096
 )
 
@@ -56,7 +57,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Environment of the pods.
 	Environment render.Environment
-	// Keep is how long a data set is kept that nothing uses. 0: until a user deletes it.
+	// Keep is how long an unused data set is kept. 0: until a user deletes it.
 	Keep time.Duration
 }
 
@@ -67,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if d.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(d, v1alpha1.FinalizerDataset) {
-		// It is on the API server before a byte is on a node.
+		// The finalizer is on the API server before a byte is on a node.
 		return ctrl.Result{}, wrap("add the finalizer", r.Client.Update(ctx, d))
 	}
 	s := &scope{before: d.DeepCopy(), d: d, now: r.Clock.Now()}
@@ -105,7 +106,7 @@ type scope struct {
 	gone      bool                    // the finalizer was removed: there is no status to write
 }
 
-// write the status if it changed, then tell what went wrong.
+// write writes the status if it changed, and then sends an event about a failure.
 func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	if s.gone || equality.Semantic.DeepEqual(s.before.Status, s.d.Status) {
 		return nil
@@ -128,7 +129,7 @@ func (s *scope) set(status metav1.ConditionStatus, reason, format string, args .
 	})
 }
 
-// failed says whether the data set cannot be prepared until a user changes something.
+// failed reports whether the data set cannot be prepared until a user changes something.
 func failed(c *metav1.Condition) bool {
 	switch c.Reason {
 	case v1alpha1.ReasonRecipeFailed, v1alpha1.ReasonNotIdentical, v1alpha1.ReasonNoClaim:
@@ -137,7 +138,7 @@ func failed(c *metav1.Condition) bool {
 	return false
 }
 
-// has says whether a node has the data.
+// has reports whether a node has the data.
 func has(d *v1alpha1.Dataset, node string) bool {
 	for _, n := range d.Status.Nodes {
 		if n.Name == node {
@@ -147,8 +148,8 @@ func has(d *v1alpha1.Dataset, node string) bool {
 	return false
 }
 
-// claimed says whether the owner of the cluster gave the namespace a place for data sets, and
-// otherwise what is missing.
+// claimed says what is missing if the owner of the cluster gave the namespace no place for data
+// sets. Empty: there is a place.
 func (r *Reconciler) claimed(ctx context.Context, namespace string) (problem string, err error) {
 	claim := &corev1.PersistentVolumeClaim{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: render.DatasetClaim}, claim)
@@ -163,8 +164,8 @@ func (r *Reconciler) claimed(ctx context.Context, namespace string) (problem str
 	return "", nil
 }
 
-// jobOf reads a Job of the data set; nil if there is none. The result leaving says that Kubernetes
-// is about to delete it, as it does with a Job of an earlier Dataset of this name.
+// jobOf reads a Job of the data set, or returns nil. The result leaving reports whether Kubernetes
+// is about to delete the Job, because it belongs to an earlier Dataset of this name.
 func (r *Reconciler) jobOf(ctx context.Context, d *v1alpha1.Dataset, task, node string) (job *batchv1.Job, leaving bool, err error) {
 	job = &batchv1.Job{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: render.DatasetJobName(d.Name, task, node)}, job)

@@ -46,7 +46,7 @@ func newStage(t *testing.T, nodes int) *stage {
 	return newStageIn(t, testcluster.InProcess(t), nodes)
 }
 
-// newStageIn has another API.
+// newStageIn uses another API.
 func newStageIn(t *testing.T, env *testcluster.Env, nodes int) *stage {
 	t.Helper()
 	s := &stage{t: t, c: env.Client, ns: env.Namespace(t), clock: testclock.NewFakePassiveClock(time.Now().Truncate(time.Second)), told: events.NewFakeRecorder(100)}
@@ -60,7 +60,7 @@ func newStageIn(t *testing.T, env *testcluster.Env, nodes int) *stage {
 	return s
 }
 
-// claim does what the owner of the cluster does.
+// claim makes the claim, as the owner of the cluster does.
 func (s *stage) claim() *stage {
 	s.t.Helper()
 	s.create(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: render.DatasetClaim}, Spec: corev1.PersistentVolumeClaimSpec{
@@ -77,7 +77,7 @@ func (s *stage) create(o client.Object) {
 	}
 }
 
-// ask for the data of a trial of the pool.
+// ask asks for the data of a trial of the pool.
 func (s *stage) ask() *dataset.Status {
 	s.t.Helper()
 	a, err := s.desk.Ensure(s.t.Context(), s.ns, s.trial(), s.system())
@@ -115,7 +115,7 @@ func (s *stage) dataset() *v1alpha1.Dataset {
 func (s *stage) reconcile() time.Duration {
 	s.t.Helper()
 	var after time.Duration
-	for range 3 { // the finalizer, the work, and what follows at once
+	for range 3 { // the finalizer, the work, and the step after it
 		d := s.dataset()
 		if d == nil {
 			return 0
@@ -129,7 +129,7 @@ func (s *stage) reconcile() time.Duration {
 	return after
 }
 
-// jobs that there are, by the node that they are for.
+// jobs returns the existing Jobs, by their node.
 func (s *stage) jobs(task string) map[string]*batchv1.Job {
 	s.t.Helper()
 	list := &batchv1.JobList{}
@@ -146,7 +146,7 @@ func (s *stage) jobs(task string) map[string]*batchv1.Job {
 	return jobs
 }
 
-// collect plays the garbage collector, which takes Jobs away that are deleted in the foreground.
+// collect plays the garbage collector, which removes Jobs that are deleted in the foreground.
 func (s *stage) collect() {
 	s.t.Helper()
 	list := &batchv1.JobList{}
@@ -165,7 +165,7 @@ func (s *stage) collect() {
 
 const kept = `{"digest":"sha256:%s","bytes":1073741824,"files":17,"method":"Copy","milliseconds":4200}`
 
-// over plays a Job's pod: its recipe ran for 90 seconds, then what it made was kept.
+// over plays a Job's pod: its recipe ran for 90 seconds, and then its output was kept.
 func (s *stage) over(job *batchv1.Job, message string) {
 	s.t.Helper()
 	began := s.clock.Now()
@@ -195,8 +195,8 @@ func (s *stage) expect(status metav1.ConditionStatus, reason string, words ...st
 	}
 }
 
-// The recipe runs on one node first, then on the others; a trial is told what it gets when all have
-// the data, and the second trial finds it there.
+// The recipe runs on one node first, then on the others. When all nodes have the data, a trial gets
+// its description. The second trial finds the data.
 func TestPreparedOncePerNode(t *testing.T) {
 	s := newStage(t, 3).claim()
 	if a := s.ask(); a.Ready || a.Failed || !strings.Contains(a.Message, "being prepared") {
@@ -237,8 +237,8 @@ func TestPreparedOncePerNode(t *testing.T) {
 	}
 }
 
-// A recipe that fails is reported with its last lines, on the node where it failed, and not tried
-// on the others. Nothing is tried again before a user acts.
+// The condition of a failed recipe has its last lines, and the node where it failed. It is not
+// tried on the others. Nothing is tried again before a user acts.
 func TestAFailedRecipeIsReported(t *testing.T) {
 	s := newStage(t, 2).claim()
 	s.ask()
@@ -261,7 +261,7 @@ func TestAFailedRecipeIsReported(t *testing.T) {
 		t.Errorf("%d events, want 1", len(s.told.Events))
 	}
 
-	// With more time it is tried again, in a new Job.
+	// With a longer timeout it is tried again, in a new Job.
 	d := s.dataset()
 	d.Spec.Timeout = "20m"
 	if err := s.c.Update(t.Context(), d); err != nil {
@@ -275,7 +275,7 @@ func TestAFailedRecipeIsReported(t *testing.T) {
 	}
 }
 
-// A message says what ended a preparation, and what to do.
+// A message says why a preparation failed, and what to do.
 func TestWhyPreparationsFail(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status corev1.PodStatus
@@ -317,7 +317,7 @@ func TestWhyPreparationsFail(t *testing.T) {
 	}
 }
 
-// Nodes with different bytes would make a trial's numbers depend on where it ran.
+// All nodes must have the same bytes. Otherwise a trial's numbers would depend on its nodes.
 func TestNodesMustHaveTheSameBytes(t *testing.T) {
 	s := newStage(t, 2).claim()
 	s.ask()
@@ -332,7 +332,7 @@ func TestNodesMustHaveTheSameBytes(t *testing.T) {
 	}
 }
 
-// Without a claim of the owner's there are no data sets, and the user is told; when there is one,
+// Without the owner's claim there are no data sets, and the user is told. When the claim exists,
 // the preparation begins by itself.
 func TestWithoutAClaim(t *testing.T) {
 	s := newStage(t, 1)
@@ -351,10 +351,10 @@ func TestWithoutAClaim(t *testing.T) {
 	}
 }
 
-// A Dataset that is deleted takes its bytes along: what still prepares it is ended first, and each
-// node deletes them.
+// Deleting a Dataset deletes its bytes: first its running Jobs are ended, then each node deletes
+// them.
 func TestRemoval(t *testing.T) {
-	// Where nothing collects garbage, Jobs that are deleted with their pods stay for a while.
+	// Without garbage collection, Jobs that are deleted with their pods stay for a while.
 	s := newStageIn(t, &testenv.Get(t).Env, 2).claim()
 	s.ask()
 	s.reconcile()
@@ -387,8 +387,7 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// A set that nothing has used for long goes; one that an experiment that is not complete may use
-// stays.
+// A data set that was unused for long is deleted. One that an incomplete experiment may use stays.
 func TestExpiry(t *testing.T) {
 	s := newStage(t, 1).claim()
 	s.ask()
@@ -416,7 +415,7 @@ func TestExpiry(t *testing.T) {
 }
 
 // A node that is tainted for others, cordoned or down cannot have pods of the trial, so that
-// nothing waits for it. One that comes later gets the data before the next trial.
+// nothing waits for it. A node that comes later gets the data before the next trial.
 func TestWhichNodes(t *testing.T) {
 	s := newStage(t, 4).claim()
 	for i, change := range []func(*corev1.Node){

@@ -21,7 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// prepare has the nodes that want the data get it. Nothing to wait for: 0.
+// prepare brings the data to the nodes that need it. It returns how soon to look again; 0: there is
+// nothing to wait for.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) (time.Duration, error) {
 	missing := s.missing()
 	if len(missing) == 0 {
@@ -49,8 +50,8 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (time.Duration, erro
 	return r.onNodes(ctx, s, missing)
 }
 
-// missing are the nodes that want the data, are ready, and have none: one of them while no node has
-// any.
+// missing returns the ready nodes that need the data and do not have it. While no node has the
+// data, it returns only one.
 func (s *scope) missing() (missing []string) {
 	for _, n := range s.d.Spec.Nodes {
 		if s.nodes[n] != nil && !has(s.d, n) {
@@ -64,7 +65,7 @@ func (s *scope) missing() (missing []string) {
 	return missing
 }
 
-// clear deletes the Jobs of an attempt that failed, and says whether they are gone.
+// clear deletes the Jobs of a failed attempt, and reports whether they are gone.
 func (r *Reconciler) clear(ctx context.Context, d *v1alpha1.Dataset) (bool, error) {
 	list := &batchv1.JobList{}
 	if err := r.Reader.List(ctx, list, client.InNamespace(d.Namespace), client.MatchingLabels{v1alpha1.LabelDataset: d.Name}); err != nil {
@@ -87,7 +88,7 @@ func (r *Reconciler) clear(ctx context.Context, d *v1alpha1.Dataset) (bool, erro
 	return gone, nil
 }
 
-// onNodes makes the Jobs, and takes note of those that are over.
+// onNodes makes the Jobs, and records the finished ones.
 func (r *Reconciler) onNodes(ctx context.Context, s *scope, missing []string) (time.Duration, error) {
 	var waiting []string
 	for _, node := range missing {
@@ -122,14 +123,14 @@ func (r *Reconciler) onNodes(ctx context.Context, s *scope, missing []string) (t
 		s.set(metav1.ConditionFalse, v1alpha1.ReasonPreparing, "The recipe runs, or its data is being kept, on %s; it has %s.", few.Names(waiting), s.d.Spec.Timeout)
 		return jobPoll, nil
 	}
-	if len(s.missing()) > 0 { // on the other nodes, now that one has it
+	if len(s.missing()) > 0 { // one node has the data now, so go on with the others
 		s.set(metav1.ConditionFalse, v1alpha1.ReasonPreparing, "One node has the data; the others are next.")
 		return time.Millisecond, nil
 	}
 	return r.prepare(ctx, s)
 }
 
-// note what a Job came to. False: the data set has failed.
+// note records the outcome of a Job. It returns false if the data set has failed.
 func (s *scope) note(node string, pod *corev1.Pod, well bool, message string) bool {
 	var kept datasets.Kept
 	keep := ended(pod, render.DatasetKeepContainer)
@@ -154,7 +155,7 @@ func (s *scope) note(node string, pod *corev1.Pod, well bool, message string) bo
 	return true
 }
 
-// podOf a Job; nil if it is gone, or was never made.
+// podOf returns the pod of a Job. It returns nil if the pod is gone, or was never made.
 func (r *Reconciler) podOf(ctx context.Context, job *batchv1.Job) (*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := r.Reader.List(ctx, list, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
@@ -168,7 +169,7 @@ func (r *Reconciler) podOf(ctx context.Context, job *batchv1.Job) (*corev1.Pod, 
 	return nil, nil
 }
 
-// ended is how a container of a pod ended; nil if it has not.
+// ended returns how a container of a pod ended, or nil if it has not.
 func ended(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
 	if pod == nil {
 		return nil
@@ -181,7 +182,7 @@ func ended(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
 	return nil
 }
 
-// why a Job failed, in a sentence and with the last lines of what went wrong.
+// why says why a Job failed, in a sentence with the last lines of its output.
 func why(node string, pod *corev1.Pod, message string) (reason, text string) {
 	reason = v1alpha1.ReasonRecipeFailed
 	recipe, keep := ended(pod, render.DatasetRecipeContainer), ended(pod, render.DatasetKeepContainer)

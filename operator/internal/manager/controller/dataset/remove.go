@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// expire deletes a data set that nothing has used for long. An experiment that is not complete uses
-// all that its Systems' recipes have made.
+// expire deletes a data set that was unused for long. An incomplete experiment uses all data sets
+// of its Systems' recipes.
 func (r *Reconciler) expire(ctx context.Context, s *scope) (time.Duration, error) {
 	if r.Keep == 0 {
 		return 0, nil
@@ -43,13 +43,13 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (time.Duration, error
 			return time.Hour, nil
 		}
 	}
-	version := s.d.ResourceVersion // any program that uses it in this moment changes that
+	version := s.d.ResourceVersion // any program that begins to use it changes the version
 	err := r.Client.Delete(ctx, s.d, client.Preconditions{ResourceVersion: &version})
 	return 0, wrap("delete a data set that nothing uses", client.IgnoreNotFound(err))
 }
 
-// remove deletes the bytes from all nodes that may have some, and lets the data set go. It skips
-// nodes that do not answer: a node that never comes back would keep the Dataset for ever.
+// remove deletes the bytes from all nodes that may have some, and then removes the finalizer. It
+// skips nodes that do not answer: a node that never comes back would keep the Dataset for ever.
 func (r *Reconciler) remove(ctx context.Context, s *scope) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(s.d, v1alpha1.FinalizerDataset) {
 		s.gone = true
@@ -84,7 +84,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) (time.Duration, error
 	return 0, wrap("remove the finalizer", client.IgnoreNotFound(err))
 }
 
-// user is a trial whose pods have not got their copies yet.
+// user returns a trial that uses the data set and whose pods do not have their copies yet.
 func (r *Reconciler) user(ctx context.Context, d *v1alpha1.Dataset) (string, error) {
 	trials := &v1alpha1.TrialList{}
 	if err := r.Client.List(ctx, trials, client.InNamespace(d.Namespace)); err != nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) user(ctx context.Context, d *v1alpha1.Dataset) (string, err
 	return "", nil
 }
 
-// idle ends what still prepares the data set, and says whether nothing does.
+// idle ends the Jobs that prepare the data set, and reports whether all have ended.
 func (r *Reconciler) idle(ctx context.Context, d *v1alpha1.Dataset) (bool, error) {
 	for _, node := range d.Spec.Nodes {
 		job, leaving, err := r.jobOf(ctx, d, "prepare", node)
@@ -115,7 +115,7 @@ func (r *Reconciler) idle(ctx context.Context, d *v1alpha1.Dataset) (bool, error
 			continue
 		}
 		if !leaving {
-			// In the foreground: the Job is there until its pod is not.
+			// In the foreground, a Job exists until its pod is gone.
 			err = r.Client.Delete(ctx, job, client.PropagationPolicy("Foreground"))
 		}
 		return false, wrap("end a Job of the data set", client.IgnoreNotFound(err))
@@ -123,7 +123,7 @@ func (r *Reconciler) idle(ctx context.Context, d *v1alpha1.Dataset) (bool, error
 	return true, nil
 }
 
-// removeFrom has the bytes deleted, and lists the nodes where they are not yet.
+// removeFrom deletes the bytes, and lists the nodes that still have them.
 func (r *Reconciler) removeFrom(ctx context.Context, s *scope) (waiting []string, err error) {
 	for _, node := range s.d.Spec.Nodes {
 		if s.nodes[node] == nil {
@@ -136,7 +136,7 @@ func (r *Reconciler) removeFrom(ctx context.Context, s *scope) (waiting []string
 		if job == nil {
 			err := r.create(ctx, s.d, render.DatasetRemovalJob(s.d, node, r.Environment))
 			if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-				return nil, nil // nothing can run there any more
+				return nil, nil // no Job can run there any more
 			}
 			if err != nil {
 				return nil, err
@@ -155,7 +155,7 @@ func (r *Reconciler) removeFrom(ctx context.Context, s *scope) (waiting []string
 	return waiting, nil
 }
 
-// tellLeft says that bytes are left on a node.
+// tellLeft reports that bytes are left on a node.
 func (r *Reconciler) tellLeft(d *v1alpha1.Dataset, job *batchv1.Job, node, message string) {
 	r.Recorder.Eventf(d, job, corev1.EventTypeWarning, "BytesLeft", "Remove", "The bytes of data set %s are left on node %s: %s", d.Name, node, message)
 }

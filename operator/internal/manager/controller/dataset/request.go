@@ -23,7 +23,7 @@ import (
 // maxNodes is how many nodes a Dataset may name.
 const maxNodes = 256
 
-// usedEvery is how often it is written that a data set is used.
+// usedEvery is how often the use of a data set is written down.
 const usedEvery = time.Minute
 
 // Requester requests the data sets of trials.
@@ -34,19 +34,19 @@ type Requester struct {
 	Clock  clock.PassiveClock
 }
 
-// Status of the data sets of a trial.
+// Status is the status of all data sets of a trial.
 type Status struct {
-	// Ready: every node that a pod of the trial may run on has every set.
+	// Ready: every node on which a pod of the trial may run has all data sets.
 	Ready bool
-	// Failed: a set cannot be prepared; time does not change that.
+	// Failed: a data set cannot be prepared, and time does not change that.
 	Failed bool
-	// Message says what is waited for, or why it failed.
+	// Message says what the trial waits for, or why it failed.
 	Message string
-	// Sets of the trial, when they are ready.
+	// Sets are the data sets of the trial, once they are ready.
 	Sets []v1alpha1.TrialDataset
 }
 
-// Ensure has the data sets prepared that a trial needs, on the nodes that its pods may run on.
+// Ensure requests the data sets of a trial on the nodes on which its pods may run.
 func (k *Requester) Ensure(ctx context.Context, namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (*Status, error) {
 	wanted, err := render.Datasets(namespace, spec, system)
 	if err != nil {
@@ -72,7 +72,7 @@ func (k *Requester) Ensure(ctx context.Context, namespace string, spec *v1alpha1
 	return a, nil
 }
 
-// nodesFor a data set. A problem with nodes is that there are too many, without that there are none
+// nodesFor returns the nodes for a data set. problem says that there are too many nodes, or none
 // now.
 func (k *Requester) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, set *v1alpha1.DatasetSource) (names []string, problem string, err error) {
 	var wanted []map[string]string // labels of nodes
@@ -111,15 +111,15 @@ func (k *Requester) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, set 
 	return names, "", nil
 }
 
-// ensure that the Dataset exists, that it wants to be on the nodes, and has the present bounds of
-// the System.
+// ensure makes the Dataset if it does not exist. It adds the nodes to it, and sets the present
+// bounds of the System.
 func (k *Requester) ensure(ctx context.Context, want *v1alpha1.Dataset, names []string) (*v1alpha1.Dataset, error) {
 	d := &v1alpha1.Dataset{}
 	err := k.Client.Get(ctx, client.ObjectKeyFromObject(want), d)
 	if apierrors.IsNotFound(err) {
 		want.Spec.Nodes = names
 		err = k.Client.Create(ctx, want)
-		if apierrors.IsAlreadyExists(err) { // the cache has not seen it
+		if apierrors.IsAlreadyExists(err) { // the cache has not seen it yet
 			err = k.Reader.Get(ctx, client.ObjectKeyFromObject(want), want)
 		}
 		return want, wrap("create a Dataset", err)
@@ -133,7 +133,7 @@ func (k *Requester) ensure(ctx context.Context, want *v1alpha1.Dataset, names []
 			d.Spec.Nodes = append(d.Spec.Nodes, n)
 		}
 	}
-	if len(d.Spec.Nodes) > maxNodes { // nodes that are gone make room
+	if len(d.Spec.Nodes) > maxNodes { // remove nodes that are gone
 		d.Spec.Nodes = slices.DeleteFunc(d.Spec.Nodes, func(n string) bool { return !slices.Contains(names, n) && !has(d, n) })
 	}
 	d.Spec.Size, d.Spec.Timeout, d.Spec.ImagePullPolicy, d.Spec.Resources = want.Spec.Size, want.Spec.Timeout, want.Spec.ImagePullPolicy, want.Spec.Resources
@@ -143,7 +143,7 @@ func (k *Requester) ensure(ctx context.Context, want *v1alpha1.Dataset, names []
 	return d, wrap("change a Dataset", k.Client.Patch(ctx, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-// add what is known of one set to the answer.
+// add adds the state of one data set to the status.
 func (k *Requester) add(ctx context.Context, a *Status, d *v1alpha1.Dataset, names []string) error {
 	c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.DatasetReady)
 	lacking := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return has(d, n) })
@@ -174,13 +174,13 @@ func (k *Requester) add(ctx context.Context, a *Status, d *v1alpha1.Dataset, nam
 	return k.used(ctx, d)
 }
 
-// say adds a sentence about a set that is not ready.
+// say adds a sentence about a data set that is not ready.
 func (a *Status) say(format string, args ...any) {
 	a.Ready = false
 	a.Message = strings.TrimSpace(a.Message + " " + fmt.Sprintf(format, args...))
 }
 
-// used writes that a data set is in use, now and then.
+// used records, from time to time, that a data set is in use.
 func (k *Requester) used(ctx context.Context, d *v1alpha1.Dataset) error {
 	now := metav1.NewTime(k.Clock.Now())
 	if last := d.Status.LastUsed; last != nil && now.Sub(last.Time) < usedEvery {

@@ -20,11 +20,11 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// accept expands the experiment. The first time that it can, it fixes the plan: snapshots of the
-// Systems and the text of the claims, then the seed and the seal, are written.
+// accept expands the experiment. The first time that it can, it fixes the plan: it writes snapshots
+// of the Systems and the text of the claims, then the seed and the seal.
 func (r *Reconciler) accept(ctx context.Context, s *scope) error {
 	if s.fixed() {
-		// Templates and claims were checked when the plan was fixed; neither can have changed.
+		// Templates and claims were checked when the plan was fixed, and have not changed since.
 		s.plan, s.errs = plan.Expand(s.exp, s.systems)
 		return nil
 	}
@@ -52,8 +52,8 @@ func (r *Reconciler) seed(exp *v1alpha1.Experiment) int64 {
 	return r.Seed()
 }
 
-// takeSnapshots writes the Systems down as they are, and removes snapshots of an attempt that did
-// not get as far as the seed.
+// takeSnapshots stores the present Systems. It deletes snapshots of an attempt that ended before
+// the seed was written.
 func (r *Reconciler) takeSnapshots(ctx context.Context, s *scope) error {
 	wanted := map[string]bool{}
 	for _, ref := range s.exp.Spec.Systems {
@@ -102,7 +102,7 @@ func (r *Reconciler) takeSnapshot(ctx context.Context, exp *v1alpha1.Experiment,
 	return snapshot.Name, nil
 }
 
-// advance does what the plan says comes next.
+// advance takes the next step of the plan.
 func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	if err := r.decide(ctx, s); err != nil {
 		return err
@@ -135,8 +135,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// decide asks the plan, until the next trial has a number of its own. The remaining trials do not
-// show the number of a deleted last trial.
+// decide asks the plan until the next trial has an unused number. The remaining trials do not show
+// the number of a deleted last trial.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 	measuring, _ := plan.Split(s.trials)
 	s.plan.Open, s.plan.At = model.OpenClaims(s.plan, trialLines(measuring)), s.now.Time
@@ -156,8 +156,8 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 	}
 }
 
-// notCreated has the status say why the next trial is not made, where a user must act before it can
-// be: it would say that the trial runs.
+// notCreated writes to the status why the next trial is not made, if only a user can change that.
+// Otherwise the status would say that the trial runs.
 func (s *scope) notCreated(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		s.step.Message = fmt.Sprintf("Trial %d cannot be made, and is tried again: %s", s.step.Create.Number, conditions.Sentence(err.Error()))
@@ -165,8 +165,8 @@ func (s *scope) notCreated(err error) error {
 	return err
 }
 
-// taken reports whether a trial of that number was deleted and its results are still there: another
-// under its name would overwrite them.
+// taken reports whether a trial of that number was deleted and its results still exist: another
+// trial with its name would overwrite them.
 func (r *Reconciler) taken(ctx context.Context, s *scope, number int32) (bool, error) {
 	layout := placement.Layout{Trial: trialName(s.exp, number)}
 	found := &metav1.PartialObjectMetadata{}
@@ -175,7 +175,7 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, number int32) (bool, e
 	if err != nil {
 		return false, wrap("look for results under the next Trial's name", client.IgnoreNotFound(err))
 	}
-	// The cache may not have seen a trial that was created a while ago and has results by now.
+	// The cache may not have seen a trial that was created a while ago and already has results.
 	trial := &v1alpha1.Trial{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: layout.Trial}, trial)
 	return apierrors.IsNotFound(err), wrap("look for the Trial of results that are there", client.IgnoreNotFound(err))
@@ -211,8 +211,8 @@ func (r *Reconciler) createTrial(ctx context.Context, s *scope) error {
 	return wrap("create a Trial", err)
 }
 
-// checkOwned accepts a Trial that exists already if it is this experiment's: it was created in an
-// earlier reconcile and the cache has not seen it.
+// checkOwned accepts an existing Trial if this experiment owns it: an earlier reconcile created it,
+// and the cache has not seen it.
 func (r *Reconciler) checkOwned(ctx context.Context, s *scope, name string) error {
 	trial := &v1alpha1.Trial{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: name}, trial); err != nil {
@@ -224,7 +224,7 @@ func (r *Reconciler) checkOwned(ctx context.Context, s *scope, name string) erro
 	return nil
 }
 
-// missing lists the Systems that the errors are about not finding.
+// missing lists the Systems that were not found, by the errors.
 func missing(errs field.ErrorList) []string {
 	var names []string
 	for _, err := range errs {

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// chooseStore writes down which store the results go to. It stays when the installation's default
-// changes: all trials of an experiment are in one place.
+// chooseStore records the store of the results. It stays if the installation's default changes, so
+// that all trials of an experiment are in one store.
 func (r *Reconciler) chooseStore(exp *v1alpha1.Experiment) {
 	if r.Store == nil {
 		return
@@ -20,8 +20,8 @@ func (r *Reconciler) chooseStore(exp *v1alpha1.Experiment) {
 	}
 }
 
-// setArchived sets ResultsStored for an experiment with a store, whose results are in the results
-// ConfigMap: True when they are in the store, too.
+// setArchived sets ResultsStored for an experiment with a store, when its results are in the
+// results ConfigMap. It is True when they are in the store, too.
 func setArchived(s *scope) {
 	a := s.exp.Status.Archive
 	onwards := ""
@@ -44,8 +44,8 @@ func setArchived(s *scope) {
 	}
 }
 
-// unstored is why the results of a trial that is done are not in the store. It is the condition of
-// the first such trial that has one; nil when all are stored.
+// unstored says why the results of a finished trial are not in the store. It returns the condition
+// of the first such trial that has one, or nil if all are stored.
 func unstored(s *scope) *metav1.Condition {
 	var found *metav1.Condition
 	for i := range s.trials {
@@ -63,7 +63,7 @@ func unstored(s *scope) *metav1.Condition {
 	return found
 }
 
-// archived is what of a trial's status the experiment's ResultsStored depends on.
+// archived returns the part of a trial's status on which the experiment's ResultsStored depends.
 func archived(t *v1alpha1.Trial) string {
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialResultsStored); c != nil {
 		return string(c.Status) + c.Reason + c.Message

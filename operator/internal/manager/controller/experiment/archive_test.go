@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// An experiment with a store says how its results stand there, from what the archive writes about
-// it and its trials; trials go on whatever that is.
+// An experiment with a store reports which results are stored, from what the archive writes about
+// it and its trials. Trials go on in any case.
 func TestResultsInAStore(t *testing.T) {
 	s := newStage(t)
 	s.r.Store = func(asked *v1alpha1.Results) string {
@@ -47,7 +47,8 @@ func TestResultsInAStore(t *testing.T) {
 	s.expect(s.settle(), stored, "False Storing", "on the way to store lab")
 	s.trialStored(first.Name, metav1.ConditionFalse, v1alpha1.ReasonStoreUnreachable)
 	s.expect(s.settle(), stored, "False StoreUnreachable", "Trials go on")
-	// Trials that wait for a store hold up no others, and their default may change meanwhile.
+	// Trials that wait for a store delay no others. The installation's default may change
+	// meanwhile.
 	s.r.Store = func(*v1alpha1.Results) string { return "other" }
 	second := s.finish(v1alpha1.ReasonSucceeded)
 	if second.Spec.ResultsStore != "lab" {

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// withdraw deletes trials that wait in the queue and for which spec.budget.until is too early now.
-// One that has been admitted meanwhile has another version, and stays.
+// withdraw deletes trials in the queue that can no longer end before spec.budget.until. A trial
+// that was admitted meanwhile has another version, and stays.
 func withdraw(ctx context.Context, c client.Client, s *scope) error {
 	for _, name := range s.step.Withdraw {
 		for i := range s.trials {
@@ -30,7 +30,7 @@ func withdraw(ctx context.Context, c client.Client, s *scope) error {
 	return nil
 }
 
-// lookAgain has the experiment reconciled soon after an instant, if not before.
+// lookAgain makes the experiment reconcile soon after an instant, if not before.
 func (s *scope) lookAgain(at time.Time) {
 	if at.IsZero() || s.step.Done {
 		return
@@ -41,7 +41,7 @@ func (s *scope) lookAgain(at time.Time) {
 	}
 }
 
-// setWithinBudget says how the experiment stands to its budget, if it has one.
+// setWithinBudget reports whether the experiment is within its budget, if it has one.
 func setWithinBudget(s *scope) {
 	if s.exp.Spec.Budget == nil || s.exp.Spec.Recurrence != nil || s.plan == nil {
 		meta.RemoveStatusCondition(&s.exp.Status.Conditions, v1alpha1.ExperimentWithinBudget)
@@ -49,7 +49,7 @@ func setWithinBudget(s *scope) {
 	}
 	status, b := metav1.ConditionTrue, s.step.Budget
 	if b.Reason == "" {
-		return // nothing was decided this time
+		return // there was no decision this time
 	}
 	if b.Reason != v1alpha1.ReasonWithinBudget {
 		status = metav1.ConditionFalse

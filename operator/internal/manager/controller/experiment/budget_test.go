@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// spend ends the active trial as valid, after it held nodes for some time.
+// spend ends the active trial as valid after it held nodes for some time.
 func (s *stage) spend(nodes int32, took time.Duration) {
 	s.t.Helper()
 	trial := s.finish(v1alpha1.ReasonSucceeded)
@@ -24,8 +24,8 @@ func (s *stage) spend(nodes int32, took time.Duration) {
 	s.clock.SetTime(to.Time)
 }
 
-// An experiment ends when its next trial would take more node-hours than there are, with a
-// condition of its own, and goes on when it gets more.
+// An experiment ends, with a condition, if its next trial would exceed the node-hours. It goes on
+// when it gets more.
 func TestNodeHoursEndAnExperiment(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Set(func(e *v1alpha1.ExperimentSpec) {
@@ -57,7 +57,7 @@ func TestNodeHoursEndAnExperiment(t *testing.T) {
 	}
 }
 
-// A trial that waits for its pools until it is too late is withdrawn, and nothing else starts.
+// A trial that waits too long for its pools is withdrawn, and no other trial starts.
 func TestTheDeadlineWithdrawsATrial(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Set(func(e *v1alpha1.ExperimentSpec) {

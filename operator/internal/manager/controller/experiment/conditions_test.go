@@ -7,8 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A tool that knows no kind of ours learns from conditions and progress alone how far an experiment
-// is.
+// A tool that does not know Assay's kinds can follow an experiment by its conditions and progress.
 func TestProgressAndConditions(t *testing.T) {
 	s := newStage(t)
 	s.create(two().Obj())
@@ -42,7 +41,7 @@ func TestProgressAndConditions(t *testing.T) {
 	}
 }
 
-// An experiment that used its retries up is over and not well.
+// An experiment that used up its retries is over, and counts as stalled.
 func TestRetriesExhaustedIsStalled(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Retries(0).Obj())

@@ -1,10 +1,9 @@
-// Package experiment runs Experiments: it creates Trials one after the other, counts how they end,
-// and puts their results together.
+// Package experiment runs Experiments: it creates Trials one after the other, counts their
+// outcomes, and makes the results.
 //
-// It creates and deletes Trials, takes snapshots of Systems, and writes one ConfigMap with results;
-// what happens inside of a Trial is the trial controller's. Package plan decides from the existing
-// Trials whether another Trial comes, and which. A reconcile observes once, then goes through its
-// phases:
+// It creates and deletes Trials, takes snapshots of Systems, and writes one ConfigMap with results.
+// The trial controller carries Trials out. Package plan decides from the existing Trials whether
+// another Trial comes, and which. A reconcile observes once, then goes through its phases:
 //
 //	accept    the spec fits its Systems -> snapshots of them, the seal of the claims and the seed are written, and the plan is fixed from then on
 //	advance   plan.Next -> images and data on the nodes -> create a Trial, wait for one, or be done
@@ -15,9 +14,9 @@
 // An experiment that recurs has one phase instead: recur makes an Experiment at each due time,
 // which then has the phases above.
 //
-// The facts that cannot be observed again, the seed and the seal, are written to status before the
-// first Trial is created. Everything else follows from what exists. A manager that is replaced at
-// any point goes on where it was. A trial that was seen too late is made again under the same name,
+// The seed and the seal cannot be observed again, so they are written to status before the first
+// Trial is created. Everything else follows from the existing objects. A manager that takes over at
+// any point goes on. If the cache has not seen a new Trial, the next one would have the same name,
 // which is taken.
 package experiment
 
@@ -46,28 +45,28 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// fieldOwner of what is applied.
+// fieldOwner of applied objects.
 const fieldOwner = client.FieldOwner("assay-experiment")
 
-// conflictDelay is long enough for the cache to see what was written.
+// conflictDelay is how long to wait for the cache to see a write.
 const conflictDelay = 100 * time.Millisecond
 
 // Reconciler runs Experiments. All fields are needed.
 type Reconciler struct {
 	Client client.Client
 	// Reader reads past the cache: ControllerRevisions and ConfigMaps, which are not cached, and
-	// what must not be stale.
+	// objects that must not be stale.
 	Reader   client.Reader
 	Clock    clock.PassiveClock
 	Recorder events.EventRecorder
-	// Seed draws the seed of an experiment that names none, from 1 to 2^53-1.
+	// Seed draws the seed of an experiment without one, from 1 to 2^53-1.
 	Seed func() int64
-	// Checks are made before an experiment is accepted, as at admission.
+	// Checks are the checks of admission, made again before an experiment is accepted.
 	Checks plan.Checks
-	// Monitors of the experiments' pods. Nil: there are none.
+	// Monitors of the experiments' pods. Nil: the cluster has none.
 	Monitors Monitors
-	// Store names the result store of an experiment that asks for this; empty: none. Nil: there are
-	// no stores.
+	// Store returns the name of the result store for a request. Empty: no store. Nil: there are no
+	// stores.
 	Store func(asked *v1alpha1.Results) string
 	// Environment of the pods that pull images.
 	Environment render.Environment
@@ -83,8 +82,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, r.finalize(ctx, exp)
 	}
 	if controllerutil.AddFinalizer(exp, v1alpha1.FinalizerExperiment) {
-		// The finalizer is on the API server before a Trial is made that it must wait for. Its
-		// update is the event that goes on.
+		// The finalizer must be on the API server before a Trial is made. Writing it causes the
+		// event for the next step.
 		return ctrl.Result{}, wrap("add the finalizer", r.Client.Update(ctx, exp))
 	}
 	s, err := r.observe(ctx, exp)
@@ -96,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			err = statusErr
 		}
 		if apierrors.IsConflict(err) {
-			// The cache is a moment behind what was written; nothing is wrong.
+			// The cache is only a moment behind a write.
 			result, err = ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}()
@@ -124,8 +123,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r))
 }
 
-// outcomeChanged lets only those changes of a Trial through that a plan depends on: the many steps
-// of its life are no concern of the experiment.
+// outcomeChanged selects the changes of a Trial on which a plan depends. The experiment ignores the
+// many other steps of a Trial.
 var outcomeChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
@@ -134,7 +133,7 @@ var outcomeChanged = predicate.Funcs{
 	},
 }
 
-// waitsFor is why a trial does not start, or nothing.
+// waitsFor returns why a trial does not start, or "".
 func waitsFor(t *v1alpha1.Trial) string {
 	if c := queueing(t); c != nil && c.Reason != v1alpha1.ReasonQueued {
 		return c.Reason + c.Message
@@ -142,8 +141,8 @@ func waitsFor(t *v1alpha1.Trial) string {
 	return ""
 }
 
-// experimentsWaitingFor lists the experiments that name a System and have not been accepted: others
-// run the snapshot that they took.
+// experimentsWaitingFor lists the experiments that name a System and have not been accepted.
+// Accepted ones run their snapshot.
 func (r *Reconciler) experimentsWaitingFor(ctx context.Context, system client.Object) []reconcile.Request {
 	list := &v1alpha1.ExperimentList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(system.GetNamespace())); err != nil {
@@ -160,13 +159,13 @@ func (r *Reconciler) experimentsWaitingFor(ctx context.Context, system client.Ob
 	return requests
 }
 
-// finalize deletes the experiment's Trials and lets the experiment go when they are gone. Each
+// finalize deletes the experiment's Trials, and removes the finalizer when they are gone. Each
 // Trial cleans up after itself first. Results stay.
 func (r *Reconciler) finalize(ctx context.Context, exp *v1alpha1.Experiment) error {
 	if !controllerutil.ContainsFinalizer(exp, v1alpha1.FinalizerExperiment) {
 		return nil
 	}
-	// Not from the cache: a Trial that was created a moment ago would be left behind.
+	// Do not read from the cache, which may miss a Trial that was just created.
 	trials, err := listTrials(ctx, r.Reader, exp)
 	if err != nil {
 		return err
@@ -182,7 +181,7 @@ func (r *Reconciler) finalize(ctx context.Context, exp *v1alpha1.Experiment) err
 		}
 	}
 	if len(trials) > 0 {
-		return nil // the deletion of the last one is the event that goes on
+		return nil // the event of the last deletion continues
 	}
 	before := exp.DeepCopy()
 	controllerutil.RemoveFinalizer(exp, v1alpha1.FinalizerExperiment)

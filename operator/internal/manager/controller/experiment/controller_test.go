@@ -175,7 +175,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// An invalid trial is in the results with its reason and in no average.
+// The results have an invalid trial with its reason, but not in any average.
 func TestInvalidTrialsAreReported(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -191,7 +191,7 @@ func TestInvalidTrialsAreReported(t *testing.T) {
 	}
 }
 
-// A System that comes late is picked up, and the seed of the spec is used.
+// The experiment starts when its missing System arrives, and uses the seed of the spec.
 func TestSystemComesLate(t *testing.T) {
 	s := newStage(t)
 	s.create(two().Set(func(e *v1alpha1.ExperimentSpec) { seed := int64(7); e.Seed = &seed }).Obj())
@@ -204,7 +204,7 @@ func TestSystemComesLate(t *testing.T) {
 	}
 }
 
-// An experiment runs the System as it was when the experiment was accepted.
+// An experiment runs the System in the state in which the experiment was accepted.
 func TestSystemChangesAfterwards(t *testing.T) {
 	s := newStage(t)
 	system := builders.System("basil").Obj()
@@ -227,7 +227,7 @@ func TestSystemChangesAfterwards(t *testing.T) {
 	s.expect(s.settle(), accepted, "True Valid")
 }
 
-// A snapshot that was deleted cannot be had again: its content is not known.
+// A deleted snapshot cannot be made again, since its content is unknown.
 func TestSnapshotIsGone(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -265,8 +265,8 @@ func TestSuspendAndResume(t *testing.T) {
 	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 1 runs")
 }
 
-// A deleted experiment goes when its trials have cleaned up. Its results stay, also when another
-// experiment of its name is created, which starts anew.
+// A deleted experiment goes when its trials have cleaned up. Its results stay, even if a new
+// experiment with its name is created, which begins from the start.
 func TestDeletionAndRebirth(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -315,7 +315,8 @@ func TestDeletionAndRebirth(t *testing.T) {
 	}
 }
 
-// A ConfigMap of another owner is not overwritten; when it is gone the results are stored.
+// The controller does not overwrite a ConfigMap of another owner. When that is gone, it stores the
+// results.
 func TestResultsOfAnotherExperiment(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -345,7 +346,7 @@ func TestResultsOfAnotherExperiment(t *testing.T) {
 	s.expect(s.settle(), stored, "True Stored")
 }
 
-// Whatever write fails, the next reconcile goes on, nothing is created twice, and users are told
+// After any failed write, the next reconcile goes on, creates nothing twice, and sends each event
 // once.
 func TestWritesThatFail(t *testing.T) {
 	failure := errors.New("the API server is away")
@@ -405,7 +406,7 @@ func TestWritesThatFail(t *testing.T) {
 	}
 }
 
-// A status that was read too long ago is not written and is no error: it is read again.
+// The controller does not write a stale status. That is no error: it reads the experiment again.
 func TestConflictIsTriedAgain(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -428,7 +429,7 @@ func TestConflictIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A cache that has not seen the trial that was created a moment ago leads to no second one.
+// If the cache has not seen a new trial, no second trial is made.
 func TestStaleCache(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -461,8 +462,7 @@ func (s *stage) keepResults(trial string) {
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: trial + "-results"}})
 }
 
-// The trial that came last, deleted, was run again under its own number: its results were
-// overwritten by those of the other.
+// After the last trial was deleted, the next one once got its number, and overwrote its results.
 func TestTheLastTrialIsDeleted(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Repetitions(3).Order(v1alpha1.OrderSequential).Obj())

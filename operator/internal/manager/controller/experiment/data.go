@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/dataset"
 )
 
-// data holds the next trial back until the data sets that its pods begin with are on the nodes: a
-// trial that waited for them itself would hold its pools. One that cannot be prepared ends the
-// experiment, until its Dataset is deleted.
+// data delays the next trial until the data sets of its pods are on the nodes. If the trial itself
+// waited for them, it would hold its pools. A data set that cannot be prepared ends the experiment,
+// until its Dataset is deleted.
 func (r *Reconciler) data(ctx context.Context, s *scope) error {
 	next := s.step.Create
 	if next == nil {
@@ -37,7 +37,7 @@ func (r *Reconciler) data(ctx context.Context, s *scope) error {
 		s.set(v1alpha1.ExperimentDataReady, metav1.ConditionTrue, v1alpha1.ReasonPrepared, "The data sets of the next trial are on its nodes.")
 		return nil
 	case answer.Failed:
-		// Trials on other sets of nodes end first.
+		// Trials on other sets of nodes must end first.
 		s.step.Done, s.step.Reason = s.step.Counts.Active == 0, v1alpha1.ReasonDataFailed
 	default:
 		s.step.Reason = v1alpha1.ReasonPreparingData

@@ -16,7 +16,7 @@ import (
 
 const dataReady = v1alpha1.ExperimentDataReady
 
-// withData is an experiment of one point whose System has a data set, and a node for it.
+// withData is an experiment of one point whose System has a data set. It has a node.
 func withData(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
@@ -53,8 +53,8 @@ func (s *stage) theDataset() *v1alpha1.Dataset {
 	return &list.Items[0]
 }
 
-// No trial is made, and so none holds a pool, before its data is on the nodes; then its spec says
-// what it begins with.
+// No trial is made, and none holds a pool, before its data is on the nodes. Then its spec describes
+// the data.
 func TestATrialWaitsForItsData(t *testing.T) {
 	s := withData(t)
 	exp := s.settle()
@@ -89,8 +89,8 @@ func TestATrialWaitsForItsData(t *testing.T) {
 	}
 }
 
-// A recipe that fails ends the experiment, with its last lines, and not a single trial is made.
-// When the Dataset is deleted, it is asked for again.
+// A failed recipe ends the experiment, with the recipe's last lines, before any trial is made. If
+// the Dataset is deleted, it is requested again.
 func TestDataThatCannotBePreparedEndsTheExperiment(t *testing.T) {
 	s := withData(t)
 	s.settle()

@@ -16,9 +16,9 @@ import (
 // deletedPage is how many results ConfigMaps are listed at a time, without their data.
 const deletedPage = 500
 
-// deletedTrials says which results of the experiment's trials are not among its results since a
-// user deleted the Trial, which was run again. That is allowed, and a reader of a verdict must see
-// it: who deletes what is inconvenient chooses the verdict.
+// deletedTrials names the results of trials that are not among the experiment's results, since a
+// user deleted the Trial and it was run again. That is allowed, but a reader of a verdict must see
+// it: a user who deletes inconvenient trials chooses the verdict.
 func (r *Reconciler) deletedTrials(ctx context.Context, s *scope) (string, error) {
 	known := map[string]bool{}
 	for i := range s.trials {
@@ -36,7 +36,7 @@ func (r *Reconciler) deletedTrials(ctx context.Context, s *scope) (string, error
 			m := &list.Items[i]
 			trial := m.Labels[v1alpha1.LabelTrial]
 			if !strings.HasPrefix(trial, s.exp.Name+"-"+shortUID(s.exp)+"-") {
-				continue // of an earlier experiment of the name
+				continue // from an earlier experiment with the name
 			}
 			if before := m.Annotations[v1alpha1.AnnotationReplaced]; before != "" {
 				deleted = append(deleted, fmt.Sprintf("%s before (%s)", trial, strings.ReplaceAll(before, ",", ", ")))

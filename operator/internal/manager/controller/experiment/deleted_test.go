@@ -13,8 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A user who deleted a valid trial had it run again, and nothing reported it: a verdict could be
-// chosen.
+// A user could once delete a valid trial to run it again, without a trace, and so choose a verdict.
 func TestDeletedTrialsAreTold(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())

@@ -10,12 +10,12 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Trials that the environment disturbs are repeated at no cost to spec.retries until their own
-// budget is used up, and status reports both.
+// Trials that the environment disturbs are repeated until their own budget is used up. They do not
+// count against spec.retries. The status reports both budgets.
 func TestDisturbedTrialsAreRepeated(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Repetitions(1).Retries(0).RetryFor("30s").Obj())
-	for attempt := range 3 { // without instants each counts as ten seconds
+	for attempt := range 3 { // each counts as ten seconds, since it has no instants
 		exp := s.settle()
 		s.expect(exp, v1alpha1.ExperimentComplete, "False TrialsRunning", "0 of 1 trials are valid")
 		if got := exp.Status.Trials; got.Disturbed != int32(attempt) || exp.Status.DisturbedSeconds != int64(10*attempt) {

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// trialsDone counts trials when an experiment has taken note of how they ended.
+// trialsDone counts trials once the status of their experiment has their outcome.
 var trialsDone = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "assay_trials_done_total",
 	Help: "Trials that are done, by outcome: Succeeded, Invalid or Failed.",
@@ -20,7 +20,7 @@ func init() {
 	metrics.Registry.MustRegister(trialsDone)
 }
 
-// count adds what the last write of the status added.
+// count adds the trials that the last write of the status added.
 func count(s *scope) {
 	before, after := s.before.Status.Trials, s.exp.Status.Trials
 	for _, o := range []struct {
@@ -31,14 +31,14 @@ func count(s *scope) {
 		{v1alpha1.ReasonInvalid, after.Invalid - before.Invalid},
 		{v1alpha1.ReasonFailed, after.Failed - before.Failed},
 	} {
-		if o.more > 0 { // less: a user deleted Trials
+		if o.more > 0 { // fewer: a user deleted Trials
 			trialsDone.WithLabelValues(o.outcome).Add(float64(o.more))
 		}
 	}
 }
 
-// tell sends an event for each condition whose status or reason the last write changed, where users
-// want to hear of it: reason and message are the condition's.
+// tell sends an event for each condition whose status or reason the last write changed, if users
+// want to know of it. The event has the reason and message of the condition.
 func (r *Reconciler) tell(s *scope) {
 	for _, condition := range []string{v1alpha1.ExperimentAccepted, v1alpha1.ExperimentComplete, v1alpha1.ExperimentResultsStored} {
 		after := meta.FindStatusCondition(s.exp.Status.Conditions, condition)
@@ -52,7 +52,7 @@ func (r *Reconciler) tell(s *scope) {
 	}
 }
 
-// kindOf an event about a condition; empty for none.
+// kindOf returns the type of the event for a condition. Empty: no event.
 func kindOf(c *metav1.Condition) string {
 	switch c.Reason {
 	case v1alpha1.ReasonSystemNotFound, v1alpha1.ReasonInvalidSpec:
@@ -67,5 +67,5 @@ func kindOf(c *metav1.Condition) string {
 	case v1alpha1.ReasonValid, v1alpha1.ReasonAllTrialsValid, v1alpha1.ReasonSuspended:
 		return corev1.EventTypeNormal
 	}
-	return "" // TrialsRunning, Stored: nothing that a user waits for
+	return "" // TrialsRunning, Stored: users do not wait for these
 }

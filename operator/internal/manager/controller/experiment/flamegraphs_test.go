@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// The trial of a flame graph is made when all others are over, and is excluded from all results.
-// One that is asked for later is made then.
+// The trial of a flame graph is made when all others are over, and is in no result. If a user adds
+// one later, it is made then.
 func TestFlameGraphsAreInNoResult(t *testing.T) {
 	s := newStage(t)
 	graph := func(name string) v1alpha1.Fault {

@@ -23,24 +23,24 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// pullPoll is how often the Jobs are looked at that pull images: none is cached.
+// pullPoll is how often the controller looks at the Jobs that pull images, which are not cached.
 const pullPoll = 2 * time.Second
 
-// podWaits is before what a pod waits for, in a message.
+// podWaits precedes in a message what a pod waits for.
 const podWaits = " waits: "
 
-// puller has nodes pull the images of an experiment's trials, by Jobs.
+// puller makes nodes pull the images of an experiment's trials, by Jobs.
 type puller struct {
 	client      client.Client
-	reader      client.Reader // past the cache: Jobs are not in it
+	reader      client.Reader // past the cache, which has no such Jobs
 	environment render.Environment
 }
 
 func (r *Reconciler) puller() *puller { return &puller{r.Client, r.Reader, r.Environment} }
 
-// hold holds the next trial back until all nodes that its pods may run on have its images, if the
-// experiment asks for that. A Job on each node pulls them; a finished Job shows that its images are
-// there. A Job that failed ends the experiment, until a user deletes it.
+// hold delays the next trial until all nodes on which its pods may run have its images, if the
+// experiment asks for that. A Job on each node pulls them. A finished Job shows that its images are
+// there. A failed Job ends the experiment, until a user deletes the Job.
 func (p *puller) hold(ctx context.Context, s *scope) error {
 	next := s.step.Create
 	if s.exp.Spec.PrePull == nil || next == nil {
@@ -87,7 +87,7 @@ func (p *puller) hold(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
-		s.step.Done = s.step.Counts.Active == 0 // else when the trials on other sets of nodes are over
+		s.step.Done = s.step.Counts.Active == 0 // otherwise wait for trials on other sets of nodes
 		p.holdFor(s, v1alpha1.ReasonImagesFailed, why)
 	case len(waiting) > 0:
 		held, err := p.held(ctx, s.exp)
@@ -103,7 +103,7 @@ func (p *puller) hold(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// holdFor keeps the next trial from being made.
+// holdFor delays the next trial.
 func (p *puller) holdFor(s *scope, reason, message string) {
 	s.step.Create, s.step.Reason, s.step.Message, s.again = nil, reason, message, pullPoll
 	if s.step.Done {
@@ -112,8 +112,8 @@ func (p *puller) holdFor(s *scope, reason, message string) {
 	s.set(v1alpha1.ExperimentImagesReady, metav1.ConditionFalse, reason, message)
 }
 
-// pulls are the images that the next trial needs, by node. A problem is that no node takes its pods
-// now.
+// pulls returns the images that the next trial needs, by node. problem says that no node takes its
+// pods now.
 func (p *puller) pulls(ctx context.Context, s *scope) (byNode map[string]*render.Pull, problem string, err error) {
 	next := s.step.Create
 	system := s.systems[next.System.Name]
@@ -140,7 +140,7 @@ func (p *puller) pulls(ctx context.Context, s *scope) (byNode map[string]*render
 	return byNode, "", nil
 }
 
-// jobs are the experiment's Jobs that pull images, by name, without Jobs in deletion.
+// jobs returns the experiment's Jobs that pull images, by name, without Jobs in deletion.
 func (p *puller) jobs(ctx context.Context, exp *v1alpha1.Experiment) (map[string]*batchv1.Job, error) {
 	list := &batchv1.JobList{}
 	if err := p.reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelImages: exp.Name}); err != nil {
@@ -166,7 +166,7 @@ func (p *puller) start(ctx context.Context, exp *v1alpha1.Experiment, node strin
 	return nil
 }
 
-// held says what one of the pods waits for that pull images.
+// held says what one of the pods that pull images waits for.
 func (p *puller) held(ctx context.Context, exp *v1alpha1.Experiment) (string, error) {
 	pods, err := p.pods(ctx, exp)
 	if err != nil {
@@ -190,7 +190,7 @@ func (p *puller) pods(ctx context.Context, exp *v1alpha1.Experiment) ([]corev1.P
 }
 
 // failure says which image a node has not pulled or cannot run, and what the last pod waited for.
-// The kubelet forgets that when the time of the pod is over.
+// The kubelet forgets the latter when the pod's time is over.
 func (p *puller) failure(ctx context.Context, exp *v1alpha1.Experiment, job *batchv1.Job, node string) (string, error) {
 	was := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentImagesReady)
 	if was != nil && was.Reason == v1alpha1.ReasonImagesFailed && strings.Contains(was.Message, job.Name) {

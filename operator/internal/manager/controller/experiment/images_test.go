@@ -16,7 +16,7 @@ import (
 
 const imagesReady = v1alpha1.ExperimentImagesReady
 
-// withImages is an experiment of two points whose images are pulled first, and two nodes for it.
+// withImages is an experiment of two points whose images are pulled first. It has two nodes.
 func withImages(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
@@ -29,7 +29,7 @@ func withImages(t *testing.T) *stage {
 	return s
 }
 
-// pulls are the Jobs that pull images, by the first letter of their node.
+// pulls returns the Jobs that pull images, by the first letter of their node.
 func (s *stage) pulls() map[string]*batchv1.Job {
 	s.t.Helper()
 	list := &batchv1.JobList{}
@@ -45,8 +45,8 @@ func (s *stage) pulls() map[string]*batchv1.Job {
 	return found
 }
 
-// No trial is made, and so none holds a pool, before all nodes have its images. The next trial with
-// the same images waits for nothing, and in the end no Job is left.
+// No trial is made, and none holds a pool, before all nodes have its images. The next trial with
+// the same images does not wait. In the end no Job is left.
 func TestATrialWaitsForItsImages(t *testing.T) {
 	s := withImages(t)
 	exp := s.settle()
@@ -85,8 +85,8 @@ func TestATrialWaitsForItsImages(t *testing.T) {
 	}
 }
 
-// A node that does not get an image ends the experiment, which says why, and goes on when the Job
-// is deleted.
+// If a node cannot get an image, the experiment ends and says why. It goes on when the Job is
+// deleted.
 func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 	s := withImages(t)
 	s.settle()
@@ -121,7 +121,7 @@ func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 	}
 }
 
-// Pods that no node would take make no Job and no trial; a node that comes is used.
+// If no node would take the pods, no Job and no trial is made. A node that arrives later is used.
 func TestImagesWaitForANode(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Set(func(e *v1alpha1.ExperimentSpec) {

@@ -13,15 +13,15 @@ import (
 	"assay.dev/assay/operator/internal/experiment/monitoring"
 )
 
-// Monitors is what the controller needs of package monitoring.
+// Monitors is the part of package monitoring that the controller uses.
 type Monitors interface {
-	// HasPodMonitors reports whether Trials have PodMonitors made.
+	// HasPodMonitors reports whether Trials make PodMonitors.
 	HasPodMonitors() (bool, error)
 }
 
 // unmonitor deletes the PodMonitors of an experiment whose Trials are over. The first Trial with a
-// System has made one under the name of its snapshot; if there are to be more Trials one day, these
-// make it again. The garbage collector deletes those of an experiment that is deleted.
+// System made one, with the name of the System's snapshot. Later Trials would make it again. If the
+// experiment is deleted, the garbage collector deletes them.
 func (r *Reconciler) unmonitor(ctx context.Context, s *scope) error {
 	if !s.step.Done || r.Monitors == nil {
 		return nil

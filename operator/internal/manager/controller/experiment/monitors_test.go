@@ -18,8 +18,8 @@ type everywhere struct{}
 
 func (everywhere) HasPodMonitors() (bool, error) { return true, nil }
 
-// The PodMonitor that trials have made is there until the last of them is over, and another's
-// stays.
+// The PodMonitor of an experiment's trials exists until the last trial is over. Another owner's
+// PodMonitor stays.
 func TestPodMonitorGoesWithTheLastTrial(t *testing.T) {
 	s := newStageIn(t, testcluster.InProcess(t).WithOthers(t, monitoringv1.SchemeGroupVersion.Group, monitoringv1.AddToScheme))
 	s.r.Monitors = everywhere{}

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// largest are results of as many numbers as an experiment may have, none like another.
+// largest returns results with as many numbers as an experiment may have, all different.
 func largest(trials int) *results.Experiment {
 	random := rand.New(rand.NewPCG(1, 2))
 	number := func() float64 { return 1000 * random.Float64() }
@@ -36,7 +36,8 @@ func largest(trials int) *results.Experiment {
 	return e
 }
 
-// However many numbers an experiment has: they are stored. The parts that are left out are named.
+// An experiment with any number of results can be stored. The results name the parts that were left
+// out.
 func TestTheLargestResultsFit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trials, lines int

@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// forgetPrepared deletes what trials have shared of their prepare steps, when the last trial is
-// over. Each Secret is asked for by name, since a manager that could list Secrets could read all of
-// them. A trial that is added later runs its step anew.
+// forgetPrepared deletes the outputs of prepare steps that trials have shared, when the last trial
+// is over. It asks for each Secret by name, since a manager that could list Secrets could read all
+// of them. A trial that is added later runs its own step.
 func (r *Reconciler) forgetPrepared(ctx context.Context, s *scope) error {
 	if !s.step.Done {
 		return nil

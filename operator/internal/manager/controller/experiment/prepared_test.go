@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Files that trials share from their prepare steps are there until the last of them is over. A
-// Secret of that name that the experiment does not own stays.
+// The files that trials share from their prepare steps exist until the last trial is over. A Secret
+// with that name that the experiment does not own stays.
 func TestSharedPreparedSecretGoesWithTheLastTrial(t *testing.T) {
 	for name, tc := range map[string]struct{ owned bool }{"the experiment's": {true}, "another's": {false}} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// judged are the claims that the profile judges, and how many of them the trials support.
+// judged returns the claims that the profile judges, and how many of them the trials support.
 func judged(s *scope) (all []v1alpha1.ClaimStatus, supported int) {
 	skipped := plan.SkippedClaims(s.exp.Spec)
 	for _, c := range s.exp.Status.Claims {
@@ -27,7 +27,7 @@ func judged(s *scope) (all []v1alpha1.ClaimStatus, supported int) {
 	return all, supported
 }
 
-// setSupported sums the verdicts up, as exit codes do, for those who wait by kubectl alone.
+// setSupported summarizes the verdicts as exit codes do, for users who wait with kubectl alone.
 func setSupported(s *scope) {
 	claims, supported := judged(s)
 	status, reason, message := metav1.ConditionUnknown, v1alpha1.ReasonTrialsRunning, "Trials are to run."
@@ -58,8 +58,8 @@ func setSupported(s *scope) {
 	s.set(v1alpha1.ExperimentSupported, status, reason, message)
 }
 
-// skippedNote says how many claims the profile does not judge, so that no reader believes that the
-// others are all.
+// skippedNote says how many claims the profile does not judge, so that readers know that there are
+// more claims.
 func skippedNote(n int) string {
 	switch n {
 	case 0:
@@ -70,7 +70,7 @@ func skippedNote(n int) string {
 	return fmt.Sprintf(" The profile skips %d claims.", n)
 }
 
-// setKstatus repeats what Accepted and Complete say in the words of kstatus.
+// setKstatus translates Accepted and Complete into the conditions of kstatus.
 func setKstatus(s *scope) {
 	complete := meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentComplete)
 	done := complete.Status == metav1.ConditionTrue
@@ -82,7 +82,8 @@ func setKstatus(s *scope) {
 		}
 		s.set(condition, status, complete.Reason, complete.Message)
 	}
-	// One that recurs is as it should be once it is accepted: who waits for it would wait for ever.
+	// An experiment that recurs is ready once it is accepted: a tool that waited for its end would
+	// wait for ever.
 	ready := done || s.exp.Spec.Recurrence != nil && s.plan != nil
 	set(v1alpha1.ExperimentReady, ready && !stalled)
 	set(v1alpha1.ExperimentReconciling, !ready && !stalled)
@@ -107,13 +108,13 @@ func setProgress(s *scope) {
 	switch {
 	case complete.Status == metav1.ConditionTrue, complete.Reason != v1alpha1.ReasonTrialsRunning:
 		p.EstimatedCompletion = nil
-	case p.EstimatedCompletion == nil || before.Trials != counts: // and not in every loop: a status that always moves wakes everybody who watches
+	case p.EstimatedCompletion == nil || before.Trials != counts: // not in every loop: a status that always changes wakes all its watchers
 		p.EstimatedCompletion = estimated(s.trials, counts, s.plan.AtOnce(), s.now.Time)
 	}
 }
 
-// estimated is when the remaining trials end, if each takes the average of the finished ones, and
-// so many run at once; nil if none is finished, or none remains.
+// estimated returns when the remaining trials will end, if each takes the average of the finished
+// ones, and atOnce of them run together. It returns nil if none is finished, or none remains.
 func estimated(trials []v1alpha1.Trial, counts v1alpha1.TrialCounts, atOnce int, now time.Time) *metav1.Time {
 	var took time.Duration
 	done := 0

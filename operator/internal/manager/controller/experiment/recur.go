@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// lookAgain is how long a wait for a due time lasts at most: clocks are set, and zones change.
+	// lookAgain is the longest wait for a due time, since clocks are set, and zones change.
 	lookAgain = 15 * time.Minute
-	// maxSkipped bounds the message of status.recurrence.lastSkipped.
+	// maxSkipped is the longest message of status.recurrence.lastSkipped.
 	maxSkipped = 1024
 )
 
-// runChanged lets only those changes of a run through on which the next one depends.
+// runChanged selects the changes of a run on which the next run depends.
 var runChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*v1alpha1.Experiment)
@@ -41,15 +41,15 @@ var runChanged = predicate.Funcs{
 // runsMaker is the part of a Reconciler that makes the runs of experiments that recur.
 type runsMaker struct{ *Reconciler }
 
-// recur is all that happens to an experiment that recurs. At a due time it makes a run, or says why
-// not. It deletes the runs that are kept no longer.
+// recur is the only phase of an experiment that recurs. At a due time it makes a run, or says why
+// not. It deletes runs beyond the number to keep.
 func (r runsMaker) recur(ctx context.Context, s *scope) (ctrl.Result, error) {
 	s.plan, s.errs = plan.Validate(s.exp, s.systems, r.Checks)
 	schedule, errs := recurrence.New(field.NewPath("spec", "recurrence"), s.exp.Spec.Recurrence)
 	if len(errs) > 0 {
-		return ctrl.Result{}, nil // and s.errs has them; a change of the spec is the event that goes on
+		return ctrl.Result{}, nil // s.errs has the reasons; a change of the spec causes the next event
 	}
-	s.recurs = "The runs are being looked at." // where this is cut short
+	s.recurs = "The runs are being looked at." // for an early return
 	runs, err := r.runsOf(ctx, s.exp)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -78,7 +78,7 @@ func (r runsMaker) recur(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	r.tellSkipped(s.exp, step)
-	for _, name := range step.Delete { // once no due time can be lost by a failure
+	for _, name := range step.Delete { // last, so that a failure loses no due time
 		if err := r.deleteRun(ctx, s.exp, name); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -89,7 +89,7 @@ func (r runsMaker) recur(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: min(step.Next.Sub(s.now.Time), lookAgain)}, nil
 }
 
-// runsOf lists the runs of an experiment, and not those of an earlier one of its name.
+// runsOf lists the runs of an experiment, without those of an earlier one with its name.
 func (r runsMaker) runsOf(ctx context.Context, exp *v1alpha1.Experiment) (runs []v1alpha1.Experiment, err error) {
 	list := &v1alpha1.ExperimentList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelRecurs: exp.Name}); err != nil {
@@ -103,7 +103,8 @@ func (r runsMaker) runsOf(ctx context.Context, exp *v1alpha1.Experiment) (runs [
 	return runs, nil
 }
 
-// asRun is an Experiment as the decision sees it. One that was refused runs nothing.
+// asRun returns an Experiment in the form that the decision uses. A refused Experiment runs
+// nothing.
 func asRun(exp *v1alpha1.Experiment) recurrence.Run {
 	refused := meta.IsStatusConditionFalse(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
 	over := meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete)
@@ -111,8 +112,7 @@ func asRun(exp *v1alpha1.Experiment) recurrence.Run {
 	return recurrence.Run{Name: exp.Name, Going: !over && !refused, Disposable: over && stored || refused}
 }
 
-// makeRun makes the run that a step asks for. Where another Experiment has its name, the step skips
-// the due time.
+// makeRun makes the run of a step. If another Experiment has its name, the step skips the due time.
 func (r runsMaker) makeRun(ctx context.Context, s *scope, step *recurrence.Step) error {
 	if step.Create == "" {
 		return nil
@@ -130,7 +130,7 @@ func (r runsMaker) makeRun(ctx context.Context, s *scope, step *recurrence.Step)
 		return fmt.Errorf("own a run: %w", err)
 	}
 	switch err := r.Client.Create(ctx, run); {
-	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err): // it would be so again
+	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err): // a retry would fail, too
 		step.Create, step.Reason, step.Message = "", v1alpha1.SkippedNotAccepted, conditions.Sentence(err.Error())
 		return nil
 	case !apierrors.IsAlreadyExists(err):
@@ -153,7 +153,7 @@ func (r runsMaker) deleteRun(ctx context.Context, exp *v1alpha1.Experiment, name
 	return wrap("delete run "+name+", which is kept no longer", client.IgnoreNotFound(err))
 }
 
-// after is the status once a step is done.
+// after returns the status after a step.
 func after(before *v1alpha1.RecurrenceStatus, step recurrence.Step) *v1alpha1.RecurrenceStatus {
 	status := before.DeepCopy()
 	status.NextDueTime = nil
@@ -174,7 +174,7 @@ func after(before *v1alpha1.RecurrenceStatus, step recurrence.Step) *v1alpha1.Re
 	return status
 }
 
-// recursReason of the condition Complete.
+// recursReason returns the reason of the condition Complete.
 func recursReason(exp *v1alpha1.Experiment) string {
 	if exp.Spec.Suspend {
 		return v1alpha1.ReasonSuspended
@@ -182,7 +182,7 @@ func recursReason(exp *v1alpha1.Experiment) string {
 	return v1alpha1.ReasonRecurs
 }
 
-// tellRuns says how far an experiment that recurs is.
+// tellRuns describes the progress of an experiment that recurs.
 func tellRuns(exp *v1alpha1.Experiment) string {
 	status := exp.Status.Recurrence
 	text := "The next run is due at "

@@ -15,7 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// nightly is an experiment that recurs at 03:00, on a stage with the time of its creation.
+// nightly makes an experiment that recurs at 03:00, on a stage whose clock shows the time of its
+// creation.
 func nightly(t *testing.T, change func(*v1alpha1.Recurrence)) (s *stage, due time.Time) {
 	t.Helper()
 	s = newStage(t)
@@ -33,7 +34,7 @@ func nightly(t *testing.T, change func(*v1alpha1.Recurrence)) (s *stage, due tim
 	return s, due
 }
 
-// runs are the names of the runs, in the order of their due times.
+// runs returns the names of the runs, in the order of their due times.
 func (s *stage) runs() (names []string) {
 	s.t.Helper()
 	list := &v1alpha1.ExperimentList{}
@@ -54,7 +55,7 @@ func (s *stage) at(when time.Time) *v1alpha1.Experiment {
 	return s.settle()
 }
 
-// over carries a run out, and returns the name of its results.
+// over carries out a run, and returns the name of its results.
 func (s *stage) over(run string) string {
 	s.t.Helper()
 	one := s.of(run)
@@ -67,7 +68,8 @@ func (s *stage) over(run string) string {
 	return exp.Status.ResultsConfigMap
 }
 
-// Nothing made an experiment run again: the second run of a name had to delete the first.
+// An experiment could once not be run again by itself: a second run of a name had to delete the
+// first.
 func TestRunsAreKeptApart(t *testing.T) {
 	s, due := nightly(t, nil)
 	exp := s.settle()
@@ -140,7 +142,7 @@ func TestDueTimesAreSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.at(day(6).Add(2 * time.Hour)) // nothing was there for three days
+	s.at(day(6).Add(2 * time.Hour)) // no manager ran for three days
 	taken := builders.Experiment("exp-" + day(7).Format("0601021504")).System("basil").Obj()
 	s.create(taken)
 	exp = s.at(day(7))
@@ -163,7 +165,7 @@ func TestDueTimesAreSkipped(t *testing.T) {
 	}
 }
 
-// Runs that are over pile up in the API server no further than keep, and results outlive them.
+// At most keep finished runs stay in the API server. Their results outlive them.
 func TestOldRunsAreDeleted(t *testing.T) {
 	s, due := nightly(t, func(r *v1alpha1.Recurrence) { r.Keep = 1 })
 	var stores []string
@@ -173,7 +175,7 @@ func TestOldRunsAreDeleted(t *testing.T) {
 		stores = append(stores, s.over(runs[len(runs)-1]))
 		s.settle()
 		for _, name := range runs[:len(runs)-1] {
-			s.of(name).settle() // its finalizer
+			s.of(name).settle() // adds its finalizer
 		}
 	}
 	if runs := s.runs(); len(runs) != 1 || runs[0] != "exp-"+due.AddDate(0, 0, 2).Format("0601021504") {

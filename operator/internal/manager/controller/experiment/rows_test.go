@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A trial of a script has a line for each point that the script was to write a row of.
+// A trial of a script has a line for each point for which the script should write a row.
 func TestRowsOfAScriptAreLines(t *testing.T) {
 	rows := []v1alpha1.Point{
 		{Index: 0, Coordinates: map[string]string{"policy": "lock"}}, {Index: 1, Coordinates: map[string]string{"policy": "queue"}},

@@ -20,41 +20,41 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// scope is what one reconcile has observed and decided. Phases after observe read it and not the
-// API.
+// scope has the observations and decisions of one reconcile. Phases after observe read it instead
+// of the API.
 type scope struct {
-	before, exp *v1alpha1.Experiment // as written last, and as it is to be
+	before, exp *v1alpha1.Experiment // before: as last written; exp: as it should become
 	now         metav1.Time
 	trials      []v1alpha1.Trial
-	// systems by name: the snapshots when the plan is fixed, else the Systems as they are now.
+	// systems by name: the snapshots if the plan is fixed, otherwise the present Systems.
 	systems map[string]v1alpha1.SystemSpec
 	// revisions are the names of the snapshots by System.
 	revisions map[string]string
-	// sealed is the text that the seal is of. Nil: there is none.
+	// sealed is the text of the seal. Nil: there is none.
 	sealed json.RawMessage
 
 	plan     *plan.Plan      // nil: not accepted
-	errs     field.ErrorList // why not
+	errs     field.ErrorList // why it is not accepted
 	notFixed error           // why the plan could not be fixed
 	step     plan.Step
-	again    time.Duration // when to look again at what no event reports; 0: never
+	again    time.Duration // when to look again at facts that no event reports; 0: never
 	built    *results.Experiment
 	stored   stored
-	recurs   string // how far an experiment that recurs is
+	recurs   string // progress of an experiment that recurs
 }
 
-// stored is what became of the results.
+// stored is the outcome of storing the results.
 type stored struct {
-	done    bool // trials were done, so that there was something to store
+	done    bool // some trials were done, so there were results to store
 	err     error
 	leftOut []string
 	digest  string // of the results, see v1alpha1.AnnotationResultsDigest
 }
 
-// fixed reports whether the plan is fixed: the seed has been written, and with it the snapshots.
+// fixed reports whether the plan is fixed: the snapshots and the seed have been written.
 func (s *scope) fixed() bool { return s.exp.Status.Seed != 0 }
 
-// observe reads everything that the phases decide from.
+// observe reads all objects from which the phases decide.
 func (r *Reconciler) observe(ctx context.Context, exp *v1alpha1.Experiment) (*scope, error) {
 	s := &scope{before: exp.DeepCopy(), exp: exp, now: metav1.NewTime(r.Clock.Now()),
 		systems: map[string]v1alpha1.SystemSpec{}, revisions: map[string]string{}}
@@ -100,7 +100,7 @@ func (r *Reconciler) observeSnapshots(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// listTrials lists the Trials of an experiment, and not those of an earlier one of its name.
+// listTrials lists the Trials of an experiment, without those of an earlier one with its name.
 func listTrials(ctx context.Context, reader client.Reader, exp *v1alpha1.Experiment) ([]v1alpha1.Trial, error) {
 	list := &v1alpha1.TrialList{}
 	err := reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name})
@@ -112,8 +112,7 @@ func listTrials(ctx context.Context, reader client.Reader, exp *v1alpha1.Experim
 	return trials, nil
 }
 
-// listRevisions lists the snapshots of Systems that an experiment took, and the texts that it
-// sealed.
+// listRevisions lists the snapshots of Systems that an experiment took, and its sealed texts.
 func (r *Reconciler) listRevisions(ctx context.Context, exp *v1alpha1.Experiment) (snapshots, seals []appsv1.ControllerRevision, err error) {
 	list := &appsv1.ControllerRevisionList{}
 	err = r.Reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name})
@@ -132,23 +131,23 @@ func (r *Reconciler) listRevisions(ctx context.Context, exp *v1alpha1.Experiment
 	return snapshots, seals, nil
 }
 
-// shortUID tells experiments of one name apart in the names of what they make.
+// shortUID distinguishes experiments with the same name in the names of their objects.
 func shortUID(exp *v1alpha1.Experiment) string { return hash(string(exp.UID))[:4] }
 
-// trialName is deterministic, so that a Trial that was created and not seen yet is not created
+// trialName is deterministic, so that a new Trial that the cache has not seen yet is not created
 // twice.
 func trialName(exp *v1alpha1.Experiment, number int32) string {
 	return fmt.Sprintf("%s-%s-%d", exp.Name, shortUID(exp), number)
 }
 
-// resultsName is the ConfigMap with an experiment's results. An experiment of the same name,
-// created later, has another one.
+// resultsName is the ConfigMap with an experiment's results. A later experiment with the same name
+// has another one.
 func resultsName(exp *v1alpha1.Experiment) string {
 	return fmt.Sprintf("%s-%s-results", exp.Name, shortUID(exp))
 }
 
-// snapshotName changes with what is in the System, and with the experiment: the snapshot of a
-// deleted experiment may still be there.
+// snapshotName depends on the content of the System and on the experiment, since the snapshot of a
+// deleted experiment may still exist.
 func snapshotName(exp *v1alpha1.Experiment, system string, raw []byte) string {
 	return fmt.Sprintf("%s-%s-%s", exp.Name, system, hash(string(exp.UID) + "\n" + string(raw))[:10])
 }

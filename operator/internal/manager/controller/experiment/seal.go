@@ -17,17 +17,17 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// annotationSeal of a results ConfigMap is the hash in the experiment's seal.
+// annotationSeal of a results ConfigMap is the hash of the experiment's seal.
 const annotationSeal = "assay.dev/seal"
 
-// sealName changes with what is sealed, and with the experiment, as the names of snapshots do.
+// sealName depends on the sealed text and on the experiment, like the names of snapshots.
 func sealName(exp *v1alpha1.Experiment, text []byte) string {
 	return fmt.Sprintf("%s-claims-%s", exp.Name, hash(string(exp.UID) + "\n" + string(text))[:10])
 }
 
-// sealClaims writes down what the verdicts are to be made from, with the plan and so before the
+// sealClaims records from what the verdicts will be made, together with the plan and so before the
 // first Trial. The text goes into a ControllerRevision, its hash into the status. An attempt that
-// did not get as far as the status may leave other texts behind: the hash says which one counts.
+// ended before it wrote the status may leave other texts behind: the hash says which text counts.
 func (r *Reconciler) sealClaims(ctx context.Context, s *scope) error {
 	text := seal.Text(s.exp.Spec)
 	revision := &appsv1.ControllerRevision{
@@ -53,7 +53,7 @@ func (r *Reconciler) sealClaims(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// countEarlier counts the earlier experiments of this name whose results are in the namespace. An
+// countEarlier counts the earlier experiments with this name whose results are in the namespace. An
 // author who runs an experiment again until a claim is decided leaves them there.
 func (r *Reconciler) countEarlier(ctx context.Context, exp *v1alpha1.Experiment, sealed *v1alpha1.Seal) error {
 	list := &metav1.PartialObjectMetadataList{}
@@ -74,7 +74,7 @@ func (r *Reconciler) countEarlier(ctx context.Context, exp *v1alpha1.Experiment,
 	return nil
 }
 
-// observeSeal takes the text that the seal is of out of the experiment's ControllerRevisions.
+// observeSeal finds the text of the seal in the experiment's ControllerRevisions.
 func (s *scope) observeSeal(revisions []appsv1.ControllerRevision) {
 	if s.exp.Status.Seal == nil {
 		return
@@ -86,8 +86,8 @@ func (s *scope) observeSeal(revisions []appsv1.ControllerRevision) {
 	}
 }
 
-// sealOf is the seal as results have it, with what differs from it in the spec as it is now. A spec
-// cannot be changed once the plan is fixed, unless an administrator switches admission off.
+// sealOf returns the seal in the form of results, with the differences between it and the present
+// spec. Once the plan is fixed, a spec can change only if an administrator switches admission off.
 func (s *scope) sealOf() (*results.Seal, error) {
 	kept := s.exp.Status.Seal
 	if kept == nil {
@@ -95,7 +95,7 @@ func (s *scope) sealOf() (*results.Seal, error) {
 	}
 	out := &results.Seal{At: kept.Time.UTC(), SHA256: kept.SHA256, Sealed: s.sealed,
 		EarlierRuns: int(kept.EarlierRuns), EarlierOtherClaims: int(kept.EarlierOtherClaims)}
-	if s.sealed == nil { // a user deleted it: the difference cannot be named, and the hash is left
+	if s.sealed == nil { // a user deleted it: only the hash is left, so the difference cannot be named
 		return out, nil
 	}
 	var err error

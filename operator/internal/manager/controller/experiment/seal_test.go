@@ -20,9 +20,9 @@ func claiming(expr string) *v1alpha1.Experiment {
 	}).Obj()
 }
 
-// The claims are sealed before the first trial begins, and trials and results carry the seal. This
-// test has no webhook, like a cluster whose administrator has switched it off: the status names a
-// claim that changes in the run.
+// The claims are sealed before the first trial begins, and trials and results have the seal. This
+// test has no webhook, like a cluster whose administrator has switched it off. The status names a
+// claim that changes during the run.
 func TestClaimsAreSealed(t *testing.T) {
 	const before, after = "mean_latency(clients=1) < mean_latency(clients=2)", "mean_latency(clients=1) > mean_latency(clients=2)"
 	s := newStage(t)
@@ -61,7 +61,7 @@ func TestClaimsAreSealed(t *testing.T) {
 	}
 }
 
-// An author who runs an experiment again with other claims until one is decided is reported.
+// The status reports an author who runs an experiment again with other claims until one is decided.
 func TestEarlierRunsAreCounted(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj())

@@ -15,9 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// finishQueue ends the active trial as one of a queue would: its 99th percentile rises without
-// bound towards the rate that it serves, which is one of the trial's own. The objective of 20 ms
-// holds up to served - ln(100)/20ms.
+// finishQueue ends the active trial like a trial of a queue. Its 99th percentile rises without
+// bound as the load nears the trial's own service rate. The objective of 20 ms holds up to served -
+// ln(100)/20ms.
 func (s *stage) finishQueue(served, deviation float64, rng *rand.Rand) {
 	s.t.Helper()
 	for _, trial := range s.trials() {
@@ -40,8 +40,8 @@ func (s *stage) finishQueue(served, deviation float64, rng *rand.Rand) {
 }
 
 // A search runs on a real API server, with the results of simulated queues. Trials are made one by
-// one, and the capacity is in the status and in the results with its interval. A claim reads it,
-// and the stored results can be computed again. The manager is replaced after each trial.
+// one. The status and the results have the capacity with its interval. A claim reads it, and it can
+// be computed again from the stored results. The manager is replaced after each trial.
 func TestSearchForACapacity(t *testing.T) {
 	const served, deviation = 3000.0, 0.02
 	want := served - math.Log(100)/0.020

@@ -37,8 +37,8 @@ func (s *stage) running() (all []string) {
 	return all
 }
 
-// Two trials run at once, each on its set of nodes. The experiment is over when both sets are done,
-// and its results say which trial ran where.
+// Two trials run at once, each on its set of nodes. The experiment is over when both sets are done.
+// Its results say on which set each trial ran.
 func TestTrialsRunAtOnceOnTheirSets(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Repetitions(2).Set(func(e *v1alpha1.ExperimentSpec) {

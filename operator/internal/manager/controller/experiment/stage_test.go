@@ -55,7 +55,7 @@ func newStage(t *testing.T) *stage {
 	return newStageIn(t, testcluster.InProcess(t))
 }
 
-// newStageIn has another API.
+// newStageIn uses another API.
 func newStageIn(t *testing.T, env *testcluster.Env) *stage {
 	t.Helper()
 	s := &stage{t: t, env: env, c: env.Client, ns: env.Namespace(t), name: "exp", recorder: events.NewFakeRecorder(100),
@@ -80,14 +80,14 @@ func (s *stage) create(objs ...client.Object) {
 	}
 }
 
-// of is the same stage with another experiment.
+// of returns the same stage with another experiment.
 func (s *stage) of(name string) *stage {
 	other := *s
 	other.name = name
 	return &other
 }
 
-// reconcile runs one reconcile of the experiment and checks what must hold after each.
+// reconcile runs one reconcile of the experiment, and checks the invariants.
 func (s *stage) reconcile() error {
 	s.t.Helper()
 	s.clock.SetTime(s.clock.Now().Add(time.Second))
@@ -116,7 +116,7 @@ func (s *stage) settle() *v1alpha1.Experiment {
 	return nil
 }
 
-// experiment reads the experiment, nil when it is gone.
+// experiment reads the experiment. It returns nil if it is gone.
 func (s *stage) experiment() *v1alpha1.Experiment {
 	s.t.Helper()
 	exp := &v1alpha1.Experiment{}
@@ -177,7 +177,7 @@ func end(trial *v1alpha1.Trial, outcome string, now time.Time) {
 	}
 }
 
-// condition gives status, reason and message of a condition in one line.
+// condition writes status, reason and message of a condition in one line.
 func condition(exp *v1alpha1.Experiment, name string) string {
 	c := meta.FindStatusCondition(exp.Status.Conditions, name)
 	if c == nil {
@@ -200,7 +200,7 @@ func (s *stage) expect(exp *v1alpha1.Experiment, name, prefix string, words ...s
 	}
 }
 
-// results reads the stored results; nil when there are none.
+// results reads the stored results. It returns nil if there are none.
 func (s *stage) results(name string) *results.Experiment {
 	s.t.Helper()
 	m := &corev1.ConfigMap{}
@@ -228,7 +228,7 @@ func (s *stage) snapshots() []appsv1.ControllerRevision {
 	return slices.DeleteFunc(list.Items, func(c appsv1.ControllerRevision) bool { return c.Labels[v1alpha1.LabelSystem] == "" })
 }
 
-// told returns the events since it was called last.
+// told returns the events since its last call.
 func (s *stage) told() []string {
 	var out []string
 	for {
@@ -241,7 +241,7 @@ func (s *stage) told() []string {
 	}
 }
 
-// checkInvariants checks what holds after every reconcile, whatever happened.
+// checkInvariants checks what must hold after every reconcile.
 func (s *stage) checkInvariants(exp *v1alpha1.Experiment) {
 	s.t.Helper()
 	for _, name := range []string{v1alpha1.ExperimentAccepted, v1alpha1.ExperimentComplete, v1alpha1.ExperimentResultsStored} {
@@ -268,7 +268,7 @@ func (s *stage) checkInvariants(exp *v1alpha1.Experiment) {
 	}
 }
 
-// two is an experiment of two points, each run once.
+// two is an experiment of two points, each with one repetition.
 func two() *builders.ExperimentBuilder {
 	return builders.Experiment("exp").System("basil").Values("clients", 1, 2).Repetitions(1).Order(v1alpha1.OrderSequential)
 }

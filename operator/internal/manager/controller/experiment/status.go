@@ -18,12 +18,12 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// maxMessage keeps conditions readable; kubectl apply shows the whole list of errors.
+// maxMessage keeps conditions readable. kubectl apply shows the whole list of errors.
 const maxMessage = 2048
 
-// updateStatus derives the status from what was observed and decided and writes it if it changed.
-// Events and metrics follow the write: what could not be written has not happened, and is told
-// about when it has.
+// updateStatus computes the status from the observations and decisions, and writes it if it
+// changed. Events and metrics follow a successful write, so that they never report a change that
+// was not written.
 func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	status := &s.exp.Status
 	status.ObservedGeneration = s.exp.Generation
@@ -46,8 +46,8 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 		return nil
 	}
 	// An update carries the version that was read. So a manager that has lost the lead cannot write
-	// another seed. A merge patch would leave out counts that are 0 in both, which the schema
-	// requires.
+	// another seed. A merge patch would leave out counts that are 0 before and after, which the
+	// schema requires.
 	if err := r.Client.Status().Update(ctx, s.exp); err != nil {
 		return fmt.Errorf("write the experiment's status: %w", err)
 	}
@@ -57,7 +57,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// setAccepted: s.plan exists exactly if the spec and its Systems fit together.
+// setAccepted sets Accepted. s.plan exists exactly if the spec and its Systems fit together.
 func setAccepted(s *scope) {
 	switch names := missing(s.errs); {
 	case s.plan != nil:
@@ -98,8 +98,8 @@ func setComplete(s *scope) {
 	}
 }
 
-// stuck is why the current trial does not start, if that is nothing that time alone will cure: its
-// author has to know.
+// stuck returns why the current trial does not start, if the author of the experiment must act:
+// time alone will not change it.
 func stuck(trials []v1alpha1.Trial) *metav1.Condition {
 	for i := range trials {
 		if c := queueing(&trials[i]); c != nil && plan.Outcome(&trials[i]) == v1alpha1.ReasonInProgress {
@@ -112,7 +112,7 @@ func stuck(trials []v1alpha1.Trial) *metav1.Condition {
 	return nil
 }
 
-// queueing is why a trial waits for its start, or nil.
+// queueing returns the condition of a trial that waits for its start, or nil.
 func queueing(t *v1alpha1.Trial) *metav1.Condition {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialAdmitted)
 	if c == nil || c.Status == metav1.ConditionTrue {
@@ -128,7 +128,7 @@ func setResultsStored(s *scope) {
 	case s.stored.err != nil:
 		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, v1alpha1.ReasonStoreFailed, conditions.Sentence(s.stored.err.Error()))
 	case s.built == nil && meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentResultsStored) != nil:
-		// The results were not looked at this time; what was written before still holds.
+		// The results were not read this time, so the earlier condition stays.
 	case s.exp.Status.Archive != nil:
 		setArchived(s)
 	case !s.stored.done:
@@ -142,7 +142,7 @@ func setResultsStored(s *scope) {
 	}
 }
 
-// setCapacities shows what the searches of the results that were put together last came to.
+// setCapacities sets the results of the searches from the latest results.
 func setCapacities(s *scope) {
 	if s.built == nil {
 		return
@@ -157,7 +157,7 @@ func setCapacities(s *scope) {
 	}
 }
 
-// milli is a load in thousandths; 0 for none.
+// milli returns a load in thousandths; 0 for none.
 func milli(load *float64) int64 {
 	if load == nil {
 		return 0
@@ -165,7 +165,7 @@ func milli(load *float64) int64 {
 	return int64(math.Round(*load * 1000))
 }
 
-// setClaims shows the verdicts of the results that were put together last.
+// setClaims sets the verdicts from the latest results.
 func setClaims(s *scope) {
 	if s.built == nil {
 		return
@@ -177,11 +177,11 @@ func setClaims(s *scope) {
 	}
 }
 
-// theRest ends what is cut.
+// theRest ends a text that was cut.
 const theRest = "; the rest is in the report"
 
 // cutAtPart returns at most conditions.MaxMessage bytes of a text whose parts end with a semicolon:
-// as many whole parts as fit, and where the others are. Results have all of it.
+// as many whole parts as fit, and where to find the others. Results have the whole text.
 func cutAtPart(text string) string {
 	if len(text) <= conditions.MaxMessage {
 		return text

@@ -26,17 +26,18 @@ import (
 )
 
 const (
-	// maxStored bounds the ConfigMap's data and binaryData; the API server refuses 1 MiB.
+	// maxStored is the most bytes of a ConfigMap's data and binaryData; the API server refuses 1
+	// MiB.
 	maxStored = 1000000
 
 	csvKey  = "results.csv"
 	specKey = "spec.json"
 
-	// annotationDigest of what is stored, without the time at which it was.
+	// annotationDigest is the digest of the stored results, without the time of writing.
 	annotationDigest = v1alpha1.AnnotationResultsDigest
-	// annotationContent is what the status has as resultsDigest, when both have been written.
+	// annotationContent equals resultsDigest of the status when both have been written.
 	annotationContent = "assay.dev/content-digest"
-	// annotationUID of the experiment that the results are of.
+	// annotationUID is the UID of the results' experiment.
 	annotationUID = "assay.dev/experiment-uid"
 
 	csvLeftOut = "results.csv: write it from results.json with kubectl assay report"
@@ -44,17 +45,17 @@ const (
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
-// store puts the results of the trials that are done together and writes them if they differ from
-// what is stored. The ConfigMap has no owner: results outlive their experiment.
+// store makes the results of the finished trials, and writes them if they differ from the stored
+// results. The ConfigMap has no owner: results outlive their experiment.
 func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	measuring, others := plan.Split(s.trials)
 	lines := trialLines(measuring)
 	built := model.Build(s.exp, s.systems, s.plan.Axes, lines, time.Time{})
 	built.NotMeasuring = trialLines(others)
-	built.Planned = int(s.step.Counts.Planned) * s.plan.ResultsOfATrial() // repetitions may have no fixed number
+	built.Planned = int(s.step.Counts.Planned) * s.plan.ResultsOfATrial() // the number of repetitions may not be fixed
 	for i := range built.Capacities {
 		if c := &built.Capacities[i]; s.step.Done && c.Outcome == string(v1alpha1.CapacitySearching) {
-			c.Outcome = string(v1alpha1.CapacityGivenUp) // its lines do not know budgets
+			c.Outcome = string(v1alpha1.CapacityGivenUp) // the lines do not show budgets
 		}
 	}
 	if s.step.Done && s.step.Reason == v1alpha1.ReasonBudgetExhausted {
@@ -69,7 +70,7 @@ func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if s.step.Done { // before that more may come, and to look costs a list
+	if s.step.Done { // earlier, more may come, and each look costs a list
 		deleted, err := r.deletedTrials(ctx, s)
 		if err != nil {
 			return err
@@ -85,7 +86,7 @@ func (r *Reconciler) store(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
-	// The digest is of results that were put together at no time, so that the same results are not
+	// The digest is of results without the time of writing, so that the same results are not
 	// written again.
 	digest, err := json.Marshal(s.built)
 	if err != nil {
@@ -130,9 +131,9 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// encode gives the ConfigMap's data and binaryData, and what had to be left out. Results that are
-// too large to be plain are packed. The spec always stays, then the aggregates, then the lines of
-// the trials, then the CSV, which anybody can make again.
+// encode returns the ConfigMap's data and binaryData, and the names of the parts that were left
+// out. It packs results that are too large as plain text. The spec always stays. Then come the
+// aggregates, the lines of the trials, and the CSV, which can be made again.
 func encode(s *scope) (data map[string]string, packed map[string][]byte, leftOut []string, err error) {
 	spec, err := json.Marshal(s.exp.Spec)
 	if err != nil {
@@ -164,7 +165,7 @@ func encode(s *scope) (data map[string]string, packed map[string][]byte, leftOut
 	return data, packed, leftOut, nil
 }
 
-// pack gives the binaryData of results that are too large to be plain.
+// pack returns the binaryData of results that are too large as plain text.
 func pack(built results.Experiment, room int) (packed map[string][]byte, leftOut []string, err error) {
 	var smallest []byte
 	fitted, err := model.Fit(built, func(encoded []byte) bool {
@@ -181,8 +182,8 @@ func pack(built results.Experiment, room int) (packed map[string][]byte, leftOut
 	return map[string][]byte{results.PackedExperimentKey: smallest}, kept.LeftOut[len(built.LeftOut):], nil
 }
 
-// trialLines says what the trials that are done came to. Everything is in their status; the trials'
-// own ConfigMaps, which hold histograms and timelines, need not be read.
+// trialLines returns the lines of the finished trials. Their status has everything. So the trials'
+// own ConfigMaps, with histograms and timelines, need not be read.
 func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 	var lines []results.TrialLine
 	for i := range trials {
@@ -211,7 +212,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 	return lines
 }
 
-// byRow is the line of a trial, or a line for each point that the trial's script has a row of.
+// byRow returns the line of a trial or, for a script, a line for each point of its rows.
 func byRow(t *v1alpha1.Trial, line results.TrialLine) []results.TrialLine {
 	if t.Spec.Script == nil {
 		return []results.TrialLine{line}
@@ -238,7 +239,7 @@ func byRow(t *v1alpha1.Trial, line results.TrialLine) []results.TrialLine {
 	return lines
 }
 
-// takeHeadline puts the integers of a status into a line.
+// takeHeadline copies the integers of a status into a line.
 func takeHeadline(line *results.TrialLine, h *v1alpha1.Headline) {
 	line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
 	line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported
@@ -257,7 +258,7 @@ func takeHeadline(line *results.TrialLine, h *v1alpha1.Headline) {
 	line.ClientTimeShare, line.ClientBusyShare = share(h.ClientTimePerMillion), share(h.ClientBusyPerMillion)
 }
 
-// linePercentiles takes percentiles out of the integers of a status, the 95th for itself.
+// linePercentiles reads percentiles from the integers of a status. It returns the 95th separately.
 func linePercentiles(kept []v1alpha1.HeadlinePercentile) (p95 float64, others map[string]float64) {
 	for _, p := range kept {
 		switch {
@@ -272,8 +273,8 @@ func linePercentiles(kept []v1alpha1.HeadlinePercentile) (p95 float64, others ma
 	return p95, others
 }
 
-// percentilesOfAll takes percentiles of all requests out of the integers of a status, if they are
-// there.
+// percentilesOfAll reads percentiles of all requests from the integers of a status, if there are
+// any.
 func percentilesOfAll(p *v1alpha1.PercentilesOfAll) *results.Percentiles {
 	if p == nil {
 		return nil
@@ -284,7 +285,7 @@ func percentilesOfAll(p *v1alpha1.PercentilesOfAll) *results.Percentiles {
 		P9999Millis: millis(p.P9999Microseconds), P99999Millis: millis(p.P99999Microseconds)}
 }
 
-// lineWindow takes what was not steady out of the integers of a status; nil: nothing.
+// lineWindow reads from the integers of a status what was not steady. Nil: all was steady.
 func lineWindow(kept []v1alpha1.UnsteadyWindow) *results.WindowCheck {
 	if len(kept) == 0 {
 		return nil
@@ -301,7 +302,7 @@ func lineWindow(kept []v1alpha1.UnsteadyWindow) *results.WindowCheck {
 	return w
 }
 
-// share takes a share out of the integers of a status, if it is there.
+// share reads a share from the integers of a status, if there is one.
 func share(perMillion *int32) *float64 {
 	if perMillion == nil {
 		return nil
@@ -310,7 +311,7 @@ func share(perMillion *int32) *float64 {
 	return &s
 }
 
-// lineMeasurements takes measurements out of the texts of a status.
+// lineMeasurements reads measurements from the texts of a status.
 func lineMeasurements(kept []v1alpha1.MeasuredValue) []results.Measurement {
 	var out []results.Measurement
 	for _, k := range kept {
@@ -325,7 +326,7 @@ func lineMeasurements(kept []v1alpha1.MeasuredValue) []results.Measurement {
 	return out
 }
 
-// lineRecoveries takes recoveries out of the integers of a status.
+// lineRecoveries reads recoveries from the integers of a status.
 func lineRecoveries(kept []v1alpha1.FaultRecovery) []results.Recovery {
 	var out []results.Recovery
 	for _, f := range kept {

@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// The lines of thousands of trials do not fit into a ConfigMap as they are. They are packed, and
+// The lines of thousands of trials do not fit into a ConfigMap as plain text. They are packed, and
 // nothing is left out.
 func TestResultsOfThousandsOfTrialsArePacked(t *testing.T) {
 	s := newStage(t)
@@ -45,7 +45,7 @@ func TestResultsOfThousandsOfTrialsArePacked(t *testing.T) {
 			all = append(all, *trial)
 		}
 	}
-	// 4000 trials are not created, only seen.
+	// The test lists 4000 trials without creating them.
 	s.use(interceptor.NewClient(s.env.Client, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if trials, ok := list.(*v1alpha1.TrialList); ok {
@@ -81,7 +81,7 @@ func manyClients(n int) []any {
 	return out
 }
 
-// A snapshot that cannot be written holds the experiment back, visibly, and is tried again.
+// If a snapshot cannot be written, the experiment waits, reports it and tries again.
 func TestSnapshotFails(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -103,7 +103,7 @@ func TestSnapshotFails(t *testing.T) {
 	s.expect(s.settle(), accepted, "True Valid")
 }
 
-// A snapshot of a System that changed before the seed was written is replaced.
+// If a System changes before the seed is written, its snapshot is replaced.
 func TestOutdatedSnapshotIsReplaced(t *testing.T) {
 	s := newStage(t)
 	system := builders.System("basil").Obj()
@@ -128,7 +128,7 @@ func TestOutdatedSnapshotIsReplaced(t *testing.T) {
 	}
 }
 
-// Trials are counted when the status says how they ended, once.
+// A trial is counted once, when the status has its outcome.
 func TestMetrics(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())

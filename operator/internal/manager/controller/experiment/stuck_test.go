@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// Why the next trial cannot start is shown on the experiment, told about once, and gone when it has
-// started. That it waits for its turn is nothing to tell.
+// The experiment shows why its next trial cannot start, sends one event, and stops showing it when
+// the trial has started. There is no event for a trial that only waits for its turn.
 func TestATrialThatCannotStartIsShown(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -46,8 +46,8 @@ func TestATrialThatCannotStartIsShown(t *testing.T) {
 	}
 }
 
-// The simulation found it: the status of an experiment that was not accepted for this reason did
-// not say which right was missing.
+// The simulation found this: the status of an experiment that was not accepted did not name the
+// missing right.
 func TestAPlanThatCannotBeFixedSaysWhy(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -60,14 +60,14 @@ func TestAPlanThatCannotBeFixedSaysWhy(t *testing.T) {
 		},
 	}))
 	for range 3 {
-		_ = s.reconcile() // the error is tried again
+		_ = s.reconcile() // tries again after the error
 	}
 	s.expect(s.experiment(), v1alpha1.ExperimentAccepted, "Unknown SnapshotFailed", "The plan cannot be fixed, and is tried again:", "no such right")
 	s.use(s.env.Client)
 	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 0 runs")
 }
 
-// The simulation found it: an experiment whose manager may not read ConfigMaps waited, and its
+// The simulation found this: if the manager may not read ConfigMaps, the experiment waited, but its
 // status said that a trial ran.
 func TestAManagerWithoutTheRightSaysSo(t *testing.T) {
 	s := newStage(t)

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// finishWith ends the active trial with a mean latency, or as invalid for 0.
+// finishWith ends the active trial with a mean latency, or as invalid if it is 0.
 func (s *stage) finishWith(millis float64) {
 	s.t.Helper()
 	for _, trial := range s.trials() {
@@ -55,8 +55,9 @@ func claimed(claims map[string]string) *builders.ExperimentBuilder {
 	})
 }
 
-// From the status of Trials to verdicts and the exit code of kubectl assay run --wait. Clients 1
-// have 9.9, 10 and 10.1 ms, clients 2 twice that; in the last row each trial of theirs is invalid.
+// The status of Trials gives verdicts, and these the exit code of kubectl assay run --wait. Clients
+// 1 have 9.9, 10 and 10.1 ms, clients 2 twice as much. In the last case, all trials of clients 2
+// are invalid.
 func TestVerdictsAndExitCodes(t *testing.T) {
 	const twice = "mean_latency(clients=2) > 15ms"
 	for name, tc := range map[string]struct {
@@ -119,7 +120,7 @@ func TestVerdictsAndExitCodes(t *testing.T) {
 	}
 }
 
-// latency of the active trial.
+// latency returns the latency of the active trial.
 func (s *stage) latency(invalid bool) float64 {
 	for _, trial := range s.trials() {
 		if plan.Outcome(&trial) == v1alpha1.ReasonInProgress {
@@ -133,8 +134,8 @@ func (s *stage) latency(invalid bool) float64 {
 	return 0
 }
 
-// Repetitions until the means are known: point 0 is steady, point 1 is not, and both stop together.
-// The manager is replaced after each trial.
+// Repetitions go on until the means are precise. Point 0 is steady, point 1 is not, and both stop
+// together. The manager is replaced after each trial.
 func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	s := newStage(t)
 	most := int32(7)
@@ -165,8 +166,9 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	}
 }
 
-// Repetitions until the claims are decided: "far" is decided at the first look, "near" at none and
-// hopeless at some look before the last. The manager is replaced after each trial.
+// Repetitions go on until the claims are decided. "far" is decided at the first look. "near" is
+// decided at none, and hopeless at a look before the last. The manager is replaced after each
+// trial.
 func TestRepetitionsUntilTheClaimsAreDecided(t *testing.T) {
 	s := newStage(t)
 	most := int32(12)
@@ -201,8 +203,8 @@ func TestRepetitionsUntilTheClaimsAreDecided(t *testing.T) {
 	}
 }
 
-// An experiment that is complete goes on when it gets additional repetitions, and its verdicts rest
-// on the old and the new trials.
+// A complete experiment goes on when it gets additional repetitions. Its verdicts then use the old
+// and the new trials.
 func TestContinuesWithAdditionalRepetitions(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), claimed(map[string]string{"ten": "mean_latency(clients=1) < 10.1ms"}).Obj())

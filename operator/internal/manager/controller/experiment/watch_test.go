@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// A manager moves an experiment from its System's arrival to the end and to its deletion by watches
-// alone.
+// With watches alone, a manager moves an experiment from the arrival of its System to the end and
+// to its deletion.
 func TestWatches(t *testing.T) {
 	s := newStage(t)
 	options := cacheopts.Options()

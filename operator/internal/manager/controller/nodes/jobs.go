@@ -24,7 +24,7 @@ func Over(job *batchv1.Job) (ended, well bool, message string) {
 	return false, false, ""
 }
 
-// Held says what a pod waits for, after a colon; nothing if it waits for nothing.
+// Held says what a pod waits for, after a colon. It returns "" if the pod waits for nothing.
 func Held(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

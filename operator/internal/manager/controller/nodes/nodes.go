@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Ready are the nodes that take pods, by name.
+// Ready returns the nodes that take pods, by name.
 func Ready(ctx context.Context, reader client.Reader, opts ...client.ListOption) (map[string]*corev1.Node, error) {
 	list := &corev1.NodeList{}
 	if err := reader.List(ctx, list, opts...); err != nil {
@@ -34,8 +34,8 @@ func Ready(ctx context.Context, reader client.Reader, opts ...client.ListOption)
 	return found, nil
 }
 
-// For pods with a node selector: the names of the nodes that they may run on now, sorted. Those of
-// a pool tolerate its taint and no other.
+// For returns the names of the nodes on which pods with a node selector may run now, sorted. Pods
+// of a pool tolerate the taint of their pool and no other.
 func For(ctx context.Context, reader client.Reader, selector map[string]string) ([]string, error) {
 	ready, err := Ready(ctx, reader, client.MatchingLabels(selector))
 	if err != nil {
@@ -51,7 +51,7 @@ func For(ctx context.Context, reader client.Reader, selector map[string]string) 
 	return names, nil
 }
 
-// tolerated says whether pods of a pool tolerate all taints of a node.
+// tolerated reports whether pods of a pool tolerate all taints of a node.
 func tolerated(n *corev1.Node, pool string) bool {
 	for _, t := range n.Spec.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && (t.Key != v1alpha1.LabelPool || pool == "" || t.Value != pool) {
@@ -61,7 +61,8 @@ func tolerated(n *corev1.Node, pool string) bool {
 	return true
 }
 
-// Labelled says in a sentence about nodes which labels they must have; none: nothing.
+// Labelled says, for a sentence about nodes, which labels they must have. It returns "" for no
+// labels.
 func Labelled(selector map[string]string) string {
 	if len(selector) == 0 {
 		return ""

@@ -1,6 +1,6 @@
-// Package retention deletes the results of trials that the owner of the cluster keeps in it no
-// longer. Verdicts and aggregates of an experiment, which are in a ConfigMap of their own, stay. So
-// do the results of an experiment that is not complete.
+// Package retention deletes the results of trials that the owner of the cluster no longer keeps in
+// it. The verdicts and aggregates of an experiment stay, which are in a ConfigMap of their own. The
+// results of an incomplete experiment stay, too.
 package retention
 
 import (
@@ -20,21 +20,21 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Policy says what is kept. Zero values keep everything.
+// Policy says which results are kept. Zero values keep everything.
 type Policy struct {
-	// Stored is how long the results of a trial are kept, from the end of the trial on, when those
-	// of its experiment are in a store.
+	// Stored is how long the results of a trial are kept after its end, if its experiment's results
+	// are in a store.
 	Stored time.Duration
-	// Age is how long they are kept at most.
+	// Age is how long results are kept at most.
 	Age time.Duration
-	// Count of trials of a namespace whose results are kept at most: the newest.
+	// Count is of how many trials of a namespace results are kept at most: the newest.
 	Count int
 }
 
 // Keeps reports whether the policy keeps everything.
 func (p Policy) Keeps() bool { return p == Policy{} }
 
-// Sweeper deletes what a policy does not keep. All fields are needed.
+// Sweeper deletes the results that a policy does not keep. All fields are needed.
 type Sweeper struct {
 	Client client.Client
 	// Reader reads past the cache, which has no ConfigMaps.
@@ -50,7 +50,7 @@ const (
 	pageSize = 500
 )
 
-// NeedLeaderElection has only the manager that leads sweep.
+// NeedLeaderElection returns true: only the leading manager sweeps.
 func (s *Sweeper) NeedLeaderElection() bool { return true }
 
 // Start sweeps every hour until the context ends.
@@ -73,7 +73,7 @@ func (s *Sweeper) Start(ctx context.Context) error {
 	}
 }
 
-// one is the results of a trial.
+// one has the results of a trial.
 type one struct {
 	types.NamespacedName
 	uid     types.UID
@@ -112,8 +112,8 @@ func (s *Sweeper) Sweep(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// keeps says whether the results of a trial stay; they are the rank-th newest of their namespace.
-// exp is their experiment, nil when it is gone.
+// keeps reports whether the results of a trial stay. They are the rank-th newest of their
+// namespace. exp is their experiment, or nil if it is gone.
 func (s *Sweeper) keeps(r one, exp *v1alpha1.Experiment, rank int) bool {
 	if exp != nil && !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
 		return true
@@ -126,7 +126,7 @@ func (s *Sweeper) keeps(r one, exp *v1alpha1.Experiment, rank int) bool {
 	return true
 }
 
-// results of all trials, the newest first.
+// results returns the results of all trials, the newest first.
 func (s *Sweeper) results(ctx context.Context) ([]one, error) {
 	var all []one
 	for next := ""; ; {

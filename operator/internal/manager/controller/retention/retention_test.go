@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// experiment of namespace ns, complete or not, in a store or not.
+// experiment returns an experiment of namespace ns, complete or not, in a store or not.
 func experiment(name string, complete, stored bool) *v1alpha1.Experiment {
 	e := builders.Experiment(name).Namespace("ns").Obj()
 	if complete {
@@ -34,7 +34,7 @@ func experiment(name string, complete, stored bool) *v1alpha1.Experiment {
 	return e
 }
 
-// results of a ConfigMap that is so many days old.
+// results returns a ConfigMap with results that is so many days old.
 func results(namespace, experiment, name string, days int, kind string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{v1alpha1.LabelResults: kind, v1alpha1.LabelExperiment: experiment},
@@ -42,7 +42,7 @@ func results(namespace, experiment, name string, days int, kind string) *corev1.
 	}}
 }
 
-// Results stayed in etcd for ever, also those that were in a store.
+// Results once stayed in etcd for ever, even those that were in a store.
 func TestSweep(t *testing.T) {
 	all := []string{"ns/done-1", "ns/done-20", "ns/gone-9", "ns/kept-experiment", "ns/runs-30", "ns/stored-2", "ns/stored-8", "ns/theirs", "other/x-40", "other/x-5"}
 	const day = 24 * time.Hour

@@ -1,4 +1,4 @@
-// Package snapshot reads a System as it was when an experiment was accepted.
+// Package snapshot reads a System in the state in which an experiment was accepted.
 package snapshot
 
 import (
@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Read returns the System of a trial, as it is deployed. The error of a deleted snapshot is a
-// NotFound of the API server's.
+// Read returns the System of a trial in its deployed form. If the snapshot was deleted, the error
+// is a NotFound of the API server.
 func Read(ctx context.Context, reader client.Reader, trial *v1alpha1.Trial) (*v1alpha1.SystemSpec, error) {
 	revision := &appsv1.ControllerRevision{}
 	key := client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.System.Revision}
@@ -23,7 +23,7 @@ func Read(ctx context.Context, reader client.Reader, trial *v1alpha1.Trial) (*v1
 	return Of(revision)
 }
 
-// Of is the System in a snapshot that has been read, as it is deployed.
+// Of returns the System of a snapshot in its deployed form.
 func Of(revision *appsv1.ControllerRevision) (*v1alpha1.SystemSpec, error) {
 	spec := &v1alpha1.SystemSpec{}
 	if err := json.Unmarshal(revision.Data.Raw, spec); err != nil {

@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
-// ensureNode makes a node, unless it is there. No other pods run on it.
+// ensureNode makes a node if it does not exist. No other pods run on it.
 func ensureNode(t *testing.T, env *testcluster.Env, name, pool, cpu string) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -33,8 +33,8 @@ func ensureNode(t *testing.T, env *testcluster.Env, name, pool, cpu string) {
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 		t.Fatal(err)
 	}
-	// Where taints are made for nodes without a kubelet that reports, they are taken away: the
-	// owner of this one says that it is well.
+	// Some clusters taint nodes without a reporting kubelet. The test removes the taints, since it
+	// says that the node is well.
 	node.Spec.Taints = nil
 	if err := env.Client.Update(t.Context(), node); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func in(replicas, clients string) func(*v1alpha1.ExperimentSpec) {
 	}
 }
 
-// asking makes every replica ask for so much CPU.
+// asking makes every replica request so much CPU.
 func asking(cpu string) func(*v1alpha1.SystemSpec) {
 	return func(s *v1alpha1.SystemSpec) {
 		s.Replicas.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
@@ -78,8 +78,8 @@ func (p *play) wantAdmitted(status metav1.ConditionStatus, reason, message strin
 	}
 }
 
-// A trial whose pods do not all have room is not started, says what is missing, and keeps no other
-// from going on.
+// A trial whose pods do not all have room does not start, and says what is missing. It does not
+// keep other trials from starting.
 func TestATrialWithoutRoomWaitsAndLetsOthersPass(t *testing.T) {
 	p := newPlay(t, asking("32"))
 	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonUnschedulable, "finds no node (each asks for cpu 32)")
@@ -96,7 +96,8 @@ func TestATrialWithoutRoomWaitsAndLetsOthersPass(t *testing.T) {
 	p.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "")
 }
 
-// A trial whose System's snapshot was deleted kept every trial behind it from being decided about.
+// A trial whose System's snapshot was deleted once stopped the decisions about every trial behind
+// it.
 func TestATrialWithoutSnapshotLetsOthersPass(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Priority = 1 })
 	snapshot := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.trial().Spec.System.Revision}}
@@ -117,7 +118,7 @@ func TestATrialWithoutSnapshotLetsOthersPass(t *testing.T) {
 	p.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "")
 }
 
-// Pods of other users are in the way, until they are gone.
+// A trial waits while pods of other users take its room.
 func TestATrialWaitsForRoomBesideOthers(t *testing.T) {
 	p := newPlay(t, asking("10"))
 	theirs := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "theirs"}, Spec: corev1.PodSpec{NodeName: "stage",
@@ -133,8 +134,8 @@ func TestATrialWaitsForRoomBesideOthers(t *testing.T) {
 	p.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "")
 }
 
-// Trials on different pools run at the same time; one that wants both waits for both, also after
-// the manager was restarted.
+// Trials on different pools run at the same time. A trial that needs both waits for both, even
+// after the manager restarts.
 func TestPools(t *testing.T) {
 	a := newPlayOf(t, nil, in("pool-a", "pool-a"))
 	for _, pool := range []string{"pool-a", "pool-b"} {
@@ -147,7 +148,7 @@ func TestPools(t *testing.T) {
 	both := newPlayOf(t, nil, in("pool-a", "pool-b"))
 	nowhere := newPlayOf(t, nil, in("pool-c", "pool-c"))
 	both.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonQueued, "which has pool pool-")
-	both.newReconciler() // a manager that has just started: the lock is in the trials' status
+	both.newReconciler() // a manager that has just started: the trials' status has the lock
 	both.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonQueued, "which has pool pool-")
 	nowhere.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonUnschedulable, "without the label assay.dev/pool=pool-c")
 	a.discard(a.key)
@@ -161,8 +162,8 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// The experiment of a higher priority goes first, though it came later and its next trial is only
-// about to be made.
+// The experiment with the higher priority goes first, although it came later and its next trial is
+// only about to be made.
 func TestPriority(t *testing.T) {
 	low := newPlay(t, nil)
 	high := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Priority = 10 })
@@ -185,7 +186,7 @@ func TestPriority(t *testing.T) {
 		t.Fatal(err)
 	}
 	low.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonQueued, "the next trial of experiment "+high.ns+"/exp")
-	low.clock.Step(time.Minute) // it does not come
+	low.clock.Step(time.Minute) // its next trial does not come
 	low.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "")
 }
 
@@ -194,7 +195,7 @@ func TestASuspendedExperimentStartsNoTrial(t *testing.T) {
 	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend")
 }
 
-// A quota that is too small is told about before anything is made.
+// A trial reports a quota that is too small before it makes anything.
 func TestQuotaIsAskedFirst(t *testing.T) {
 	p := newPlay(t, nil)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "small"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}}}
@@ -202,13 +203,13 @@ func TestQuotaIsAskedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}
-	if err := p.env.Client.Status().Update(t.Context(), quota); err != nil { // no controller counts here
+	if err := p.env.Client.Status().Update(t.Context(), quota); err != nil { // no controller counts in this cluster
 		t.Fatal(err)
 	}
 	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonQuotaExceeded, "ResourceQuota small allows pods 2, of which 0 is in use, and the trial needs 5")
 }
 
-// Pods that the API server refuses when they are made end the trial at once, in its words.
+// If the API server refuses pods, the trial ends at once, with the API server's message.
 // StatefulSets and Jobs would try for ever.
 func TestForbiddenPodsEndTheTrial(t *testing.T) {
 	p := newPlay(t, nil)
@@ -228,7 +229,7 @@ func TestForbiddenPodsEndTheTrial(t *testing.T) {
 		t.Fatalf("after a refusal that passes, Deployed is %s: %s", c.Reason, c.Message)
 	}
 	tell(`create Pod x in StatefulSet x failed error: pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2`)
-	p.reconcile() // the agents do not belong to a manager yet, and time has not passed
+	p.reconcile() // the agents have no manager yet, and no time has passed
 	p.settle(false)
 	p.clock.Step(engine.RetryPoll)
 	p.settle(false)
@@ -238,7 +239,7 @@ func TestForbiddenPodsEndTheTrial(t *testing.T) {
 	}
 }
 
-// A namespace whose profile was made stricter after the experiment was accepted.
+// The profile of the namespace becomes stricter after the experiment was accepted.
 func TestAStricterNamespaceEndsTheTrial(t *testing.T) {
 	p := newPlay(t, nil)
 	ns := &corev1.Namespace{}
@@ -256,7 +257,7 @@ func TestAStricterNamespaceEndsTheTrial(t *testing.T) {
 	}
 }
 
-// Every fault that is carried out is told about on the Experiment.
+// Every fault gives an event on the Experiment.
 func TestFaultsAreAudited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.ExperimentSpec)
@@ -271,7 +272,7 @@ func TestFaultsAreAudited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlayOf(t, nil, tc.change)
 			p.released()
-			p.newReconciler() // one that takes over tells again rather than never
+			p.newReconciler() // a manager that takes over sends events twice at most, but misses none
 			victim := p.layout().Servers[2].Name
 			if tc.fail != "" {
 				p.agents.reports[victim].Actions[0].Error = tc.fail
@@ -293,7 +294,7 @@ func TestFaultsAreAudited(t *testing.T) {
 	}
 }
 
-// events that were sent since the last call.
+// events returns the events since its last call.
 func (p *play) events() []string {
 	var out []string
 	recorder := p.r.Recorder.(*events.FakeRecorder)

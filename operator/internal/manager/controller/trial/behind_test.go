@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
 )
 
-// Seed 377 of the simulation found it: a manager that took over with a clock hours behind counted
+// Seed 377 of the simulation found this: a manager that took over with a clock hours behind counted
 // from instants that lay in its future. So each wait took hours longer, and the trial held its
 // pools.
 func TestNoWaitIsLongerForAClockThatIsBehind(t *testing.T) {
@@ -32,7 +32,7 @@ func TestNoWaitIsLongerForAClockThatIsBehind(t *testing.T) {
 		breaks func(p *play) // what the manager that takes over cannot do
 		limit  time.Duration
 		ended  func(p *play) bool
-		// early: the wait is over before the limit, by what the trial needs besides.
+		// early: how much sooner the wait ends than the limit, since the trial needs that time.
 		early time.Duration
 	}{
 		"pods that never run": {
@@ -167,7 +167,7 @@ func TestNoWaitIsLongerForAClockThatIsBehind(t *testing.T) {
 	}
 }
 
-// lookTwice reconciles until what is written is acted on. A trial may go.
+// lookTwice reconciles until the manager acts on what it wrote. The trial may be gone then.
 func (p *play) lookTwice() {
 	p.t.Helper()
 	for range 10 {
@@ -177,7 +177,7 @@ func (p *play) lookTwice() {
 	}
 }
 
-// filesAreDenied has a webhook deny the files of a trial's pods.
+// filesAreDenied makes a webhook deny the files of a trial's pods.
 func filesAreDenied(p *play) {
 	p.r.Client = interceptor.NewClient(p.env.Client, interceptor.Funcs{
 		Create: func(ctx context.Context, real client.WithWatch, o client.Object, options ...client.CreateOption) error {
@@ -189,7 +189,7 @@ func filesAreDenied(p *play) {
 	})
 }
 
-// stuckPod is a pod of the trial in deletion, on a node that is gone.
+// stuckPod makes a pod of the trial that is in deletion, on a node that is gone.
 func (p *play) stuckPod() {
 	p.t.Helper()
 	grace := int64(1)

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// wantBeside wants the files and commands of the pods and the reports of all clients beside the
-// results, as these describe them.
+// wantBeside checks that the files and commands of the pods, and the reports of all clients, are
+// stored beside the results. They must match their description in the results.
 func (p *play) wantBeside(trial results.Trial) {
 	p.t.Helper()
 	m := &corev1.ConfigMap{}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Each look at a trial read the StatefulSet or Job of each of its pods, twice.
+// Each look at a trial once read the StatefulSet or Job of each of its pods, twice.
 func TestALookReadsAnOwnerOnceHoweverManyPodsItHas(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -36,14 +36,14 @@ func TestALookReadsAnOwnerOnceHoweverManyPodsItHas(t *testing.T) {
 		t.Fatalf("of %d sets and %d Jobs, %v were read", len(l.Sets), len(l.ClientSets), reads)
 	}
 	for name, n := range reads {
-		if n > 2 { // to find the pods, and to find out whose agents may speak
+		if n > 2 { // once to find the pods, once to find out whose agents may report
 			t.Errorf("%s is read %d times", name, n)
 		}
 	}
 }
 
-// Pods were deleted one after the other, each by a call of its own, and the contents of all of the
-// trial's ConfigMaps were read to delete these.
+// Pods were once deleted one after the other, by a call each. To delete the trial's ConfigMaps, the
+// manager read all their contents.
 func TestPodsAreDeletedAtOnce(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -55,7 +55,7 @@ func TestPodsAreDeletedAtOnce(t *testing.T) {
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			switch o.(type) {
 			case *appsv1.StatefulSet, *batchv1.Job:
-				return nil // their pods would go with them
+				return nil // their pods would be deleted with them
 			case *corev1.Pod:
 				mu.Lock()
 				if there++; there == all {

@@ -30,18 +30,18 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// chaosPlay is a trial with one fault of Chaos Mesh. The test plays its controller.
+// chaosPlay is a trial with one fault of Chaos Mesh. The test plays the controller of Chaos Mesh.
 type chaosPlay struct {
 	*play
 	kind, name string
 }
 
-// split is a partition by Chaos Mesh of replica 0 from replica 1, from 2 s to 5 s.
+// split returns a partition by Chaos Mesh of replica 0 from replica 1, from 2 s to 5 s.
 func split() v1alpha1.Fault {
 	return objectOf("NetworkChaos", "3s", `{"action": "partition", "direction": "both"}`, func(c *v1alpha1.ChaosMesh) { c.Peers = &v1alpha1.Target{Replicas: []int32{1}} })
 }
 
-// objectOf is a fault of replica 0 at 2 s.
+// objectOf returns a fault of replica 0 at 2 s.
 func objectOf(kind, lasts, spec string, change ...func(*v1alpha1.ChaosMesh)) v1alpha1.Fault {
 	f := v1alpha1.Fault{Name: "cm", At: "2s", EveryPoint: true, ChaosMesh: &v1alpha1.ChaosMesh{
 		Kind: kind, Target: v1alpha1.Target{Replicas: []int32{0}}, Spec: runtime.RawExtension{Raw: []byte(spec)},
@@ -60,7 +60,7 @@ func newChaosPlay(t *testing.T, f v1alpha1.Fault) *chaosPlay {
 	return newChaosPlayIn(t, testcluster.InProcess(t).WithOthers(t, chaosmesh.GroupVersion.Group), f)
 }
 
-// newServedChaosPlay is on an API server with the real kinds of Chaos Mesh, for tests of these.
+// newServedChaosPlay uses an API server with the real kinds of Chaos Mesh, for tests about these.
 func newServedChaosPlay(t *testing.T, f v1alpha1.Fault) *chaosPlay {
 	t.Helper()
 	server := testenv.Get(t)
@@ -74,8 +74,8 @@ func newChaosPlayIn(t *testing.T, env *testcluster.Env, f v1alpha1.Fault) *chaos
 	return &chaosPlay{play: p, kind: f.ChaosMesh.Kind, name: "trial-0-cm-1"}
 }
 
-// runs brings the trial to t = 0 less the warm-up. Pods have the label that Kubernetes gives those
-// of StatefulSets.
+// runs brings the trial to t = 0 less the warm-up. Pods have the label that Kubernetes gives to
+// pods of StatefulSets.
 func (c *chaosPlay) runs() {
 	c.t.Helper()
 	c.released()
@@ -87,7 +87,7 @@ func (c *chaosPlay) runs() {
 	}
 }
 
-// at lets it be so late, relative to t = 0, and the manager look.
+// at sets the clock to an instant relative to t = 0, and reconciles.
 func (c *chaosPlay) at(d time.Duration) {
 	c.t.Helper()
 	c.clock.SetTime(time.Unix(0, c.trial().Status.ZeroUnixNanos).Add(d))
@@ -116,7 +116,7 @@ func (c *chaosPlay) must() *unstructured.Unstructured {
 	return u
 }
 
-// selects are the pods that a selector of the object means, as Chaos Mesh reads it.
+// selects returns the pods that a selector of the object means to Chaos Mesh.
 func (c *chaosPlay) selects(u *unstructured.Unstructured, at ...string) []string {
 	c.t.Helper()
 	spec := struct {
@@ -153,8 +153,8 @@ func (c *chaosPlay) selects(u *unstructured.Unstructured, at ...string) []string
 	return names
 }
 
-// says plays the controller: it holds the object, chooses pods, and says how far it is. Without a
-// phase it chooses none.
+// says plays the controller: it holds the object, chooses pods, and reports a phase. Without a
+// phase it chooses no pods.
 func (c *chaosPlay) says(phase, message string, others ...string) {
 	c.t.Helper()
 	u := c.must()
@@ -196,7 +196,7 @@ func (c *chaosPlay) letsGo() {
 	}
 }
 
-// ends lets the clients end, and the trial after them.
+// ends lets the clients end, and then the trial.
 func (c *chaosPlay) ends(outcome, reason string) results.Trial {
 	c.t.Helper()
 	c.measured(10, 0)
@@ -265,7 +265,7 @@ func TestChaosMeshSplitsReplicas(t *testing.T) {
 	}
 }
 
-// told are the events until now.
+// told returns the events so far.
 func (c *chaosPlay) told() string {
 	var all []string
 	for {
@@ -373,7 +373,7 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 			tc.happens(c)
 			c.measured(10, 0)
 			c.settle(true)
-			for range 4 { // what is stuck is let go of in the end
+			for range 4 { // a stuck object is released in the end
 				c.clock.Step(35 * time.Second)
 				c.settle(true)
 			}
@@ -388,7 +388,7 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 	}
 }
 
-// The pods' own probes of each other tell whether a partition was one.
+// The pods' probes of each other show whether a partition took effect.
 func TestProbesThatPassAPartition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		peers bool
@@ -453,7 +453,7 @@ func TestATakeOverGoesOnWithObjectsOfChaosMesh(t *testing.T) {
 	c.says("Injected", "")
 	c.at(2500 * time.Millisecond)
 	c.newReconciler()
-	c.at(6 * time.Second) // a second late
+	c.at(6 * time.Second) // a second too late
 	c.newReconciler()
 	c.letsGo()
 	c.at(6500 * time.Millisecond)
@@ -472,8 +472,8 @@ func TestATakeOverGoesOnWithObjectsOfChaosMesh(t *testing.T) {
 	}
 }
 
-// A manager that dies between making an object and writing that down leaves the object: the next
-// one finds it, however late it comes.
+// A manager may die after it made an object and before it saved that. The next manager finds the
+// object, however late it comes.
 func TestATakeOverAdoptsWhatIsNotWrittenDown(t *testing.T) {
 	c := newChaosPlay(t, split())
 	c.runs()
@@ -497,8 +497,8 @@ func TestATakeOverAdoptsWhatIsNotWrittenDown(t *testing.T) {
 	}
 }
 
-// Chaos Mesh ends a fault by itself when no manager is there to. The next manager treats that as
-// its end, and the trial is not lost.
+// If no manager is there, Chaos Mesh ends a fault by itself. The next manager takes that as the
+// fault's end, and the trial is not lost.
 func TestATakeOverAfterAFaultThatEndedByItself(t *testing.T) {
 	for name, tc := range map[string]struct {
 		since   time.Duration // from the second of the planned end to the second of the real end
@@ -552,7 +552,7 @@ func endedByItself(t *testing.T, since time.Duration, outcome, reason string) {
 	}
 }
 
-// Webhooks of Chaos Mesh that do not answer for a moment are asked again, and not for ever.
+// If webhooks of Chaos Mesh do not answer for a moment, the manager asks again, but not for ever.
 func TestWebhooksOfChaosMeshThatDoNotAnswer(t *testing.T) {
 	const down = "failed calling webhook: no route to host"
 	for name, tc := range map[string]struct {
@@ -594,11 +594,11 @@ func TestWebhooksOfChaosMeshThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// Nothing of Chaos Mesh outlives a trial, and nothing hangs for it.
+// Nothing of Chaos Mesh outlives a trial, and no trial hangs because of it.
 func TestWhatChaosMeshDoesNotLetGoOf(t *testing.T) {
 	for name, tc := range map[string]struct {
-		message  string        // of a failure
-		patience time.Duration // for which pods are kept
+		message  string        // about a failure
+		patience time.Duration // how long pods are kept
 		deleted  bool          // the trial, by its user
 	}{
 		"a recovery that hangs":                 {patience: chaos.Recovery},

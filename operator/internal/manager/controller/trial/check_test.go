@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// checked is a trial of a System whose first client checks what it has read.
+// checked returns the play of a trial of a System whose first client checks what it has read.
 func checked(t *testing.T) *play {
 	t.Helper()
 	return newPlay(t, func(s *v1alpha1.SystemSpec) {
@@ -21,7 +21,7 @@ func checked(t *testing.T) *play {
 	})
 }
 
-// answer has the agents carry out what they are told, and the check end with an exit code.
+// answer makes the agents carry out their directives, and the check end with an exit code.
 func (p *play) answer(code int, output string) {
 	p.t.Helper()
 	first := p.layout().Clients[0].Name
@@ -69,7 +69,7 @@ func TestAViolationIsAResult(t *testing.T) {
 }
 
 // A check that never ends has an unknown verdict, and its trial counts. A manager that takes over
-// asks for the same.
+// asks for the same check.
 func TestACheckThatNeverEnds(t *testing.T) {
 	p := checked(t)
 	p.released()

@@ -18,11 +18,11 @@ import (
 	"assay.dev/assay/operator/internal/engine"
 )
 
-// The manager cannot list Secrets. The one that a trial may have goes with it all the same; one of
-// that name that is not the trial's stays.
+// The manager cannot list Secrets. Cleanup still deletes a trial's own Secret, and leaves another's
+// Secret of the same name.
 func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 	for name, tc := range map[string]struct {
-		label string // of the trial
+		label string // of the trial; the Secret carries it
 		stays bool
 	}{
 		"the trial's": {label: "trial-0"},
@@ -38,7 +38,7 @@ func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 				t.Fatal(err)
 			}
 			var left string
-			for range 2 { // what is being deleted may be there a while longer
+			for range 2 { // objects in deletion may be there a while longer
 				var err error
 				if left, err = p.r.deleteAll(t.Context(), p.key); err != nil {
 					t.Fatal(err)
@@ -55,7 +55,7 @@ func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 	}
 }
 
-// secretsForbidden has an administrator take the right to read Secrets away.
+// secretsForbidden plays an administrator who takes the right to read Secrets away.
 func (p *play) secretsForbidden() {
 	p.r.Reader = interceptor.NewClient(p.env.Client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -67,8 +67,8 @@ func (p *play) secretsForbidden() {
 	})
 }
 
-// The simulation found it: a trial held its pools for ever while its Secret could not be deleted,
-// though nothing of it ran any more.
+// The simulation found this error: a trial whose Secret could not be deleted held its pools
+// forever, though none of its processes ran any more.
 func TestWhatDoesNotRunHoldsNoPools(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -85,7 +85,7 @@ func TestWhatDoesNotRunHoldsNoPools(t *testing.T) {
 	}
 }
 
-// The same of a trial that is deleted.
+// The same holds for a trial that is deleted.
 func TestADeletedTrialWaitsForNoSecret(t *testing.T) {
 	p := newPlay(t, nil)
 	p.deployed()
@@ -103,7 +103,7 @@ func TestADeletedTrialWaitsForNoSecret(t *testing.T) {
 	if !there() {
 		t.Fatal("the trial is gone at once, and what failed was not tried again")
 	}
-	p.clock.Step(engine.StoreGrace + time.Minute) // the API server has another clock
+	p.clock.Step(engine.StoreGrace + time.Minute) // the clock of the API server differs
 	for range 3 {
 		if _, err := p.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: p.key}); err != nil {
 			t.Fatal(err)
@@ -114,8 +114,8 @@ func TestADeletedTrialWaitsForNoSecret(t *testing.T) {
 	}
 }
 
-// A webhook that denied the files of a trial's pods, or that was down, held the trial's pools for
-// ever (R3).
+// A webhook that denied the files of a trial's pods, or that was down, once held the trial's pools
+// forever (R3).
 func TestFilesThatCannotBeKeptHoldNoPools(t *testing.T) {
 	for name, denied := range map[string]error{
 		"a webhook that denies":  apierrors.NewBadRequest(`admission webhook "policy.example" denied the request: no binary data`),

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// collected is the ConfigMap with the files of the trial's pods, or nil.
+// collected returns the ConfigMap with the files of the trial's pods, or nil.
 func (p *play) collected() *corev1.ConfigMap {
 	p.t.Helper()
 	cm := &corev1.ConfigMap{}
@@ -29,7 +29,7 @@ func (p *play) collected() *corev1.ConfigMap {
 	return cm
 }
 
-// asked is what the directive of a pod says of files.
+// asked returns the request for files in a pod's directive.
 func (p *play) asked(pod string) *protocol.Collect { return p.agents.directives[pod].Collect }
 
 // send plays an agent that packs the files of its pod.
@@ -42,7 +42,7 @@ func (p *play) send(pod, packed string) {
 	p.agents.reports[pod].HandedOver = true
 }
 
-// Files that replicas write as they end are waited for, and stay with the results.
+// The trial waits for files that replicas write as they end, and keeps them with the results.
 func TestFilesOfReplicasAreKept(t *testing.T) {
 	p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Collect = []string{"stats.json"} })
 	p.released()
@@ -78,8 +78,8 @@ func TestFilesOfReplicasAreKept(t *testing.T) {
 	}
 }
 
-// The ends of all logs of a trial that does not count are kept, though no System asked for a file.
-// A pod that sends nothing holds up no other for long.
+// If a trial does not count, the ends of all its logs are kept, even if no System asked for a file.
+// A pod that sends nothing delays the others only briefly.
 func TestLogsOfFailedTrialsAreKept(t *testing.T) {
 	p := failed(t, "0s")
 	for _, r := range p.agents.reports {
@@ -102,7 +102,7 @@ func TestLogsOfFailedTrialsAreKept(t *testing.T) {
 	}
 }
 
-// An experiment may ask for the ends of all logs, also of trials that count.
+// An experiment may ask for the ends of all logs, even those of trials that count.
 func TestLogsAreKeptWhenAskedFor(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) {
 		size := resource.MustParse("1Mi")
@@ -127,7 +127,7 @@ func TestLogsAreKeptWhenAskedFor(t *testing.T) {
 	}
 }
 
-// Nothing is kept of a trial that counts, and whose System asks for nothing.
+// If a trial counts and its System asks for no files, none are kept.
 func TestNoFilesAreKept(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()

@@ -14,7 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// withTiers gives the System a coordinator before the replicas, and f+1 proxies after them.
+// withTiers adds a coordinator that starts before the replicas, and f+1 proxies that start after
+// them.
 func withTiers(s *v1alpha1.SystemSpec) {
 	like := s.Replicas
 	like.Ready, like.ReadyTimeout = nil, "30s"
@@ -28,7 +29,7 @@ func withTiers(s *v1alpha1.SystemSpec) {
 	s.Clients.Containers[0].Command = []string{"/driver", "{{range .Components.proxy.Pods}}{{.IP}}:{{.Ports.front}} {{end}}"}
 }
 
-// killsAProxy makes the trial's fault one of a component.
+// killsAProxy aims the trial's fault at a component.
 func killsAProxy(spec *v1alpha1.ExperimentSpec) {
 	spec.Faults[0].NodeKill.Target = v1alpha1.Target{Component: "proxy", Pods: []int32{1}}
 }
@@ -50,7 +51,7 @@ func TestComponentsLiveAndDieLikeReplicas(t *testing.T) {
 	}
 	p.schedule()
 
-	// Pods start in this order: none before all pods of the group before are ready.
+	// Pods start in this order. Each group waits until all pods of the group before are ready.
 	var order []string
 	for range 30 {
 		p.reconcile()
@@ -121,7 +122,7 @@ func TestAComponentThatIsNeverReady(t *testing.T) {
 	}
 }
 
-// A step of a component is waited for in its pods, and what its check says is a result.
+// The trial waits for a component's step in its pods, and the verdict of its check is a result.
 func TestStepsAndChecksOfComponents(t *testing.T) {
 	p := newPlayOf(t, func(s *v1alpha1.SystemSpec) {
 		withTiers(s)
@@ -133,7 +134,7 @@ func TestStepsAndChecksOfComponents(t *testing.T) {
 	for range 30 {
 		p.reconcile()
 		p.agents.obey()
-		p.agents.reports[proxies[1]].Commands = nil // the second one takes its time
+		p.agents.reports[proxies[1]].Commands = nil // the second one has not answered yet
 	}
 	if c := p.condition(v1alpha1.TrialLoaded); c.Reason != v1alpha1.ReasonStepsRunning || !strings.Contains(c.Message, proxies[1]) || strings.Contains(c.Message, proxies[0]) {
 		t.Fatalf("the step of %s is not waited for: %s: %s", proxies[1], c.Reason, c.Message)

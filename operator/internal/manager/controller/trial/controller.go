@@ -1,8 +1,8 @@
-// Package trial has each Trial carried out by the engine (package engine), and gives it Kubernetes:
-// its pods, its record, and what is attached to its results. It decides nothing about a trial but
-// when it is looked at, and cleans up after trials that are deleted.
+// Package trial runs the engine (package engine) on each Trial, and connects it to Kubernetes: to
+// the trial's pods, its record, and the attachments of its results. It decides only when to look at
+// a trial, and cleans up after deleted trials.
 //
-// Package admission says when a trial may start.
+// Package admission decides when a trial may start.
 package trial
 
 import (
@@ -41,7 +41,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Coordinator is what the controller needs of package coordinator.
+// Coordinator holds the calls that the controller needs of package coordinator.
 type Coordinator interface {
 	Register(trial types.NamespacedName, pods []coordinator.Pod)
 	Direct(trial types.NamespacedName, pod string, d protocol.Directive, files []protocol.File)
@@ -49,67 +49,69 @@ type Coordinator interface {
 	Forget(trial types.NamespacedName)
 }
 
-// Prometheus is what the controller needs of package monitoring.
+// Prometheus holds the calls that the controller needs of package monitoring.
 type Prometheus interface {
 	engine.Prometheus
-	// PodMonitorLabels are those by which the installed Prometheus selects PodMonitors.
+	// PodMonitorLabels returns the labels by which the installed Prometheus selects PodMonitors.
 	PodMonitorLabels() map[string]string
-	// Forget what was asked for a trial.
+	// Forget drops the questions and answers kept for a trial.
 	Forget(trial types.UID)
 }
 
 // Reconciler carries out Trials. All exported fields but Software and Prometheus are needed.
 type Reconciler struct {
 	Client client.Client
-	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not
-	// be stale.
+	// Reader bypasses the cache. It reads Secrets and ConfigMaps, which are not cached, and objects
+	// that must not be stale.
 	Reader      client.Reader
 	Clock       clock.Clock
 	Recorder    events.EventRecorder
 	Coordinator Coordinator
-	// Environment of the pods; the authorities that their agents trust are those of Trusted.
+	// Environment describes the pods' surroundings. The authorities that their agents trust come
+	// from Trusted instead.
 	Environment render.Environment
-	// Trusted returns the PEM certificates that a new pod's agent checks the coordinator's with.
-	// They change.
+	// Trusted returns the PEM certificates by which a new pod's agent checks the coordinator's
+	// certificate. They change.
 	Trusted func() string
-	// Software is what carries trials out, for their results. Nil: they do not say.
+	// Software returns the versions of the software that carries trials out, for their results.
+	// Nil: results leave them out.
 	Software func(ctx context.Context) *results.Software
-	// Prometheus of the cluster. Nil: it has none.
+	// Prometheus reads the cluster's Prometheus. Nil: the cluster has none.
 	Prometheus Prometheus
 	// MessageSpacing is the least time between two writes of a status in which only messages of
 	// conditions differ. 0: every message is written.
 	MessageSpacing time.Duration
 	// Near: the agents run on the manager's own machine.
 	Near bool
-	// AtOnce is how many calls about objects of one trial are made at the same time; 0 is one.
+	// AtOnce is how many calls about one trial's objects run at the same time. 0: one.
 	AtOnce int
 
 	made   sync.Once
 	engine *engine.Engine
 	chaos  chaosFaults
 	record record
-	// deletions are dated by the API server.
+	// deletions holds the deletions that the API server has dated.
 	deletions instants.Seen
 }
 
-// workers is how many trials are brought forward at the same time. Each trial has one of them at
-// most, and waits for others only where it takes much memory: see heavy.
+// workers is how many trials are reconciled at the same time. Each trial occupies at most one
+// worker. It waits for other trials only where it needs much memory: see heavy.
 const workers = 16
 
-// CallsAtOnce is how many calls a manager makes at the same time about the objects of one trial.
+// CallsAtOnce is how many calls a manager makes at the same time about one trial's objects.
 const CallsAtOnce = 16
 
-// conflictDelay is how long the cache is given to see our last write.
+// conflictDelay is how long we give the cache to see our last write.
 const conflictDelay = 5 * time.Millisecond
 
-// deletionPoll is how soon to look again for objects whose end no watch tells.
+// deletionPoll is how soon to look again for objects whose end no watch reports.
 const deletionPoll = 200 * time.Millisecond
 
-// leftGrace is how long a trial that is deleted waits for what does not run and cannot be deleted.
-// Then it leaves that to the garbage collector: it is the trial's.
+// leftGrace is how long a deleted trial waits for objects that run nothing and cannot be deleted.
+// Then it leaves them to the garbage collector, since the trial owns them.
 const leftGrace = engine.StoreGrace
 
-// carrier is the engine that carries the trials out, made once.
+// carrier returns the engine that carries the trials out. The first call makes it.
 func (r *Reconciler) carrier() *engine.Engine {
 	r.made.Do(func() {
 		r.chaos.r, r.record.r = r, r
@@ -127,7 +129,7 @@ func (r *Reconciler) carrier() *engine.Engine {
 	return r.engine
 }
 
-// Reconcile brings one trial forward.
+// Reconcile moves one trial forward.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	trial := &v1alpha1.Trial{}
 	if err := r.Client.Get(ctx, req.NamespacedName, trial); err != nil {
@@ -143,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	if controllerutil.AddFinalizer(trial, v1alpha1.FinalizerTrial) {
-		// The finalizer is on the API server before anything is made that it must clean up.
+		// The finalizer must be on the API server before we make anything that it must clean up.
 		return ctrl.Result{}, wrap("add the finalizer", r.Client.Update(ctx, trial))
 	}
 	if !isTrue(trial, v1alpha1.TrialAdmitted) {
@@ -152,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	after, err := r.carrier().Advance(ctx, trial)
 	switch {
 	case errors.Is(err, engine.ErrConflict):
-		// We acted on a trial that was read before our own last write reached the cache. Nothing is
+		// Our last write has not reached the cache yet, and we acted on an older trial. Nothing is
 		// lost: look again.
 		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	case err != nil:
@@ -164,7 +166,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // finalize cleans up after a trial that is being deleted. It does not wait for processes to end by
-// themselves: their results are not wanted any more.
+// themselves, since nothing needs their results any more.
 func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(trial)
 	r.Coordinator.Forget(key)
@@ -184,15 +186,15 @@ func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.
 	r.forget(key)
 	before := trial.DeepCopy()
 	if controllerutil.RemoveFinalizer(trial, v1alpha1.FinalizerTrial) {
-		// Only that: a whole object has defaults of fields that are newer than it, which would be a
-		// change of its spec.
+		// Patch only the finalizer. A whole object has defaults of fields that are newer than it,
+		// and writing them would change its spec.
 		err := r.Client.Patch(ctx, trial, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		return ctrl.Result{}, wrap("remove the finalizer", client.IgnoreNotFound(err))
 	}
 	return ctrl.Result{}, nil
 }
 
-// forget drops what is kept of every trial that had the name.
+// forget drops everything kept about the trials of that name.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Coordinator.Forget(key)
 	for _, uid := range r.carrier().Forget(key) {
@@ -208,7 +210,7 @@ func isTrue(t *v1alpha1.Trial, condition string) bool {
 	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
 }
 
-// SetupWithManager registers the controller. changed reports agents' reports.
+// SetupWithManager registers the controller. The channel changed announces agents' reports.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
 	toTrial := handler.EnqueueRequestsFromMapFunc(objects.TrialOf)
 	return ctrl.NewControllerManagedBy(mgr).

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// A trial whose data was damaged held its pools until the deadline, some five minutes.
+// A trial with damaged data once held its pools until the deadline, some five minutes.
 func TestACopyThatIsRefusedEndsTheTrial(t *testing.T) {
 	const said = "data set rows-0a1b: rows/7.sst has been changed on this node since it was prepared; delete the Dataset, and it is prepared again"
 	for name, tc := range map[string]struct {

@@ -21,8 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Objects that could not be made were tried for ever, while the trial held its pools and only the
-// manager's log knew why.
+// A trial once tried forever to make objects that could not be made. It held its pools meanwhile,
+// and only the manager's log knew why.
 func TestWhatCannotBeMadeIsReportedAndHasADeadline(t *testing.T) {
 	for name, tc := range map[string]struct {
 		obstacle func(p *play) client.Object
@@ -35,7 +35,7 @@ func TestWhatCannotBeMadeIsReportedAndHasADeadline(t *testing.T) {
 				t.Fatal(err)
 			}
 			quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: hard}
-			if err := p.env.Client.Status().Update(t.Context(), quota); err != nil { // no controller counts here
+			if err := p.env.Client.Status().Update(t.Context(), quota); err != nil { // no controller counts usage here
 				t.Fatal(err)
 			}
 			return quota
@@ -49,7 +49,7 @@ func TestWhatCannotBeMadeIsReportedAndHasADeadline(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlayIn(t, &testenv.Get(t).Env, nil, nil) // which counts against quotas
+			p := newPlayIn(t, &testenv.Get(t).Env, nil, nil) // this API server enforces quotas
 			obstacle := tc.obstacle(p)
 			p.settle(false)
 			c := p.condition(v1alpha1.TrialDeployed)
@@ -78,7 +78,7 @@ func TestWhatCannotBeMadeIsReportedAndHasADeadline(t *testing.T) {
 	}
 }
 
-// A passing error costs no trial.
+// A temporary error costs no trial.
 func TestObjectsAreTriedAgain(t *testing.T) {
 	p := newPlay(t, nil)
 	down := true
@@ -99,7 +99,7 @@ func TestObjectsAreTriedAgain(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }
 
-// An object that will be refused as often as it is tried ends the trial at once.
+// If every attempt to make an object would be refused, the first refusal ends the trial.
 func TestObjectsThatAreRefusedForGood(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err    error
@@ -126,7 +126,7 @@ func TestObjectsThatAreRefusedForGood(t *testing.T) {
 	}
 }
 
-// A pod that its machine cannot run does not come up later: nothing is to be waited for.
+// A pod that its machine cannot run does not come up later: there is nothing to wait for.
 func TestAPodThatItsMachineCannotRun(t *testing.T) {
 	p := newPlay(t, nil)
 	p.settle(false)
@@ -148,7 +148,7 @@ func TestAPodThatItsMachineCannotRun(t *testing.T) {
 	}
 }
 
-// The last object that a trial makes before its run had no deadline either.
+// The last object that a trial makes before its run also had no deadline once.
 func TestAddressesThatCannotBeWritten(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults = []v1alpha1.Fault{podKill(killAt)} })
 	double := chaosDouble{Client: p.env.Client, objects: map[string]*unstructured.Unstructured{}}
@@ -168,7 +168,7 @@ func TestAddressesThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// addressless has no room for the addresses that a trial is released with.
+// addressless refuses the ConfigMap of the addresses that a trial is released with.
 type addressless struct{ client.Client }
 
 func (c addressless) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
@@ -178,8 +178,8 @@ func (c addressless) Create(ctx context.Context, o client.Object, options ...cli
 	return c.Client.Create(ctx, o, options...)
 }
 
-// The results of a trial that failed are written before it is cleaned up; nothing reported it when
-// they could not be.
+// The results of a failed trial are written before it is cleaned up. If that was impossible,
+// nothing once reported it.
 func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 	p := newPlay(t, nil)
 	full := true
@@ -204,7 +204,8 @@ func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
 }
 
-// refusing is an API server that makes no object of whose kind why says an error.
+// refusing returns an API server that makes no object if the function why returns an error for its
+// kind.
 func (p *play) refusing(why func(kind string) error) client.Client {
 	return interceptor.NewClient(p.env.Client, interceptor.Funcs{Create: func(ctx context.Context, real client.WithWatch, o client.Object, options ...client.CreateOption) error {
 		kind, err := real.GroupVersionKindFor(o)

@@ -14,16 +14,16 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A manager was stopped in the middle of a reconcile, and woke up when another had judged the
-// trial. It wrote its progress without a lock, and learned the newest resource version by that.
-// Then it overwrote the outcome with what it had read before.
+// A manager once stopped in the middle of a reconcile, and woke up after another one had judged the
+// trial. It wrote its progress without a lock, and so it learned the newest resource version. Then
+// it overwrote the outcome with the old state that it had read before.
 func TestADeposedManagerOverwritesNothing(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
 	old := p.trial()
 	s := p.subject(old.DeepCopy())
 	deposed := p.r
-	p.newReconciler() // takes over
+	p.newReconciler() // the second manager takes over
 	p.measured(10, 0)
 	p.settle(true)
 	p.settle(true)

@@ -13,11 +13,11 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
 )
 
-// A node that died with a trial's pods held its pools for ever: no kubelet confirms that such a pod
-// is gone.
+// A node that died with a trial's pods once held the trial's pools forever: no kubelet confirms
+// that such a pod is gone.
 func TestADeadNodeHoldsNoTrial(t *testing.T) {
 	for name, tc := range map[string]struct {
-		ready corev1.ConditionStatus // of the node; empty: there is no such node
+		ready corev1.ConditionStatus // condition of the node; empty: the node does not exist
 		after time.Duration          // since the pods were deleted
 		left  string
 	}{
@@ -68,11 +68,11 @@ func TestADeadNodeHoldsNoTrial(t *testing.T) {
 }
 
 // Kubernetes takes a moment to remove a pod whose containers have stopped. A trial that waited for
-// it held its pools for no use.
+// that once held its pools for nothing.
 func TestAnEndedPodHoldsNoTrial(t *testing.T) {
 	for name, tc := range map[string]struct {
 		phase   corev1.PodPhase
-		deleted bool // before deleteAll
+		deleted bool // deletion began before deleteAll
 		left    string
 	}{
 		"runs, and is being deleted": {corev1.PodRunning, true, "1 of kind Pod"},

@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// busyMachine makes all agents report a machine of two processors of which others take so many.
+// busyMachine makes all agents report a machine of two processors. Other programs use cores
+// processors of it.
 func (p *play) busyMachine(cores float64) {
 	for _, r := range p.agents.reports {
 		r.Load = &protocol.Load{Machine: "m", CPUs: 2, Seconds: 1, BusyCores: cores}
@@ -22,7 +23,7 @@ func (p *play) busyMachine(cores float64) {
 func TestATrialWaitsForIdleMachines(t *testing.T) {
 	for name, tc := range map[string]struct {
 		idleAfter time.Duration // 0: never
-		takeOver  bool          // by another manager, while it waits
+		takeOver  bool          // another manager takes over during the wait
 		want      v1alpha1.IdleGate
 		message   string
 	}{
@@ -73,8 +74,8 @@ func TestATrialWaitsForIdleMachines(t *testing.T) {
 	}
 }
 
-// The agents' first second of readings must not begin when all else is ready: each trial waited for
-// it. Steps may take hours, and the load of these is not needed.
+// The agents' first second of readings must not begin only when all else is ready: each trial once
+// waited for it. Steps may take hours, and nothing needs the load of these.
 func TestTheLoadIsReadBeforeTheClientsAreReady(t *testing.T) {
 	warm := v1alpha1.Step{Name: "warm", RunsOn: v1alpha1.StepEveryReplica, Command: []string{"/warm"}, Until: "ExitZero", Timeout: "60s"}
 	for name, tc := range map[string]struct {
@@ -107,7 +108,7 @@ func TestATrialThatIsNotToWait(t *testing.T) {
 	}
 }
 
-// wantRunning checks the condition Running.
+// wantRunning checks the reason and the message of the condition Running.
 func (p *play) wantRunning(reason, message string) {
 	p.t.Helper()
 	c := meta.FindStatusCondition(p.trial().Status.Conditions, v1alpha1.TrialRunning)
@@ -116,8 +117,8 @@ func (p *play) wantRunning(reason, message string) {
 	}
 }
 
-// A manager that took over while a trial had waited for longer than the barrier's deadline gave the
-// trial up, since it had not heard from every agent yet.
+// A manager once took over after a trial had waited for longer than the barrier's deadline. It gave
+// the trial up, since it had not heard from every agent yet.
 func TestATakeOverLateInTheWait(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.IdleWait = "5m" })
 	p.settle(true)

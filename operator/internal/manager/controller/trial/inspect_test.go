@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// failed is a trial in the middle of whose run a replica exited, and which was judged for it.
+// failed returns a trial that was judged because a replica exited in the middle of its run.
 func failed(t *testing.T, keep v1alpha1.Duration) *play {
 	t.Helper()
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Debug = &v1alpha1.Debug{KeepFailed: keep} })
@@ -63,7 +63,7 @@ func (p *play) wantKept() {
 	}
 }
 
-// The pods of a trial that failed stay until the deadline, across managers, and the next trial
+// The pods of a failed trial stay until the deadline, even if managers change, and the next trial
 // waits for its pools.
 func TestPodsOfFailedTrialsAreKept(t *testing.T) {
 	p := failed(t, "30m")
@@ -91,7 +91,7 @@ func TestPodsOfFailedTrialsAreKept(t *testing.T) {
 	}
 }
 
-// A user who has seen enough takes the setting away, at any time.
+// A user who has seen enough can remove the setting at any time.
 func TestKeptPodsAreLetGo(t *testing.T) {
 	p := failed(t, "24h")
 	p.settle(false)
@@ -108,7 +108,7 @@ func TestKeptPodsAreLetGo(t *testing.T) {
 	}
 }
 
-// A trial that counts goes at once, and so does one whose pods are being deleted already.
+// The pods of a trial that counts go at once, and so do pods that are in deletion already.
 func TestPodsAreNotKept(t *testing.T) {
 	for name, tc := range map[string]struct {
 		play func(t *testing.T) *play

@@ -11,7 +11,7 @@ import (
 )
 
 // Anyone who may create pods in the namespace can give them the labels of a trial's client. The
-// agent of such a pod does not speak for the trial, and the Job's pod stays the client.
+// agent of such a pod does not speak for the trial, and the Job's own pod stays the client.
 func TestAPodThatTheTrialHasNotMadeTakesNoPart(t *testing.T) {
 	yes := true
 	for name, owners := range map[string][]metav1.OwnerReference{
@@ -33,7 +33,8 @@ func TestAPodThatTheTrialHasNotMadeTakesNoPart(t *testing.T) {
 					owners[i].UID = genuine.OwnerReferences[0].UID
 				}
 			}
-			// A later name: the last pod of a list would take the client's place.
+			// Its name sorts last: once, the last pod of a list would have taken the client's
+			// place.
 			intruder := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: l.Clients[0].Name + "-z", Labels: genuine.Labels, OwnerReferences: owners},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: new(int64)},

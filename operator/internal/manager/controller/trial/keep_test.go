@@ -24,7 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// newPlayWithStore is newPlay of a trial whose results go to a store.
+// newPlayWithStore is like newPlay, for a trial whose results go to a store.
 func newPlayWithStore(t *testing.T) *play {
 	t.Helper()
 	p := newPlay(t, nil)
@@ -53,7 +53,7 @@ func (p *play) handedOver(yes bool) {
 	}
 }
 
-// Pods stay until their files are in the store or with the manager, or there is no more time. A
+// Pods stay until their files are in the store or with the manager, or until time runs out. A
 // manager that has just taken over hears from their agents first.
 func TestPodsHandOverBeforeTheyGo(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -95,7 +95,7 @@ func TestPodsHandOverBeforeTheyGo(t *testing.T) {
 	}
 }
 
-// A client's results that are too large for a ConfigMap come in parts.
+// A client sends results that are too large for a ConfigMap in parts.
 func TestLargeResultsOfAClient(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.released()
@@ -129,7 +129,7 @@ func TestLargeResultsOfAClient(t *testing.T) {
 	}
 }
 
-// enlarge makes a gzip file of JSON larger: spaces come after it, not compressed.
+// enlarge makes a gzip file of JSON larger by appending uncompressed spaces.
 func enlarge(t *testing.T, packed []byte, by int) []byte {
 	t.Helper()
 	out := bytes.NewBuffer(bytes.Clone(packed))
@@ -146,7 +146,7 @@ func enlarge(t *testing.T, packed []byte, by int) []byte {
 	return out.Bytes()
 }
 
-// Results that do not fit a trial's ConfigMap are kept whole for the store.
+// If results do not fit a trial's ConfigMap, they are kept whole for the store.
 func TestWholeResultsAreKept(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.released()
@@ -168,8 +168,8 @@ func TestWholeResultsAreKept(t *testing.T) {
 	}
 }
 
-// fillWithLogs keeps as many logs of other trials in the namespace as may be kept, and says it of
-// more: only the first part of each is there.
+// fillWithLogs keeps logs of other trials in the namespace, and announces as much as may be kept
+// there. Only the first part of each log is really there.
 func (p *play) fillWithLogs() {
 	p.t.Helper()
 	for i := range 4 {
@@ -191,8 +191,8 @@ func (p *play) keepFirstPart(trial, file string, size int64) {
 	}
 }
 
-// With the store down and the namespace full of logs, a trial whose results did not fit their
-// ConfigMap was never over: it held its pools until the store answered.
+// When the store was down and the namespace was full of logs, a trial whose results did not fit
+// their ConfigMap never ended. It held its pools until the store answered.
 func TestResultsFindRoomBesideLogs(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.fillWithLogs()
@@ -208,7 +208,7 @@ func TestResultsFindRoomBesideLogs(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }
 
-// A trial waits in the queue while too many results wait for the store. It begins when the store
+// A trial waits in the queue while too many results wait for the store. It begins once the store
 // has taken some.
 func TestNoTrialIsBegunWhileTooMuchWaits(t *testing.T) {
 	p := newPlayWithStore(t)

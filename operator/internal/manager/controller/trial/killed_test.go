@@ -24,21 +24,24 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// takeOver is how long no manager leads after one was killed: the lease, and a try to get it.
+// takeOver is how long no manager leads after one was killed: until the lease expires and another
+// manager gets it.
 const takeOver = 17 * time.Second
 
 var errKilled = errors.New("this manager was killed")
 
-// mortal is what a manager writes through. It is killed right after one of its writes: the API
-// server has that, and the manager does nothing more, not even read the answer.
+// mortal is the client through which a manager writes. The manager is killed right after one of its
+// writes. The API server has that write; the manager does nothing more, and does not even read the
+// answer.
 type mortal struct {
-	left   int // writes until then
+	left   int // writes until it is killed
 	writes int
-	last   string // what was written last
+	last   string // the last write
 	killed bool
 }
 
-// client of the manager, with everything that may change an object.
+// client wraps the manager's client. It counts the calls that change an object, and refuses every
+// call once the manager is killed.
 func (m *mortal) client(real client.WithWatch) client.WithWatch {
 	alive := func(write bool, what string, do func() error) error {
 		if m.killed {
@@ -90,16 +93,16 @@ func (m *mortal) client(real client.WithWatch) client.WithWatch {
 	})
 }
 
-// killedRun is a whole trial with a fault, whose agents do in time what they hear in time.
+// killedRun is a whole trial with a fault. Its agents do in time what they hear of in time.
 type killedRun struct {
 	*play
-	m     *mortal              // what the manager that leads writes through
-	heard map[string]time.Time // when each agent got the run
+	m     *mortal              // the leading manager writes through it
+	heard map[string]time.Time // when each agent received the run
 	steps int
 }
 
-// manager is one that has just begun to lead, and has heard of no agent. It is killed after so many
-// writes; 0: never.
+// manager makes a manager that has just begun to lead, and has not heard from any agent. It is
+// killed after the given number of writes. 0: never.
 func (k *killedRun) manager(after int) {
 	k.m = &mortal{left: after}
 	k.newReconciler()
@@ -110,7 +113,7 @@ func (k *killedRun) manager(after int) {
 	clear(k.agents.registered)
 }
 
-// toTheEnd plays the trial to its end, and reports whether the manager was killed in it, after
+// toTheEnd plays the trial to its end. It reports whether the manager was killed in it, and after
 // which write.
 func (k *killedRun) toTheEnd(point int) (killed bool, after string) {
 	k.t.Helper()
@@ -143,7 +146,7 @@ func (k *killedRun) toTheEnd(point int) (killed bool, after string) {
 	}
 }
 
-// world is what others do meanwhile: pods come, agents do as they are told, and clients end.
+// world plays everything outside the manager: pods come up, agents obey, and clients end.
 func (k *killedRun) world() {
 	k.t.Helper()
 	if len(k.agents.reports) == 0 && k.applied() {
@@ -171,7 +174,7 @@ func (k *killedRun) world() {
 	}
 }
 
-// applied: the owners of all pods are there, so that their controllers make pods.
+// applied reports whether the owners of all pods exist, so that their controllers make pods.
 func (k *killedRun) applied() bool {
 	sets, jobs := &appsv1.StatefulSetList{}, &batchv1.JobList{}
 	for _, list := range []client.ObjectList{sets, jobs} {
@@ -186,8 +189,8 @@ func (k *killedRun) applied() bool {
 	return int(replicas) == len(k.layout().Replicas()) && len(jobs.Items) > 0
 }
 
-// clientsSend has clients that were released end when they should, and send their results until a
-// manager has taken them.
+// clientsSend makes released clients end in time, and send their results until a manager has taken
+// them.
 func (k *killedRun) clientsSend(zero time.Time) {
 	k.t.Helper()
 	for _, c := range k.layout().Clients {
@@ -212,8 +215,8 @@ func (k *killedRun) store() coordinator.Store {
 
 var killEvery = flag.Int("kill-every", 5, "kill the manager after each so-many-th of its writes, and after none")
 
-// A manager that is killed loses no trial, repeats none, and has none hang, whichever write it has
-// just made.
+// A manager may be killed after any of its writes. No trial is lost, repeated, or left hanging by
+// that.
 //
 // The manager makes some 52 writes. With all of them the test takes four minutes:
 //
@@ -258,7 +261,7 @@ func TestAManagerKilledAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// wantRightNumbers checks the numbers of a trial that counts, all of which are known.
+// wantRightNumbers checks the numbers of a trial that counts. The test knows all of them.
 func (k *killedRun) wantRightNumbers(r results.Trial) {
 	k.t.Helper()
 	if s := r.Summary; s.Committed != 20 || s.MeanMillis < 4.99 || s.MeanMillis > 5.01 {
@@ -272,7 +275,7 @@ func (k *killedRun) wantRightNumbers(r results.Trial) {
 	}
 }
 
-// wantOneResult checks that what was measured is kept once.
+// wantOneResult checks that the measurements are kept exactly once.
 func (k *killedRun) wantOneResult() {
 	k.t.Helper()
 	list := &corev1.ConfigMapList{}

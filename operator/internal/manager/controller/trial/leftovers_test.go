@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// wantNothingLeft asks the API server for every kind that a trial makes. The reconciler's own list
-// of kinds does not count: a kind that it forgets would not be missed.
+// wantNothingLeft asks the API server for objects of every kind that a trial makes. It does not use
+// the reconciler's own list of kinds: that would miss a kind that the reconciler forgets.
 func (p *play) wantNothingLeft() {
 	p.t.Helper()
 	for what, list := range map[string]client.ObjectList{

@@ -12,11 +12,11 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// While the clients run, the trial says how far they are and which faults took effect.
+// While the clients run, the trial reports their progress and the faults that took effect.
 func TestARunningTrialReportsItsClientsAndFaults(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
-	p.agents.obey() // the crash of the experiment, planned for 1 s before t = 0, is carried out
+	p.agents.obey() // carries out the experiment's crash, planned for 1 s before t = 0
 	for _, c := range p.layout().Clients {
 		p.agents.reports[c.Name].Progress = &protocol.Progress{Committed: 500, PerSecond: 50, LatencySumMicros: 2_000_000}
 	}

@@ -22,14 +22,14 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// resetAt is when the machine of replica 2 is reset.
+// resetAt is when replica 2's machine is reset.
 const resetAt = 2 * time.Second
 
 // machinePlay is a trial that resets the machine of replica 2, on a stage with one node for each
-// pod. The manager's namespace is the trial's own, which goes with the test.
+// pod. The trial's namespace is also the manager's, and goes with the test.
 type machinePlay struct {
 	*play
-	node string // that is reset
+	node string // the node that is reset
 }
 
 func newMachinePlay(t *testing.T) *machinePlay {
@@ -37,7 +37,7 @@ func newMachinePlay(t *testing.T) *machinePlay {
 	return newMachinePlayIn(t, testcluster.InProcess(t))
 }
 
-// newMachinePlayIn plays before another API.
+// newMachinePlayIn is like newMachinePlay, on another API server.
 func newMachinePlayIn(t *testing.T, env *testcluster.Env) *machinePlay {
 	t.Helper()
 	p := newPlayIn(t, env, nil, func(s *v1alpha1.ExperimentSpec) {
@@ -86,7 +86,7 @@ func (m *machinePlay) place(name, node string, n int, labels map[string]string) 
 	}
 }
 
-// wantEnd also plays the kubelet: it confirms the end of each pod that was asked to end.
+// wantEnd also plays the kubelet: it confirms the end of each pod that is in deletion.
 func (m *machinePlay) wantEnd(outcome, reason string) results.Trial {
 	m.t.Helper()
 	m.settle(true)
@@ -105,7 +105,7 @@ func (m *machinePlay) wantEnd(outcome, reason string) results.Trial {
 	return m.play.wantEnd(outcome, reason)
 }
 
-// stranger makes a pod of another user on the node.
+// stranger makes another user's pod on the node.
 func (m *machinePlay) stranger(name string, change func(*corev1.Pod)) {
 	m.t.Helper()
 	p := &corev1.Pod{
@@ -120,7 +120,7 @@ func (m *machinePlay) stranger(name string, change func(*corev1.Pod)) {
 	}
 }
 
-// machine lets the agent of the machine report, once there is its pod.
+// machine makes the machine's agent report, once its pod exists.
 func (m *machinePlay) machine() *corev1.Pod {
 	m.t.Helper()
 	for range 30 {
@@ -139,8 +139,8 @@ func (m *machinePlay) machine() *corev1.Pod {
 	return nil
 }
 
-// settleAll lets everybody do what they are told for a while; the agent of the machine is ready
-// when it knows its node.
+// settleAll lets everyone follow their directives for a while. The machine's agent is ready once it
+// knows its node.
 func (m *machinePlay) settleAll() {
 	m.t.Helper()
 	for range 12 {
@@ -177,10 +177,10 @@ func TestAMachineIsResetAndTheTrialGoesOn(t *testing.T) {
 		t.Errorf("the replica's own directive has actions %v and commands %v, want none", got.Run.Actions, got.Commands)
 	}
 
-	// The machine comes back: the containers were restarted, the pod has another address.
+	// The machine comes back: its pod's containers were restarted, and the pod has another address.
 	m.clock.SetTime(time.Unix(0, m.trial().Status.ZeroUnixNanos).Add(resetAt + 10*time.Second))
 	m.comesBack(target, 1)
-	m.newReconciler() // a manager that takes over must know the old addresses
+	m.newReconciler() // a new manager must know the old addresses
 	m.r.Environment.Namespace = m.ns
 	m.settleAll()
 	if c := m.condition(v1alpha1.TrialValid); c.Status != metav1.ConditionUnknown {
@@ -200,7 +200,8 @@ func TestAMachineIsResetAndTheTrialGoesOn(t *testing.T) {
 	}
 }
 
-// comesBack gives the pod another address and restarts its container so often.
+// comesBack gives the pod another address, and counts the given number of restarts of its
+// container.
 func (m *machinePlay) comesBack(name string, times int32) {
 	m.t.Helper()
 	p := &corev1.Pod{}
@@ -216,7 +217,7 @@ func (m *machinePlay) comesBack(name string, times int32) {
 
 func TestRestartsThatNoResetExplains(t *testing.T) {
 	for name, tc := range map[string]struct {
-		after    time.Duration // t = 0
+		after    time.Duration // since t = 0
 		replica  int
 		restarts int32
 	}{
@@ -282,7 +283,7 @@ func TestMachinesThatAreNotReset(t *testing.T) {
 	}
 }
 
-// wantRefused checks that the machine is not reset, and why.
+// wantRefused checks that the machine is not reset, and that the message has the given words.
 func (m *machinePlay) wantRefused(words ...string) {
 	m.t.Helper()
 	m.settleAll()

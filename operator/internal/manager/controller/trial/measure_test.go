@@ -20,13 +20,13 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// oracle plays the Prometheus of a cluster.
+// oracle plays a cluster's Prometheus.
 type oracle struct {
-	kind    bool // PodMonitors are made
+	kind    bool // the cluster knows the kind PodMonitor
 	answer  []results.Measurement
 	asked   *monitoring.Request
-	pods    *monitoring.Pods // that it was asked about
-	scraped *bool            // nil: it is not known yet
+	pods    *monitoring.Pods // the pods asked about
+	scraped *bool            // nil: not known yet
 	forgets int
 }
 
@@ -115,7 +115,8 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
-// Numbers that clients count are measured without Prometheus, between Prometheus' answers.
+// Numbers that clients count themselves are measured without Prometheus, and merged with
+// Prometheus' answers.
 func TestCountersOfClientsAreMeasured(t *testing.T) {
 	number := 12.5
 	o := &oracle{answer: []results.Measurement{{Name: "memory", Value: &number}}}
@@ -147,7 +148,7 @@ func TestCountersOfClientsAreMeasured(t *testing.T) {
 	}
 }
 
-// A manager that lost its Prometheus in the middle says so, and never a number.
+// A manager that lost its Prometheus during a trial reports that, and never a number.
 func TestMeasurementsWithoutPrometheus(t *testing.T) {
 	p := newPlayOf(t, nil, measuring)
 	p.released()
@@ -161,15 +162,15 @@ func TestMeasurementsWithoutPrometheus(t *testing.T) {
 	}
 }
 
-// The kind of the Prometheus operator, without the schema of its spec: tests look at the made and
-// deleted objects, not at the operator's reading of them.
+// podMonitorKind defines the kind of the Prometheus operator, without the schema of its spec. Tests
+// look at the made and deleted objects, not at how the operator reads them.
 const podMonitorKind = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "podmonitors.monitoring.coreos.com",
 "annotations": {"api-approved.kubernetes.io": "unapproved, a test's"}}, "spec": {"group": "monitoring.coreos.com", "scope": "Namespaced",
 "names": {"kind": "PodMonitor", "listKind": "PodMonitorList", "plural": "podmonitors", "singular": "podmonitor"}, "versions": [{"name": "v1", "served": true, "storage": true,
 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`
 
-// A trial with measurements is not released before Prometheus scrapes its pods: of the first
-// PodMonitor of an experiment it hears late. When it never does, the trial goes on.
+// A trial with measurements is not released before Prometheus scrapes its pods. Prometheus notices
+// the first PodMonitor of an experiment late. If it never does, the trial goes on.
 func TestReleaseWaitsUntilPodsAreScraped(t *testing.T) {
 	for name, scraped := range map[string]bool{"they are": true, "they never are": false} {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestReleaseWaitsUntilPodsAreScraped(t *testing.T) {
 			if c := p.condition(v1alpha1.TrialMeasured); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "Waiting until Prometheus scrapes") {
 				t.Errorf("meanwhile: %+v", c)
 			}
-			p.clock.Step(engine.ScrapedTimeout - time.Second) // longer than clients may take to come to the barrier, which they have not been asked to
+			p.clock.Step(engine.ScrapedTimeout - time.Second) // longer than the barrier's deadline for clients, which were not asked to come there yet
 			p.settle(true)
 			o.scraped = &scraped
 			p.settle(true)
@@ -247,7 +248,7 @@ func TestPodMonitorIsTheExperiments(t *testing.T) {
 	p.settle(true)
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 	version := pm.ResourceVersion
-	p.key = p.newTrial("trial-1") // finds it there
+	p.key = p.newTrial("trial-1") // the second trial finds the PodMonitor
 	p.released()
 	if err := p.env.Client.Get(t.Context(), key, pm); err != nil || pm.ResourceVersion != version {
 		t.Errorf("the next trial has another PodMonitor: %v", err)

@@ -21,8 +21,8 @@ func lasting(text string) *v1alpha1.Duration {
 	return &d
 }
 
-// twoRegions puts two replicas in the east and one, with the clients, in the west: 20 ms there, 30
-// ms back.
+// twoRegions puts two replicas in the east, and one replica and the clients in the west. The delay
+// is 20 ms to the west, and 30 ms back.
 func twoRegions(s *v1alpha1.ExperimentSpec) {
 	s.Topology.Regions = []v1alpha1.Region{{Name: "east", Replicas: 2}, {Name: "west", Replicas: 1}}
 	s.Clients.Regions = []string{"west"}
@@ -33,7 +33,7 @@ func twoRegions(s *v1alpha1.ExperimentSpec) {
 	s.Tolerances.LinkDelay, s.Tolerances.LinkLateness = "1ms", "10ms"
 }
 
-// link of a report to a peer.
+// link returns a report's link to a peer.
 func link(t *testing.T, n *protocol.NetworkReport, peer string) *protocol.LinkReport {
 	t.Helper()
 	for i := range n.Links {
@@ -49,7 +49,7 @@ func TestAShapedTrial(t *testing.T) {
 	p := newPlayOf(t, nil, twoRegions)
 	p.settle(false)
 	p.schedule()
-	for _, name := range p.names() { // the paths are measured before anybody shapes
+	for _, name := range p.names() { // agents measure the paths before any of them shapes
 		if d := p.agents.directives[name]; d.Network != nil && d.Network.Shape {
 			t.Fatalf("%s is to shape before the paths are measured", name)
 		}
@@ -115,7 +115,7 @@ func (p *play) names() []string {
 }
 
 func TestWhyNetworksEndTrials(t *testing.T) {
-	// The pods: r[0] and r[1] in the east, r[2] and the clients in the west.
+	// In the cases, r[0] and r[1] are in the east; r[2] and the clients are in the west.
 	tests := map[string]struct {
 		change  func(*v1alpha1.ExperimentSpec)
 		network func(t *testing.T, r []string, pod string, n *protocol.NetworkReport)
@@ -223,7 +223,7 @@ func TestWhyNetworksEndTrials(t *testing.T) {
 			r := p.layout().ServerPods()
 			p.agents.network = func(pod string, n *protocol.NetworkReport) { tc.network(t, r, pod, n) }
 			p.settle(true)
-			p.clock.Step(5 * time.Minute) // more than any deadline here
+			p.clock.Step(5 * time.Minute) // longer than all deadlines here
 			p.settle(true)
 			p.wantEnd(v1alpha1.ReasonFailed, tc.reason)
 			message := p.condition(v1alpha1.TrialValid).Message
@@ -239,8 +239,8 @@ func TestWhyNetworksEndTrials(t *testing.T) {
 	}
 }
 
-// A manager that takes over between the choice of the backend and the proof goes on with that
-// backend, though it would choose another.
+// A manager may take over after the backend was chosen and before it was proved. It keeps that
+// backend, even if it would choose another.
 func TestATakeOverKeepsTheBackend(t *testing.T) {
 	p := newPlayOf(t, nil, twoRegions)
 	p.deployed()
@@ -269,13 +269,13 @@ func TestATakeOverKeepsTheBackend(t *testing.T) {
 	}
 }
 
-// A trial that asks for nothing is measured all the same, and needs no backend.
+// The paths of a trial without a network are also measured, but it needs no backend.
 func TestATrialWithoutANetworkNeedsNoBackend(t *testing.T) {
 	p := newPlay(t, nil)
 	p.deployed()
 	p.agents.network = func(_ string, n *protocol.NetworkReport) {
 		n.Tried, n.Backends = false, nil
-		for i := range n.Links { // a path may be as long as it is, and longer on a busy machine
+		for i := range n.Links { // paths may have any length, and a greater one on a busy machine
 			n.Links[i].OutDelay, n.Links[i].RTT = 5*time.Millisecond, 7*time.Millisecond
 		}
 	}
@@ -350,7 +350,7 @@ func TestWhatNetworksDoToResults(t *testing.T) {
 		},
 		"a canary that is too quick, even where a fault is": {reason: v1alpha1.ReasonNetworkLost, network: func(t *testing.T, r []string, pod string, n *protocol.NetworkReport) {
 			if pod == r[0] {
-				l := link(t, n, r[2]) // which is killed
+				l := link(t, n, r[2]) // the fault kills this replica
 				l.CanarySent, l.CanaryMin, l.CanaryMedian = 10, time.Millisecond, l.RTT
 			}
 		}},
@@ -388,7 +388,7 @@ func TestWhatNetworksDoToResults(t *testing.T) {
 				tc.network(t, r, pod, rep.Network)
 			}
 			p.settle(false)
-			for range 2 { // an agent that does not tell all is waited for
+			for range 2 { // the manager waits for an agent that has not reported everything
 				p.clock.Step(time.Minute)
 				p.settle(false)
 			}
@@ -401,7 +401,7 @@ func TestWhatNetworksDoToResults(t *testing.T) {
 	}
 }
 
-// unprobed leaves the first replica without a probe that was counted.
+// unprobed makes the first replica report no probes that count.
 func unprobed(t *testing.T, r []string, pod string, n *protocol.NetworkReport) {
 	if pod == r[0] {
 		for i := range n.Links {
@@ -418,7 +418,7 @@ func slow(t *testing.T, r []string, pod string, n *protocol.NetworkReport) {
 	}
 }
 
-// A partition whose end was not confirmed may have lasted for the rest of the run.
+// A partition may have lasted for the rest of the run if its end was not confirmed.
 func TestAPartitionThatIsNotHealed(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) {
 		s.Faults = []v1alpha1.Fault{{Name: "split", At: "2s", For: lasting("3s"), EveryPoint: true, Partition: &v1alpha1.Partition{
@@ -447,7 +447,7 @@ func TestAPartitionThatIsNotHealed(t *testing.T) {
 	}
 }
 
-// Where receivers delay, it is the receiver that makes a link worse.
+// If receivers delay packets, the receiver makes a link worse.
 func TestTheBackendsSideActs(t *testing.T) {
 	for backend, want := range map[shaping.Backend][2]int{shaping.EDT: {1, 0}, shaping.NFQueue: {0, 1}} {
 		t.Run(string(backend), func(t *testing.T) {
@@ -474,7 +474,7 @@ func TestTheBackendsSideActs(t *testing.T) {
 	}
 }
 
-// Reports of agents before the end of the window are no account of a shaped network.
+// Reports from before the end of the window do not vouch for a shaped network.
 func TestAShapedTrialIsNotJudgedByOldReports(t *testing.T) {
 	p := newPlayOf(t, nil, twoRegions)
 	p.released()
@@ -490,7 +490,7 @@ func TestAShapedTrialIsNotJudgedByOldReports(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }
 
-// stale gives an old report of one pod.
+// stale replaces one pod's report with an old one.
 type stale struct {
 	*agents
 	pod string

@@ -26,7 +26,7 @@ import (
 
 // +kubebuilder:rbac:groups=monitoring.coreos.com,resources=podmonitors,verbs=get;create;delete
 
-// pods are those of the cluster.
+// pods makes, reads and deletes the pods of the cluster.
 type pods struct{ r *Reconciler }
 
 var _ engine.Pods = pods{}
@@ -41,15 +41,15 @@ func (r *Reconciler) resetter() *machines.Resetter {
 	return &machines.Resetter{Client: r.Client, Reader: r.Reader, Environment: r.environment()}
 }
 
-// environment of a pod that is made now.
+// environment returns the surroundings of a pod that is made now.
 func (r *Reconciler) environment() render.Environment {
 	env := r.Environment
 	env.CoordinatorCA = r.Trusted()
 	return env
 }
 
-// Ensure makes the trial's objects. They never change, so that an object that is there is right, if
-// it is ours. Pods that a quota refuses are tried again: others free what they have of it.
+// Ensure makes the trial's objects. They never change, so an existing object is right if the trial
+// owns it. If a quota refuses pods, they are tried again: others free their share of it.
 func (p pods) Ensure(ctx context.Context, s *engine.Subject) error {
 	err := p.create(ctx, s)
 	var forbidden *objects.ForbiddenError
@@ -66,7 +66,7 @@ func (p pods) Ensure(ctx context.Context, s *engine.Subject) error {
 
 func (p pods) create(ctx context.Context, s *engine.Subject) error {
 	r, env, rejected := p.r, p.r.environment(), v1alpha1.ReasonRenderFailed
-	if err := plan.CheckCapabilities(s.System, env.Capabilities); err != nil { // the owner may have changed the list
+	if err := plan.CheckCapabilities(s.System, env.Capabilities); err != nil { // the cluster's owner may have changed the list
 		return &engine.RejectedError{Reason: rejected, Message: fmt.Sprintf("System %s: %s", s.Trial.Spec.System.Name, err)}
 	}
 	offsets, err := r.objects().ClockOffsets(ctx, s.Trial, s.Layout)
@@ -90,12 +90,12 @@ func (p pods) create(ctx context.Context, s *engine.Subject) error {
 	return p.monitor(ctx, s)
 }
 
-// prepared hands the outputs of prepare steps on.
+// prepared returns the cache of the outputs of prepare steps, for the trial.
 func (r *Reconciler) prepared(s *engine.Subject) prepared.Cache {
 	return prepared.Cache{Objects: r.objects(), Trial: s.Trial, System: s.System, Layout: s.Layout}
 }
 
-// monitor has the pods of the experiment's trials scraped, where that is possible.
+// monitor makes Prometheus scrape the pods of the experiment's trials, if that is possible.
 func (p pods) monitor(ctx context.Context, s *engine.Subject) error {
 	prometheus := p.r.Prometheus
 	if prometheus == nil {
@@ -116,7 +116,7 @@ func (p pods) Observe(ctx context.Context, s *engine.Subject) (map[string]*corev
 }
 
 // Authorize registers the pods of the trial's StatefulSets and Jobs, and the pods that reset
-// machines. No matter who made another one, its agent is not ours.
+// machines. The agents of all other pods are not ours.
 func (p pods) Authorize(ctx context.Context, s *engine.Subject, observed map[string]*corev1.Pod) (resetters []string, err error) {
 	known, err := p.r.resetter().Known(ctx, s.Trial)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p pods) Authorize(ctx context.Context, s *engine.Subject, observed map[str
 	return resetters, nil
 }
 
-// Impostor says why a pod is none that the trial's StatefulSets make, or nothing.
+// Impostor returns why a pod was not made by one of the trial's StatefulSets. Empty: it was.
 func (p pods) Impostor(ctx context.Context, s *engine.Subject, pod *corev1.Pod) (string, error) {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.Kind != "StatefulSet" {
@@ -161,7 +161,8 @@ func (p pods) Refusal(ctx context.Context, s *engine.Subject, observed map[strin
 	return p.r.objects().RefusedPods(ctx, s.Trial.Namespace, objects.OwnersOfMissing(s.Layout, s.System.Prepare != nil, observed))
 }
 
-// Delete deletes every object of a trial but its results, those of Chaos Mesh first.
+// Delete deletes every object of a trial except its results, and begins with the objects of Chaos
+// Mesh.
 func (p pods) Delete(ctx context.Context, trial *v1alpha1.Trial) (engine.Remains, error) {
 	x, m := p.r.chaosExecutor(), p.r.chaos.memory(trial.UID)
 	left, hold, err := x.Clear(ctx, trial, m)
@@ -179,7 +180,8 @@ func (p pods) Delete(ctx context.Context, trial *v1alpha1.Trial) (engine.Remains
 	return engine.Remains{Gone: gone}, err
 }
 
-// deleteAll deletes what the cluster keeps of the trial, and says what is still there.
+// deleteAll deletes the cluster's objects of the trial, and returns a description of what is still
+// there.
 func (r *Reconciler) deleteAll(ctx context.Context, key types.NamespacedName) (string, error) {
 	resetters, err := r.resetter().Pods(ctx, r.Reader, key)
 	if err != nil {

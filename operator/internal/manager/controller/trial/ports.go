@@ -25,12 +25,12 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// attachments are objects of the cluster: see package storage.
+// attachments keeps attachments in objects of the cluster: see package storage.
 type attachments struct{ r *Reconciler }
 
 var _ engine.Attachments = attachments{}
 
-// results reads and writes what trials come to.
+// results returns the reader and writer of trials' results.
 func (r *Reconciler) results() storage.Results {
 	return storage.Results{Client: r.Client, Reader: r.Reader, Software: r.Software}
 }
@@ -55,7 +55,7 @@ func (a attachments) KeepFiles(ctx context.Context, s *engine.Subject) error {
 	return a.r.results().KeepFiles(ctx, s.Trial, s.Layout)
 }
 
-// agentsOf passes on to the coordinator.
+// agentsOf passes calls on to the coordinator.
 type agentsOf struct{ r *Reconciler }
 
 var _ engine.Agents = agentsOf{}
@@ -68,7 +68,7 @@ func (a agentsOf) Report(trial types.NamespacedName, pod string) (*protocol.Repo
 	return a.r.Coordinator.Report(trial, pod)
 }
 
-// experiment is the Experiment that a trial is of.
+// experiment reads a trial's Experiment, and makes events on it.
 type experiment struct{ r *Reconciler }
 
 var _ engine.Experiment = experiment{}
@@ -99,7 +99,7 @@ const (
 	faultFailed     = "FaultFailed"
 )
 
-// Faults makes an event of each on the Experiment.
+// Faults makes an event of each note on the Experiment.
 func (e experiment) Faults(ctx context.Context, trial *v1alpha1.Trial, notes []engine.FaultNote) error {
 	exp := &v1alpha1.Experiment{}
 	if err := e.r.Client.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.Experiment}, exp); err != nil {
@@ -115,7 +115,7 @@ func (e experiment) Faults(ctx context.Context, trial *v1alpha1.Trial, notes []e
 	return nil
 }
 
-// nodeResetter makes pods in the manager's namespace.
+// nodeResetter makes the pods that reset nodes, in the manager's namespace.
 type nodeResetter struct{ r *Reconciler }
 
 var _ engine.NodeResetter = nodeResetter{}
@@ -132,7 +132,7 @@ func (n nodeResetter) Describe(node string) string {
 	return fmt.Sprintf("the pod in namespace %s that will reset node %s", n.r.Environment.Namespace, node)
 }
 
-// chaosFaults carries out the faults that Chaos Mesh does.
+// chaosFaults carries out faults through Chaos Mesh.
 type chaosFaults struct {
 	r *Reconciler
 
@@ -146,7 +146,7 @@ func (r *Reconciler) chaosExecutor() *chaos.Executor {
 	return &chaos.Executor{Client: r.Client, Reader: r.Reader, Clock: r.Clock, Recorder: r.Recorder}
 }
 
-// memory is what the executor keeps of a trial. No two reconciles of a trial run at once.
+// memory returns the executor's memory of a trial. No two reconciles of a trial run at once.
 func (c *chaosFaults) memory(trial types.UID) *chaos.Memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +180,7 @@ func (c *chaosFaults) Of(s *engine.Subject, observed map[string]*corev1.Pod, fau
 	}}
 }
 
-// injection is what Chaos Mesh does in one trial.
+// injection carries out one trial's faults through Chaos Mesh.
 type injection struct {
 	executor *chaos.Executor
 	run      *chaos.Run
@@ -192,7 +192,7 @@ func (i injection) Record(a timeline.Action) *protocol.ActionRecord { return i.r
 
 func (i injection) Injected(o *fault.Occurrence) validity.Injection { return i.run.Injection(o) }
 
-// lost is a LostError if err says that an object is not there.
+// lost returns a LostError if err means that an object does not exist.
 func lost(err error) error {
 	if apierrors.IsNotFound(err) {
 		return &engine.LostError{Err: err}
@@ -200,7 +200,7 @@ func lost(err error) error {
 	return err
 }
 
-// conflict is an ErrConflict if err says that an object has changed since it was read.
+// conflict returns an ErrConflict if err means that an object has changed since it was read.
 func conflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return errors.Join(engine.ErrConflict, err)

@@ -15,13 +15,13 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/storage"
 )
 
-// The second trial of an experiment gets the files of the first one's step if the System wants
-// that, and if its step would be the same. Otherwise it runs its own.
+// The second trial of an experiment gets the files of the first trial's step if the System wants
+// that and the steps are the same. Otherwise it runs its own step.
 func TestALaterTrialReusesWhatTheStepMade(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reuse     v1alpha1.PrepareReuse
 		command   string
-		elsewhere bool // the second trial is of another experiment of the same name
+		elsewhere bool // the second trial belongs to another experiment of the same name
 		reused    bool
 	}{
 		"the same step":                {reuse: v1alpha1.PrepareReuseWithinExperiment, command: "{{len .Replicas}}", reused: true},
@@ -45,7 +45,7 @@ func TestALaterTrialReusesWhatTheStepMade(t *testing.T) {
 			if !isTrue(p.trial(), v1alpha1.TrialDeployed) {
 				t.Fatalf("the first trial is not deployed: %s", p.conditions())
 			}
-			if _, err := p.r.deleteAll(t.Context(), p.key); err != nil { // it leaves nothing of its own
+			if _, err := p.r.deleteAll(t.Context(), p.key); err != nil { // the first trial leaves nothing of its own
 				t.Fatal(err)
 			}
 			p.discard(p.key)
@@ -56,7 +56,7 @@ func TestALaterTrialReusesWhatTheStepMade(t *testing.T) {
 			} else {
 				p.ownedBy("experiment")
 			}
-			p.newReconciler() // what a manager remembers does not matter
+			p.newReconciler() // a manager's memory does not matter
 			p.deployed()
 			err := p.env.Client.Get(t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().PrepareJob()}, &batchv1.Job{})
 			if tc.reused != apierrors.IsNotFound(err) {
@@ -69,7 +69,7 @@ func TestALaterTrialReusesWhatTheStepMade(t *testing.T) {
 				}
 				return
 			}
-			delete(p.agents.reports, p.layout().PrepareJob()) // no pod, no agent
+			delete(p.agents.reports, p.layout().PrepareJob()) // there is no pod, and so no agent
 			p.settle(true)
 			if !isTrue(p.trial(), v1alpha1.TrialDeployed) {
 				t.Fatalf("the second trial is not deployed: %s", p.conditions())
@@ -98,7 +98,7 @@ func (p *play) ownedBy(uid types.UID) {
 	}
 }
 
-// onlyTheExperimentKeepsIt: when the trial is gone, so is its own Secret.
+// onlyTheExperimentKeepsIt deletes the trial, and checks that only the experiment's Secret is left.
 func (p *play) onlyTheExperimentKeepsIt() {
 	p.t.Helper()
 	for range 2 {

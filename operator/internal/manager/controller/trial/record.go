@@ -20,12 +20,13 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/snapshot"
 )
 
-// record keeps a trial's state in its status, and what it was released with in a ConfigMap.
+// record keeps a trial's state in its status. It keeps the addresses and pods that the trial was
+// released with in a ConfigMap.
 type record struct {
 	r *Reconciler
 
 	mu      sync.Mutex
-	written map[types.UID]time.Time // when the status was last written
+	written map[types.UID]time.Time // time of the last write of each status
 }
 
 var _ engine.Record = (*record)(nil)
@@ -35,9 +36,8 @@ func (k *record) System(ctx context.Context, trial *v1alpha1.Trial) (*v1alpha1.S
 	return system, lost(err)
 }
 
-// Save writes the status, then sends the events of what changed. With the optimistic lock, a
-// manager that has lost the lead, or has read an old trial, cannot overwrite an instant or an
-// outcome.
+// Save writes the status, then sends the events of its changes. Because of the optimistic lock, a
+// manager that has lost the lead or read an old trial cannot overwrite an instant or an outcome.
 func (k *record) Save(ctx context.Context, before, trial *v1alpha1.Trial, events []engine.Event) (hold time.Duration, err error) {
 	if hold := k.hold(before, trial); hold > 0 {
 		return hold, nil
@@ -56,11 +56,11 @@ func (k *record) Save(ctx context.Context, before, trial *v1alpha1.Trial, events
 	return 0, nil
 }
 
-// hold says for how long a change of nothing but messages is held back. A trial that waits for many
-// pods has a new message for each of them, and every write wakes up all who watch trials.
+// hold returns how long to delay a write in which only messages change. A trial that waits for many
+// pods has a new message for each of them, and every write wakes all watchers of trials.
 func (k *record) hold(before, trial *v1alpha1.Trial) time.Duration {
 	if isTrue(trial, v1alpha1.TrialComplete) {
-		return 0 // and nothing is kept of it any more
+		return 0 // and nothing is kept about it any more
 	}
 	rest := trial.Status
 	rest.Conditions = before.Status.Conditions
@@ -85,12 +85,12 @@ func (k *record) forget(trial types.UID) {
 }
 
 const (
-	// addressesKey of a trial's addresses ConfigMap holds the pods' addresses as JSON, and
-	// incarnationsKey, as JSON, the pods that have had each name.
+	// addressesKey of a trial's addresses ConfigMap holds the pods' addresses as JSON. The key
+	// incarnationsKey holds the successive pods of each name as JSON.
 	addressesKey    = "addresses.json"
 	incarnationsKey = "pods.json"
-	// incarnationsLimit is what they may take there; beyond it the tails of the predecessors'
-	// output are left out.
+	// incarnationsLimit bounds the size of the incarnations there. Beyond it the tails of the
+	// predecessors' output are left out.
 	incarnationsLimit = 700 << 10
 )
 
@@ -123,8 +123,8 @@ func (k *record) CreateRelease(ctx context.Context, s *engine.Subject, released 
 	}, Data: map[string]string{addressesKey: string(content), incarnationsKey: incarnations}})
 }
 
-// SaveIncarnations writes them down. Another manager's write in between is an error, and all is
-// looked at again.
+// SaveIncarnations writes the incarnations to the ConfigMap. If another manager has written it
+// since, that is an error, and the trial is looked at again.
 func (k *record) SaveIncarnations(ctx context.Context, s *engine.Subject, all map[string][]validity.Incarnation) error {
 	kept, err := k.addresses(ctx, s)
 	if err != nil {
@@ -139,7 +139,7 @@ func (k *record) SaveIncarnations(ctx context.Context, s *engine.Subject, all ma
 	return nil
 }
 
-// addresses is the ConfigMap that holds what the trial was released with.
+// addresses returns the ConfigMap with the addresses and pods that the trial was released with.
 func (k *record) addresses(ctx context.Context, s *engine.Subject) (*corev1.ConfigMap, error) {
 	kept := &corev1.ConfigMap{}
 	if err := k.r.Reader.Get(ctx, client.ObjectKey{Namespace: s.Trial.Namespace, Name: s.Layout.AddressesConfigMap()}, kept); err != nil {
@@ -148,8 +148,8 @@ func (k *record) addresses(ctx context.Context, s *engine.Subject) (*corev1.Conf
 	return kept, nil
 }
 
-// encodeIncarnations leaves out the tails of what predecessors printed where they would take too
-// much.
+// encodeIncarnations leaves out the tails of the predecessors' output if the incarnations would be
+// too large.
 func encodeIncarnations(all map[string][]validity.Incarnation) (string, error) {
 	content, err := json.Marshal(all)
 	if err == nil && len(content) > incarnationsLimit {

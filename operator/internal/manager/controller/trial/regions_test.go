@@ -21,10 +21,10 @@ func byRegion(label string) func(*v1alpha1.ExperimentSpec) {
 	}
 }
 
-// onStage labels the node that all trials of these tests find.
+// onStage labels the node that all trials of these tests run on.
 func (p *play) onStage(labels map[string]string) {
 	p.t.Helper()
-	ctx := context.WithoutCancel(p.t.Context()) // a test's end takes the labels away
+	ctx := context.WithoutCancel(p.t.Context()) // the labels are removed after the test's end
 	node := &corev1.Node{}
 	if err := p.env.Client.Get(ctx, client.ObjectKey{Name: "stage"}, node); err != nil {
 		p.t.Fatal(err)
@@ -36,7 +36,7 @@ func (p *play) onStage(labels map[string]string) {
 	}
 }
 
-// A trial whose region has no node does not start; it does when there is one.
+// A trial whose region has no node does not start. It starts once there is one.
 func TestARegionWithoutANodeUnschedulable(t *testing.T) {
 	p := newPlayOf(t, nil, byRegion("example.org/rack"))
 	p.onStage(map[string]string{"example.org/rack": "east"})
@@ -61,7 +61,7 @@ func TestTooFewNodesForOneReplicaEach(t *testing.T) {
 	}
 }
 
-// The clients of each region are a Job of their own. Their results are told apart all the same.
+// The clients of each region are a Job of their own. The results still tell them apart.
 func TestATrialByRegion(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) {
 		byRegion("example.org/rack")(s)
@@ -95,7 +95,7 @@ func TestATrialByRegion(t *testing.T) {
 	}
 }
 
-// The owner of the cluster may take a capability back that an accepted experiment wants.
+// The cluster's owner may withdraw a capability that an accepted experiment wants.
 func TestACapabilityThatIsAllowedNoMore(t *testing.T) {
 	withLock := func(s *v1alpha1.SystemSpec) {
 		s.Replicas.Containers[0].RunAsUser, s.Replicas.Containers[0].Capabilities = new(int64), []string{"IPC_LOCK"}

@@ -25,11 +25,11 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// killAt is when pods are deleted by the fault that plans it.
+// killAt is when the planned fault deletes pods.
 const killAt = 2 * time.Second
 
-// replacedPlay is a trial with faults of Chaos Mesh that replace the pod of replica 2 or restart
-// its containers. The test does itself what they do.
+// replacedPlay is a trial with faults of Chaos Mesh that replace replica 2's pod or restart its
+// containers. The test itself plays these faults.
 type replacedPlay struct {
 	*play
 	target   string
@@ -38,7 +38,7 @@ type replacedPlay struct {
 	chaos    chaosDouble
 }
 
-// chaosFault is a fault of Chaos Mesh of replica 2.
+// chaosFault returns a fault of Chaos Mesh that hits replica 2.
 func chaosFault(name, at, lasts, spec string) v1alpha1.Fault {
 	f := v1alpha1.Fault{Name: name, At: v1alpha1.Duration(at), EveryPoint: true, ChaosMesh: &v1alpha1.ChaosMesh{
 		Kind: "PodChaos", Target: v1alpha1.Target{Replicas: []int32{2}}, Spec: runtime.RawExtension{Raw: []byte(spec)},
@@ -70,13 +70,14 @@ func newReplacedPlay(t *testing.T, faults ...v1alpha1.Fault) *replacedPlay {
 	return m
 }
 
-// takeOver is a manager that has just started.
+// takeOver starts a new manager.
 func (m *replacedPlay) takeOver() {
 	m.newReconciler()
 	m.r.Client, m.r.Reader = m.chaos, m.chaos
 }
 
-// at lets time pass until then, since t = 0, and looks at each instant of a fault on the way.
+// at moves the clock to d after t = 0. It stops at each instant of a fault on the way, and looks at
+// the trial.
 func (m *replacedPlay) at(d time.Duration) {
 	m.t.Helper()
 	for _, then := range append(slices.Sorted(slices.Values(m.instants)), d) {
@@ -87,8 +88,8 @@ func (m *replacedPlay) at(d time.Duration) {
 	}
 }
 
-// chaosDouble is an API server with Chaos Mesh's kinds. Its controller reports at once that every
-// pod of the selector has the fault. It does nothing.
+// chaosDouble is an API server with Chaos Mesh's kinds. It claims at once that every selected pod
+// has the fault, and does nothing to them.
 type chaosDouble struct {
 	client.Client
 	objects map[string]*unstructured.Unstructured
@@ -148,7 +149,7 @@ func (c chaosDouble) Delete(ctx context.Context, o client.Object, options ...cli
 	return nil
 }
 
-// deletePod is what pod-kill does first.
+// deletePod deletes a pod, as the first act of pod-kill.
 func (m *replacedPlay) deletePod(name string) {
 	m.t.Helper()
 	if err := m.env.Client.Delete(m.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: name}}, client.GracePeriodSeconds(0)); err != nil {
@@ -157,7 +158,7 @@ func (m *replacedPlay) deletePod(name string) {
 	delete(m.agents.reports, name)
 }
 
-// makePod is what the StatefulSet does next; it returns the pod's UID.
+// makePod makes the next pod, as the StatefulSet would, and returns its UID.
 func (m *replacedPlay) makePod(name string, change func(*corev1.Pod)) types.UID {
 	m.t.Helper()
 	sets := &appsv1.StatefulSetList{}
@@ -187,7 +188,7 @@ func (m *replacedPlay) makePod(name string, change func(*corev1.Pod)) types.UID 
 	return p.UID
 }
 
-// replace does both, and lets the successor's agent report.
+// replace deletes the pod and makes the next one, whose agent then reports.
 func (m *replacedPlay) replace(name string) types.UID {
 	m.t.Helper()
 	m.deletePod(name)
@@ -205,11 +206,11 @@ func (m *replacedPlay) goesOn() {
 	}
 }
 
-// ends lets the run end as if nothing more happened.
+// ends lets the run end without further events.
 func (m *replacedPlay) ends(outcome, reason string) results.Trial {
 	m.t.Helper()
 	m.measured(1000, 0)
-	for range 4 { // what the manager waits for at the end
+	for range 4 { // several waits at the end of a trial
 		m.settle(true)
 		m.clock.Step(30 * time.Second)
 	}
@@ -217,7 +218,7 @@ func (m *replacedPlay) ends(outcome, reason string) results.Trial {
 	return m.wantEnd(outcome, reason)
 }
 
-// resultsPod is what the results say of a pod.
+// resultsPod returns the entry of a pod in the results.
 func resultsPod(t *testing.T, r results.Trial, name string) results.Pod {
 	t.Helper()
 	for _, p := range r.Pods {
@@ -229,9 +230,8 @@ func resultsPod(t *testing.T, r results.Trial, name string) results.Pod {
 	return results.Pod{}
 }
 
-// The pod that takes the place of one that a fault deletes gets its files with its own address and
-// starts at once. No other files change, and nothing that the first pod's agent said counts for the
-// second.
+// After a fault has deleted a pod, the next pod gets its files with its own address and starts at
+// once. No other files change, and none of the first pod's reports count for the second.
 func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt))
 	first, other := m.agents.registered[m.target], m.layout().Servers[0].Name
@@ -244,7 +244,7 @@ func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	if err := m.env.Client.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: m.target}}, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	m.agents.reports[m.target] = last // the coordinator has it still
+	m.agents.reports[m.target] = last // the coordinator still has it
 	m.clock.Step(100 * time.Millisecond)
 	m.reconcile()
 	if _, known := m.agents.registered[m.target]; known {
@@ -255,7 +255,7 @@ func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 
 	m.clock.Step(time.Second)
 	uid := m.makePod(m.target, nil)
-	m.takeOver() // another manager must know who was there before
+	m.takeOver() // another manager must know the earlier pods
 	m.settle(true)
 	m.goesOn()
 	now := m.agents.registered[m.target]
@@ -285,8 +285,8 @@ func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	}
 }
 
-// A pod is lost that no fault was to end, or sooner or more often than planned. The trial ends,
-// also if another pod takes its place.
+// A pod is lost although no fault was to end it, or sooner or more often than planned. The trial
+// ends, even if another pod takes its place.
 func TestPodsThatNoFaultReplaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		faults  []v1alpha1.Fault
@@ -351,7 +351,7 @@ func TestPodsThatNoFaultReplaces(t *testing.T) {
 	}
 }
 
-// A pod that does not come back is waited for until the results are due, and the trial does not
+// The trial waits for a deleted pod that does not come back until the results are due. It does not
 // count.
 func TestAPodThatIsDeletedAndDoesNotComeBack(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -381,8 +381,8 @@ func TestAPodThatIsDeletedAndDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// A pod that a fault replaces twice has two predecessors. The files of its successors stayed in the
-// manager's memory after the trial.
+// A pod that a fault replaces twice has two predecessors. The files of its successors once stayed
+// in the manager's memory after the trial.
 func TestAPodIsReplacedTwice(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt), podKill(3*killAt))
 	m.at(killAt + 100*time.Millisecond)
@@ -398,8 +398,8 @@ func TestAPodIsReplacedTwice(t *testing.T) {
 	}
 }
 
-// Restarts that a fault plans are expected, in the containers that it is for and from its instant
-// on; one more is not.
+// If a fault plans restarts, they are expected in the fault's containers and from its instant on.
+// One restart more is not.
 func TestRestartsThatChaosMeshExplains(t *testing.T) {
 	once, failure := chaosFault("again", "2s", "", `{"action":"container-kill"}`), chaosFault("failing", "2s", "4s", `{"action":"pod-failure"}`)
 	for name, tc := range map[string]struct {
@@ -441,7 +441,7 @@ func TestRestartsThatChaosMeshExplains(t *testing.T) {
 	}
 }
 
-// fails replaces the image of the target, if that is what a fault does.
+// fails replaces the target's image, if the fault does that.
 func (m *replacedPlay) fails(f v1alpha1.Fault) {
 	m.t.Helper()
 	if !chaosmesh.RestartsAgent(&f) {
@@ -458,7 +458,7 @@ func (m *replacedPlay) fails(f v1alpha1.Fault) {
 	m.settle(true)
 }
 
-// restarted is what the kubelet counts.
+// restarted sets the restarts that the kubelet counts.
 func (m *replacedPlay) restarted(name string, times int32) {
 	m.t.Helper()
 	p := &corev1.Pod{}
@@ -471,8 +471,8 @@ func (m *replacedPlay) restarted(name string, times int32) {
 	}
 }
 
-// Chaos Mesh says that a fault is in force when clients have felt it for a while; the time before
-// must not have part of the fault.
+// Chaos Mesh reports a fault only after clients have felt it for a while. The phase before the
+// fault must not contain part of it.
 func TestRecoveryBeginsWhenChaosMeshIsAsked(t *testing.T) {
 	line := results.NewTimeline(-5000, 270)
 	for i := range line.Committed {

@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// usedResources plays an agent on a pod that used little of a quiet node.
+// usedResources plays an agent whose pod used little of a quiet node.
 func usedResources(d protocol.Directive) *results.Resources {
 	r := &results.Resources{Seconds: d.Run.Measure.Seconds(), CPUMeanCores: 0.2, CPUMaxCores: 0.3, Node: results.NodeUse{Seconds: d.Run.Measure.Seconds(), CPUs: 2, BusyShare: 0.4}}
 	for _, c := range d.Containers {
@@ -20,8 +20,8 @@ func usedResources(d protocol.Directive) *results.Resources {
 	return r
 }
 
-// The agents' reports of their pods' resources decide over the trial, are in its results and its
-// headline, and are waited for.
+// Each agent reports the resources that its pod used. The trial waits for these reports, its
+// verdict depends on them, and its results and its headline contain them.
 func TestAThrottledTrialIsInvalid(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -52,8 +52,8 @@ func TestAThrottledTrialIsInvalid(t *testing.T) {
 	}
 }
 
-// An agent that never says what its pod used cannot hold up the trial, but its trial cannot be
-// trusted.
+// An agent that never reports its pod's resources cannot delay the trial forever, but then the
+// trial cannot be trusted.
 func TestATrialOfUnknownResourcesIsInvalid(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -67,8 +67,8 @@ func TestATrialOfUnknownResourcesIsInvalid(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonResourcesNotMeasured)
 }
 
-// The number of connections that were reset is final only when no request may be sent any more:
-// clients may be over before.
+// The number of reset connections is final only when no more requests may be sent. The clients may
+// end before that.
 func TestTheLastCountOfResetsIsWaitedFor(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()

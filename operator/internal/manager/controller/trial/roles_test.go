@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A role is looked for by each replica when the time comes; the trial counts only if one of them
-// had it.
+// At the fault's instant each replica checks whether it has the role. The trial counts only if
+// exactly one had it.
 func TestTheLeaderIsKilled(t *testing.T) {
 	for leaders, reason := range map[int]string{0: v1alpha1.ReasonRoleNotFound, 1: v1alpha1.ReasonSucceeded, 2: v1alpha1.ReasonRoleAmbiguous} {
 		t.Run(fmt.Sprintf("%d leaders", leaders), func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// A server that took its time to answer took it off the lead: clients were released in the middle
-// of the warm-up.
+// Slow answers of an API server once shortened the lead, so that clients were released in the
+// middle of the warm-up.
 func TestTheLeadIsCountedFromTheRelease(t *testing.T) {
 	c := newChaosPlay(t, split())
 	asked := 0

@@ -45,7 +45,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
-// agents plays the coordinator and the agents behind it: it keeps directives and answers with the
+// agents plays the coordinator and the agents behind it. It keeps directives, and answers with the
 // reports that a test sets.
 type agents struct {
 	mu         sync.Mutex
@@ -54,7 +54,7 @@ type agents struct {
 	files      map[string][]protocol.File
 	reports    map[string]*protocol.Report
 	clock      *clocktesting.FakeClock
-	// network says otherwise than obey what a pod's agent measures.
+	// network changes the measurements that obey makes for a pod's agent.
 	network func(pod string, n *protocol.NetworkReport)
 }
 
@@ -71,7 +71,7 @@ func (a *agents) Register(_ types.NamespacedName, pods []coordinator.Pod) {
 	}
 }
 
-// Direct keeps a directive as an agent gets it.
+// Direct keeps a directive as the agent would receive it.
 func (a *agents) Direct(_ types.NamespacedName, pod string, d protocol.Directive, files []protocol.File) {
 	sent, err := json.Marshal(d)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *agents) Report(_ types.NamespacedName, pod string) (*protocol.Report, t
 
 func (a *agents) Forget(types.NamespacedName) {}
 
-// obey makes every agent do at once what its directive says.
+// obey makes every agent carry out its directive at once.
 func (a *agents) obey() {
 	for name, r := range a.reports {
 		d := a.directives[name]
@@ -102,10 +102,10 @@ func (a *agents) obey() {
 		r.Network = a.measure(name, d.Network)
 		r.Ready = d.Start
 		r.AtBarrier = d.Start && d.Client != nil
-		if d.SampleLoad && r.Load == nil { // a test that sets it speaks of another load
+		if d.SampleLoad && r.Load == nil { // a test may set another load itself
 			r.Load = &protocol.Load{CPUs: 4, Seconds: 1}
 		}
-		if d.Start && r.Containers == nil { // a test that sets them speaks of others
+		if d.Start && r.Containers == nil { // a test may set other containers itself
 			for _, c := range d.Containers {
 				r.Containers = append(r.Containers, protocol.ContainerState{Name: c.Name, State: protocol.StateRunning, Starts: 1})
 			}
@@ -116,7 +116,7 @@ func (a *agents) obey() {
 		}
 		if d.Run != nil {
 			r.Resources, r.ResetsCounted = usedResources(d), true
-			if r.Network != nil { // the one beside a machine has none
+			if r.Network != nil { // the agent of a machine has no network
 				r.Network.Watched = true
 			}
 			r.Actions = nil
@@ -135,10 +135,11 @@ func (a *agents) obey() {
 	}
 }
 
-// undelayed round trip between any two pods.
+// undelayed is the round trip between any two pods without a delay.
 const undelayed = 200 * time.Microsecond
 
-// measure plays an agent on links that are exactly as asked, one-way times known.
+// measure plays an agent on links that are exactly as the directive asks. It knows the one-way
+// times.
 func (a *agents) measure(pod string, d *protocol.Network) *protocol.NetworkReport {
 	if d == nil {
 		return nil
@@ -161,8 +162,9 @@ func (a *agents) measure(pod string, d *protocol.Network) *protocol.NetworkRepor
 	return n
 }
 
-// play is one trial on a stage: an API, a fake clock, and agents that the test speaks for. The API
-// is in the process of the test, or a real server, where a test is about what only that has.
+// play is one trial on a stage: an API server, a fake clock, and agents that the test plays. The
+// API server normally runs in the test's process. It is a real one if a test needs a feature that
+// only a real server has.
 type play struct {
 	t      *testing.T
 	env    *testcluster.Env
@@ -173,11 +175,11 @@ type play struct {
 	admits *admission.Reconciler
 	key    types.NamespacedName
 	system v1alpha1.SystemSpec
-	// withoutResults: nothing can be written down of the trial.
+	// withoutResults: the trial's results cannot be written.
 	withoutResults bool
-	// change of the experiment that the trial is of. Set it before the trial is made.
+	// change changes the trial's experiment. Set it before the trial is made.
 	change func(*v1alpha1.ExperimentSpec)
-	// changeTrial of that experiment: what the experiment controller adds.
+	// changeTrial changes the part of the trial's spec that the experiment controller adds.
 	changeTrial func(*v1alpha1.TrialSpec)
 }
 
@@ -194,7 +196,7 @@ func newPlayOf(t *testing.T, change func(*v1alpha1.SystemSpec), changeExperiment
 	return newPlayIn(t, testcluster.InProcess(t), change, changeExperiment)
 }
 
-// newPlayIn plays before another API.
+// newPlayIn is like newPlayOf, on the given API server.
 func newPlayIn(t *testing.T, env *testcluster.Env, change func(*v1alpha1.SystemSpec), changeExperiment func(*v1alpha1.ExperimentSpec)) *play {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -212,7 +214,7 @@ func newPlayIn(t *testing.T, env *testcluster.Env, change func(*v1alpha1.SystemS
 	return p
 }
 
-// newReconciler is a manager that has just started: it remembers nothing.
+// newReconciler starts a new manager, which remembers nothing.
 func (p *play) newReconciler() {
 	p.admits = &admission.Reconciler{
 		Client: p.env.Client, Reader: p.env.Client, Clock: p.clock, Recorder: events.NewFakeRecorder(1000), Environment: render.Environment{AgentImage: "agent"},
@@ -258,7 +260,7 @@ func (p *play) newTrial(name string) types.NamespacedName {
 	return client.ObjectKeyFromObject(trial)
 }
 
-// discard takes a trial off the stage, so that no trial of the next test is queued behind it.
+// discard removes a trial from the stage, so that no trial of the next test waits behind it.
 func (p *play) discard(key types.NamespacedName) {
 	trial := &v1alpha1.Trial{}
 	if err := p.env.Client.Get(context.Background(), key, trial); err != nil {
@@ -287,8 +289,8 @@ func (p *play) reconcile() ctrl.Result {
 	return result
 }
 
-// settle reconciles until nothing changes any more. The agents do what they are told in between
-// when obedient.
+// settle reconciles until nothing changes any more. If obedient, the agents carry out their
+// directives in between.
 func (p *play) settle(obedient bool) {
 	p.t.Helper()
 	last := ""
@@ -319,7 +321,7 @@ func (p *play) trial() *v1alpha1.Trial {
 	return trial
 }
 
-// subject is a trial as the engine hands it to its ports.
+// subject returns a trial in the form that the engine passes to its ports.
 func (p *play) subject(trial *v1alpha1.Trial) *engine.Subject {
 	return &engine.Subject{Trial: trial, System: &p.system, Layout: p.layout()}
 }
@@ -367,7 +369,7 @@ func (p *play) pod(name string, n int, labels map[string]string) {
 	}
 }
 
-// maker is the StatefulSet or Job of the trial that makes the pod; nil, where there is none yet.
+// maker returns the StatefulSet or Job of the trial that makes the pod. Nil: there is none yet.
 func (p *play) maker(pod, part string) []metav1.OwnerReference {
 	p.t.Helper()
 	var owner client.Object = &batchv1.Job{}
@@ -391,14 +393,14 @@ func (p *play) maker(pod, part string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: owner.GetUID(), Controller: &yes}}
 }
 
-// deployed brings the trial to where all pods run.
+// deployed moves the trial forward until all pods run.
 func (p *play) deployed() {
 	p.t.Helper()
 	p.settle(false)
 	p.schedule()
 }
 
-// starting brings the trial to where replicas are started and none is ready.
+// starting moves the trial forward until replicas are started and none is ready.
 func (p *play) starting() {
 	p.t.Helper()
 	p.deployed()
@@ -411,7 +413,7 @@ func (p *play) starting() {
 	}
 }
 
-// released brings the trial to the middle of its run.
+// released moves the trial forward to the middle of its run.
 func (p *play) released() {
 	p.t.Helper()
 	p.deployed()
@@ -421,7 +423,8 @@ func (p *play) released() {
 	}
 }
 
-// measured ends the run: every client reports so many commits, after the time that a run takes.
+// measured ends the run. After the length of a run, every client reports the given number of
+// commits.
 func (p *play) measured(commits int64, startSpread time.Duration) {
 	p.t.Helper()
 	p.clock.Step(40 * time.Second)
@@ -437,7 +440,8 @@ func (p *play) measured(commits int64, startSpread time.Duration) {
 	}
 }
 
-// clientResults are what the agent of a client pod sends that committed so often, each in 5 ms.
+// clientResults returns the results that a client's agent sends after so many commits, each of
+// which took 5 ms.
 func (p *play) clientResults(c placement.Client, commits int64, started time.Duration) []byte {
 	p.t.Helper()
 	h := results.NewHistogram()
@@ -449,7 +453,7 @@ func (p *play) clientResults(c placement.Client, commits int64, started time.Dur
 		p.t.Fatal(err)
 	}
 	line := results.NewTimeline(-5000, 270)
-	for i := range commits { // evenly over the 200 bins of the window
+	for i := range commits { // spread evenly over the 200 bins of the window
 		bin := 50 + i%200
 		line.Committed[bin]++
 		line.LatencySumMicros[bin] += 5000
@@ -473,7 +477,7 @@ func (p *play) clientResults(c placement.Client, commits int64, started time.Dur
 	return packed.Bytes()
 }
 
-// clientEnds has the first client end so long after t = 0, and its agent say so.
+// clientEnds makes the first client end at the given time after t = 0, and its agent report that.
 func (p *play) clientEnds(after time.Duration, code int) {
 	p.t.Helper()
 	if at := time.Unix(0, p.trial().Status.ZeroUnixNanos).Add(after); at.After(p.clock.Now()) {
@@ -500,7 +504,7 @@ func (p *play) conditions() string {
 	return string(b)
 }
 
-// wantEnd checks how the trial ended, and that nothing of it is left but its results.
+// wantEnd checks how the trial ended, and that only its results are left.
 func (p *play) wantEnd(outcome, reason string) results.Trial {
 	p.t.Helper()
 	if c := p.condition(v1alpha1.TrialComplete); c.Status != metav1.ConditionTrue || c.Reason != outcome {

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// A trial of many pods wrote a message for each pod that came up.
+// A trial of many pods once wrote a message for each pod that came up.
 func TestMessagesAreHeldBack(t *testing.T) {
 	p := newPlay(t, nil)
 	p.settle(false)
@@ -59,7 +59,7 @@ func TestMessagesAreHeldBack(t *testing.T) {
 	}
 }
 
-// A message that is held back is written when its time has come, though nothing else happens.
+// A delayed message is written when its time has come, even if nothing else happens.
 func TestHeldMessagesHaveATime(t *testing.T) {
 	p := newPlay(t, nil)
 	p.settle(false)

@@ -22,8 +22,8 @@ import (
 	"assay.dev/assay/operator/internal/manager/coordinator"
 )
 
-// A file that can never be read was acknowledged, and then read again and again while the trial
-// held its pools.
+// The store once acknowledged a file that can never be read. The manager then read it again and
+// again while the trial held its pools.
 func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -52,8 +52,8 @@ func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A quota of ConfigMaps kept a trial, and the pools that it held, for ever: one that ran as well as
-// one that did not.
+// A quota of ConfigMaps once held a trial and its pools forever, no matter whether the trial had
+// run.
 func TestATrialWhoseResultsCannotBeStoredEnds(t *testing.T) {
 	for name, fails := range map[string]bool{"one that ran": false, "one that failed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestATrialWhoseResultsCannotBeStoredEnds(t *testing.T) {
 			if c := p.condition(v1alpha1.TrialCollected); c.Reason != v1alpha1.ReasonResultsNotStored || !strings.Contains(c.Message, "exceeded quota") {
 				t.Errorf("Collected is %s %s: %s", c.Status, c.Reason, c.Message)
 			}
-			// Each attempt writes to the status, which would be the reason for the next. The steps
-			// of the clock leave one attempt to a trial that failed.
+			// Each attempt writes to the status, and that write must not cause the next attempt.
+			// The clock's steps leave one attempt to a trial that failed.
 			least := 2
 			if fails {
 				least = 1

@@ -53,7 +53,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		happens func(p *play)
 		outcome string
 		reason  string
-		// committed is what the clients told, which the results keep.
+		// committed is the clients' number of commits, which the results keep.
 		committed int64
 	}{
 		"pods that never come": {
@@ -91,8 +91,8 @@ func TestWhyTrialsEnd(t *testing.T) {
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonReplicaExited,
 		},
-		// Another attempt would not be due: what the system did comes before what could not be done
-		// to it.
+		// No further attempt is due: the system's own failure takes precedence over a fault that
+		// could not be carried out.
 		"a replica that exits before its fault": {
 			happens: func(p *play) {
 				p.released()
@@ -120,7 +120,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 			},
 			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonPrepareFailed,
 		},
-		// The simulation found it: the system was blamed.
+		// The simulation found that the system was blamed for this.
 		"a prepare step whose agent cannot go on": {
 			system: func(s *v1alpha1.SystemSpec) {
 				s.Prepare = &v1alpha1.PrepareStep{
@@ -152,7 +152,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a client that ends at the barrier": {
 			happens: func(p *play) {
 				p.starting()
-				for range 3 { // the replicas get ready, and the clients start
+				for range 3 { // replicas become ready, and clients start
 					p.reconcile()
 					p.agents.obey()
 					p.agents.reports[p.layout().Clients[0].Name].AtBarrier = false
@@ -169,7 +169,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonLoadEndedEarly, committed: 20,
 		},
-		// The manager was away, and its successor comes when the window is over.
+		// No manager led, and the successor comes after the end of the window.
 		"a client that failed while no manager led": {
 			happens: func(p *play) {
 				p.released()
@@ -299,7 +299,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 				p.agents.reports[p.layout().Servers[2].Name].Actions = nil
 				p.measured(10, 0)
 				p.settle(false)
-				p.clock.Step(engine.ResultsGrace) // its account is waited for as long as results are
+				p.clock.Step(engine.ResultsGrace) // the manager waits for its report as long as for results
 				p.settle(false)
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonFaultNotConfirmed,
@@ -344,7 +344,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, tc.system)
 			tc.happens(p)
-			// The agents neither obey nor report an end: the clean-up must not wait for ever.
+			// The agents neither obey nor report an end: cleanup must not wait forever.
 			p.settle(false)
 			p.clock.Step(time.Minute)
 			p.settle(false)
@@ -366,11 +366,11 @@ func TestATakeOverGoesOnWithTheSameRun(t *testing.T) {
 	p.released()
 	zero, before := p.trial().Status.ZeroUnixNanos, p.agents.directives
 	reports := p.agents.reports
-	p.agents = newAgents(p.clock) // the new manager has heard of no agent
+	p.agents = newAgents(p.clock) // no agent has reported to the new manager
 	p.newReconciler()
 	p.clock.Step(3 * time.Second)
 	p.settle(false)
-	p.agents.reports = reports // they have dialled again
+	p.agents.reports = reports // the agents have dialled again
 	p.settle(true)
 	if got := p.trial().Status.ZeroUnixNanos; got != zero {
 		t.Fatalf("t = 0 moved from %d to %d", zero, got)
@@ -385,8 +385,8 @@ func TestATakeOverGoesOnWithTheSameRun(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }
 
-// Found on a cluster: the clients' results reached a new manager before the agent of the replica
-// that had been killed did, and the trial was judged without its fault.
+// We found this error on a cluster. The clients' results reached a new manager before the killed
+// replica's agent did, and the trial was judged without its fault.
 func TestATakeOverHearsOfEveryFaultBeforeItJudges(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -420,7 +420,7 @@ func TestTrialsQueue(t *testing.T) {
 	}
 	second := p.key
 	p.key = first
-	p.clock.Step(time.Hour) // trial-0 is given up: its pods never came
+	p.clock.Step(time.Hour) // trial-0 is given up, since its pods never came
 	p.settle(false)
 	p.key = second
 	p.settle(false)
@@ -432,7 +432,7 @@ func TestTrialsQueue(t *testing.T) {
 func TestReplicasStartOneByOne(t *testing.T) {
 	p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Start = v1alpha1.StartOneByOne })
 	p.deployed()
-	for range 4 { // files are written, links are proven, no process is started
+	for range 4 { // files are written, links are proved, no process is started
 		p.reconcile()
 		for name, d := range p.agents.directives {
 			p.agents.reports[name].NamesResolved, p.agents.reports[name].FilesDigest = true, d.FilesDigest

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// A manager that takes over in the run and has lost the prepare step's Secret does not know what
-// the faults were to do. Such a trial counted, although its fault had failed.
+// A manager that takes over during a run, and finds the prepare step's Secret lost, does not know
+// the plan of the faults. Such a trial once counted, although its fault had failed.
 func TestARunWhosePlanIsLostDoesNotCount(t *testing.T) {
 	p := newPlay(t, func(s *v1alpha1.SystemSpec) {
 		s.Prepare = &v1alpha1.PrepareStep{Container: v1alpha1.Container{Name: "keys", Image: "i", Command: []string{"/keys"}}, OutputPath: "/keys", Timeout: "10s"}
@@ -42,8 +42,8 @@ func TestARunWhosePlanIsLostDoesNotCount(t *testing.T) {
 	}
 }
 
-// While the cluster ends an evicted replica its agent says that the launcher was asked to hold it,
-// as for a planned kill. Such a trial counted with a dead replica.
+// While the cluster ends an evicted replica, its agent reports that the launcher holds it on
+// request, as in a planned kill. Such a trial once counted with a dead replica.
 func TestAnEvictedReplicaDoesNotCount(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -52,15 +52,15 @@ func TestAnEvictedReplicaDoesNotCount(t *testing.T) {
 	if err := p.env.Client.Get(t.Context(), client.ObjectKey{Namespace: p.ns, Name: name}, pod); err != nil {
 		t.Fatal(err)
 	}
-	pod.Finalizers = []string{"assay.dev/test"} // stands for the time that the kubelet gives it
+	pod.Finalizers = []string{"assay.dev/test"} // keeps the pod, like the kubelet
 	if err := p.env.Client.Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		pod.Finalizers = nil
-		_ = p.env.Client.Update(t.Context(), pod) // gone already, if the test went well
+		_ = p.env.Client.Update(t.Context(), pod) // if the test went well, the pod is gone already
 	})
-	if err := p.env.Client.Delete(t.Context(), pod); err != nil { // as the eviction API does
+	if err := p.env.Client.Delete(t.Context(), pod); err != nil { // like the eviction API
 		t.Fatal(err)
 	}
 	p.agents.reports[name].Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateHeld, ExitCode: 137, Expected: true, Starts: 1, Exited: 19 * time.Second}}

@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Whole results that were kept for the store stayed when the trial's results were stored again and
-// then fitted the ConfigMap. The store got results of a success of which the ConfigMap said that it
-// had failed.
+// Whole results were kept for the store. When the trial's later results fitted the ConfigMap, the
+// whole ones stayed. So the store received the results of a success, although the ConfigMap
+// recorded a failure.
 func TestEarlierWholeResultsAreDropped(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.released()

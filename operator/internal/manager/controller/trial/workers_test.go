@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/manager/cacheopts"
 )
 
-// One worker did everything: while it looked for room for a trial that waited, or for the objects
-// of one trial, all others stood still.
+// Once there was a single worker. While it looked for room for a waiting trial, or for the objects
+// of one trial, all other trials stood still.
 func TestRunningTrialsWaitForNoOtherTrial(t *testing.T) {
 	for name, blocks := range map[string]func(waiting client.ObjectKey, o any, namespace string) bool{
 		"a look for room": func(_ client.ObjectKey, o any, namespace string) bool {
@@ -86,7 +86,7 @@ func TestRunningTrialsWaitForNoOtherTrial(t *testing.T) {
 	}
 }
 
-// admittedBefore marks a trial as one that was admitted before the manager began.
+// admittedBefore marks a trial as admitted before the manager began.
 func admittedBefore(t *testing.T, p *play) {
 	t.Helper()
 	trial := p.trial()

@@ -1,10 +1,10 @@
-// Package chaos carries out the faults of trials that Chaos Mesh does. It makes an object at the
-// planned instant, reads off it that it is done, deletes it at the planned end, and sees that it is
-// gone. An agent has no part in it.
+// Package chaos carries out the faults of trials that need Chaos Mesh. It makes an object at the
+// planned instant, reads from it that the fault is in force, deletes it at the planned end, and
+// checks that it is gone. No agent takes part.
 //
 //	planned ─(instant)─▶ created ─(AllInjected, of our pods)─▶ confirmed ─(end)─▶ deletion asked for ─(finalizer gone)─▶ gone
 //
-// Every observation is written to a ConfigMap of the trial before the object is deleted. So a
+// It writes every observation to a ConfigMap of the trial before it deletes the object, so that a
 // manager that takes over knows it: see records.go. At the end of a trial nothing of Chaos Mesh may
 // be left: see clear.go.
 package chaos
@@ -37,29 +37,28 @@ import (
 )
 
 const (
-	// missed is how much later than planned an object may be made, or its deletion asked for, which
-	// are the manager's own doing. An instant that it missed by more, because there was no manager,
-	// is not made up for.
+	// missed is how much later than planned the manager may make an object, or ask for its
+	// deletion. If no manager was there for longer, the instant is missed.
 	missed = validity.RecoverLateness
-	// Recovery is how long it may take to undo it: until the object is gone.
+	// Recovery is how long undoing a fault may take, until the object is gone.
 	Recovery = 30 * time.Second
-	// Poll is how soon to look again for what it says, and SlowPoll if it has had patience to say
-	// it; its objects are not watched.
+	// Poll is how soon to look again at an object, which is not watched. After patience, it is
+	// SlowPoll.
 	Poll     = 50 * time.Millisecond
 	SlowPoll = 250 * time.Millisecond
 	patience = 2 * time.Second
-	// callTimeout bounds one request about its objects: they go through its webhooks, which may not
-	// answer.
+	// callTimeout bounds one request about an object: it goes through Chaos Mesh's webhooks, which
+	// may not answer.
 	callTimeout = 5 * time.Second
 )
 
-// Annotations of objects of Chaos Mesh, by which a manager that takes over goes on.
+// Annotations of objects of Chaos Mesh, for a manager that takes over.
 const (
-	annotationCreated = "assay.dev/created" // when its creation was asked for, in Unix nanoseconds
-	annotationBefore  = "assay.dev/before"  // what the pods were before, as JSON: see chaosevidence.go
+	annotationCreated = "assay.dev/created" // when its creation was requested, in Unix nanoseconds
+	annotationBefore  = "assay.dev/before"  // the pods before the fault, as JSON: see evidence.go
 )
 
-// Executor carries faults out. It keeps nothing: what it must know of a trial is in its Run.
+// Executor carries faults out. It keeps no state of its own: the state of a trial is in its Run.
 type Executor struct {
 	Client client.Client
 	// Reader reads past the cache: objects of Chaos Mesh are not cached.
@@ -68,26 +67,26 @@ type Executor struct {
 	Recorder events.EventRecorder
 }
 
-// Run is a released trial, as observed, whose faults Chaos Mesh carries out.
+// Run is an observed trial after its release, with faults of Chaos Mesh.
 type Run struct {
 	Trial       *v1alpha1.Trial
 	System      *v1alpha1.SystemSpec
 	Layout      *placement.Layout
 	Pods        map[string]*corev1.Pod // by name in the layout
-	Occurrences []*fault.Occurrence    // that Chaos Mesh carries out
+	Occurrences []*fault.Occurrence    // those that Chaos Mesh carries out
 	Memory      *Memory
 }
 
-// Memory is what is kept of one trial from one reconcile to the next. All of it can be made again.
+// Memory is the state of one trial that is kept between reconciles. All of it can be made again.
 type Memory struct {
-	records records   // what became of its faults; nil while they have not been read
-	ending  time.Time // since when the last of its objects are waited for; zero: they are not
+	records records   // records of its faults; nil until they have been read
+	ending  time.Time // since when the trial waits for its last objects to go; zero: it does not wait
 }
 
 func (r *Run) zero() time.Time { return time.Unix(0, r.Trial.Status.ZeroUnixNanos) }
 
-// Refusal says why the cluster cannot carry out the trial's faults, or nothing: it has no such
-// objects, or the manager may not touch them.
+// Refusal says why the cluster cannot carry out the trial's faults: it has no such kinds, or the
+// manager has no right to them. Empty: it can.
 func (x *Executor) Refusal(ctx context.Context, trial *v1alpha1.Trial) (string, error) {
 	for _, kind := range chaosmesh.Kinds(trial.Spec.Faults) {
 		_, err := x.objects(ctx, trial, kind)
@@ -103,11 +102,11 @@ func (x *Executor) Refusal(ctx context.Context, trial *v1alpha1.Trial) (string, 
 	return "", nil
 }
 
-// unserved reports whether the API server knows no such kind.
+// unserved reports whether the API server does not know the kind.
 func unserved(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// objects lists a trial's objects of one kind, past the cache: they are few, and no others are
-// looked at.
+// objects lists a trial's objects of one kind, past the cache. They are few, and it reads no
+// others.
 func (x *Executor) objects(ctx context.Context, trial *v1alpha1.Trial, kind string) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -117,9 +116,9 @@ func (x *Executor) objects(ctx context.Context, trial *v1alpha1.Trial, kind stri
 	return list.Items, wrap("list the trial's objects of kind "+kind, err)
 }
 
-// Due does what is due of the faults that Chaos Mesh carries out, and says how soon there is
-// something to do again. It fails for nothing but its own memory: what the API server does not
-// answer is asked again until the fault's own deadlines are over.
+// Due does the work that is due for faults of Chaos Mesh, and returns how soon there is more. It
+// fails only if it cannot read or write its records. If the API server does not answer, it asks
+// again until the deadlines of the fault are over.
 func (x *Executor) Due(ctx context.Context, r *Run) (time.Duration, error) {
 	if len(r.Occurrences) == 0 {
 		return time.Hour, nil
@@ -141,7 +140,7 @@ func (x *Executor) Due(ctx context.Context, r *Run) (time.Duration, error) {
 	return next, nil
 }
 
-// step brings one time of a fault forward, and says how soon to look again.
+// step moves one occurrence of a fault forward, and returns how soon to look again.
 func (x *Executor) step(ctx context.Context, r *Run, t *fault.Occurrence, rec *record) time.Duration {
 	zero := r.zero()
 	from := zero.Add(t.From)
@@ -171,7 +170,7 @@ func (x *Executor) step(ctx context.Context, r *Run, t *fault.Occurrence, rec *r
 	return x.end(ctx, r, t, rec)
 }
 
-// poll is how soon to look again for what has been waited for since an instant.
+// poll returns how soon to look again, given since when the manager waits.
 func (x *Executor) poll(since int64) time.Duration {
 	if x.Clock.Now().Sub(time.Unix(0, since)) > patience {
 		return SlowPoll
@@ -179,8 +178,8 @@ func (x *Executor) poll(since int64) time.Duration {
 	return Poll
 }
 
-// create makes the object. A manager that comes too late for it does not make up for it: the trial
-// would not be the one that the experiment describes.
+// create makes the object. A manager that comes too late does not make it, since the trial would
+// not be the one that the experiment describes.
 func (x *Executor) create(ctx context.Context, r *Run, t *fault.Occurrence, rec *record) time.Duration {
 	u, err := x.object(r, t)
 	if err != nil {
@@ -212,8 +211,7 @@ func (x *Executor) create(ctx context.Context, r *Run, t *fault.Occurrence, rec 
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), unserved(err):
 		rec.Error = fmt.Sprintf("the %s was refused: %s", u.GetKind(), clean(err.Error()))
 	default:
-		// A webhook that does not answer may do so the next time. It is given up when it would be
-		// too late.
+		// A webhook that does not answer may answer the next time, until it is too late.
 		if late+Poll > missed {
 			rec.Error = fmt.Sprintf("the %s could not be made in time: %s", u.GetKind(), clean(err.Error()))
 		}
@@ -221,8 +219,8 @@ func (x *Executor) create(ctx context.Context, r *Run, t *fault.Occurrence, rec 
 	return Poll
 }
 
-// object makes the object of one time of a fault, owned by the trial: what no manager deletes goes
-// with it.
+// object returns the object of one time of a fault. The trial owns it, so that it is deleted with
+// the trial if no manager deletes it.
 func (x *Executor) object(r *Run, t *fault.Occurrence) (*unstructured.Unstructured, error) {
 	o := chaosmesh.Occurrence{
 		Namespace: r.Trial.Namespace, Trial: r.Trial.Name, Experiment: r.Trial.Spec.Experiment, Fault: t.Fault, Time: t.Time, Pods: t.Pods, Peers: t.Peers,
@@ -245,11 +243,11 @@ func (x *Executor) adopt(ctx context.Context, like *unstructured.Unstructured, r
 	if err != nil || there == nil || there.GetLabels()[v1alpha1.LabelTrial] != r.Trial.Name {
 		return false, err
 	}
-	_, _ = fmt.Sscan(there.GetAnnotations()[annotationCreated], &rec.Created) // 0 when another program has made the object
+	_, _ = fmt.Sscan(there.GetAnnotations()[annotationCreated], &rec.Created) // 0 if another program has made the object
 	return rec.Created != 0, nil
 }
 
-// get reads an object; nil if there is none.
+// get reads an object, or returns nil if there is none.
 func (x *Executor) get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -265,8 +263,8 @@ func (x *Executor) get(ctx context.Context, like *unstructured.Unstructured) (*u
 	return there, nil
 }
 
-// confirm looks whether the fault is in force. Chaos Mesh says so in the object's conditions; what
-// can be seen of the pods themselves must agree.
+// confirm checks whether the fault is in force: the object's conditions must say so, and the pods
+// must agree.
 func (x *Executor) confirm(ctx context.Context, r *Run, t *fault.Occurrence, rec *record) {
 	like, err := x.object(r, t)
 	if err != nil {
@@ -300,7 +298,7 @@ func (x *Executor) confirm(ctx context.Context, r *Run, t *fault.Occurrence, rec
 	}
 }
 
-// unconfirmed says what is not yet as it must be, or what will never be.
+// unconfirmed says what the fault still waits for, or what is wrong for good.
 func (r *Run) unconfirmed(t *fault.Occurrence, u *unstructured.Unstructured) (waiting, wrong string) {
 	what := u.GetKind() + " " + u.GetName()
 	state, err := chaosmesh.Read(u)
@@ -335,7 +333,7 @@ func (x *Executor) end(ctx context.Context, r *Run, t *fault.Occurrence, rec *re
 			err = x.keep(ctx, r, known)
 		}
 		if err != nil {
-			rec.Ended = 0 // it must be known before the object is gone
+			rec.Ended = 0 // the record must be saved before the object is gone
 			return Poll
 		}
 	}
@@ -363,8 +361,8 @@ func (x *Executor) end(ctx context.Context, r *Run, t *fault.Occurrence, rec *re
 	return x.poll(rec.Ended)
 }
 
-// endOf is when a fault ends that is to end now. That is now, or, where no manager was there to end
-// it in time, when Chaos Mesh did so by the object's own duration.
+// endOf returns when a fault ends that is due to end. That is now. If no manager was there in time,
+// it is when Chaos Mesh ended the fault by the object's own duration.
 func (x *Executor) endOf(ctx context.Context, r *Run, t *fault.Occurrence, like *unstructured.Unstructured) time.Time {
 	now, planned := x.Clock.Now(), r.zero().Add(t.To)
 	if t.To == 0 || now.Sub(planned) < missed {
@@ -379,18 +377,18 @@ func (x *Executor) endOf(ctx context.Context, r *Run, t *fault.Occurrence, like 
 	case err != nil || !state.Recovered:
 		return now
 	case planned.After(state.RecoveredAt) && planned.Sub(state.RecoveredAt) < time.Second:
-		return planned // it was in this second, and not before the duration was over
+		return planned // it ended in this second, and not before the duration was over
 	}
 	return state.RecoveredAt
 }
 
-// tolerance is how late what Chaos Mesh does may be seen to be in force; it is not waited for
-// longer.
+// tolerance is how late a fault of Chaos Mesh may be confirmed. The manager waits no longer than
+// that.
 func (r *Run) tolerance() time.Duration {
 	return plan.DefaultTolerances(r.Trial.Spec.Tolerances).ChaosMeshLateness.OrZero()
 }
 
-// Record is the outcome of an action of Chaos Mesh, or nil while it is not known.
+// Record returns the outcome of an action of Chaos Mesh, or nil while it is not known.
 func (r *Run) Record(a timeline.Action) *protocol.ActionRecord {
 	rec := r.Memory.records[fault.OccurrenceOf(a)]
 	if rec == nil {
@@ -408,14 +406,14 @@ func (r *Run) Record(a timeline.Action) *protocol.ActionRecord {
 	case a.Kind == timeline.Recover && (rec.Gone != 0 || rec.EndError != ""):
 		return &protocol.ActionRecord{ID: a.ID, Planned: a.At, Started: since(rec.Ended), Confirmed: since(rec.Gone), Error: rec.EndError}
 	case a.Kind == timeline.Recover && rec.Error != "":
-		// The trial is invalid for the fault's beginning. No worker has to wait for what may take
-		// Chaos Mesh for ever.
+		// The trial is invalid already because of the fault's beginning. So no one waits for an end
+		// that may never come.
 		return &protocol.ActionRecord{ID: a.ID, Planned: a.At, Started: since(rec.Ended), Error: "the fault was not confirmed, so that its end is not waited for"}
 	}
 	return nil
 }
 
-// Injection is what is known of one time of a fault.
+// Injection returns the known facts about one time of a fault.
 func (r *Run) Injection(o *fault.Occurrence) validity.Injection {
 	i := validity.Injection{Fault: o.Fault, Time: o.Time, Pods: o.Pods, Peers: o.Peers}
 	since := func(nanos int64) *time.Duration {
@@ -431,5 +429,5 @@ func (r *Run) Injection(o *fault.Occurrence) validity.Injection {
 	return i
 }
 
-// clean makes one line of an error.
+// clean puts an error on one line.
 func clean(text string) string { return strings.Join(strings.Fields(text), " ") }

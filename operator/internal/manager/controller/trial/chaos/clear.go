@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/chaosmesh"
 )
 
-// At the end of a trial, whatever end that is, nothing of Chaos Mesh may be left:
+// At the end of a trial, for any outcome, nothing of Chaos Mesh may be left:
 //
 //	its objects are deleted, and the pods kept for Recovery (Stuck, if it has failed so far), so that it can undo in them what it did
 //	-> the pods are deleted: with them goes what it did to them, and most of what it could not undo it then takes for undone
@@ -24,29 +24,29 @@ import (
 //	-> after Forced they are let go without it: it does not run any more
 
 const (
-	// AnnotationCleanFinalizer and its value make Chaos Mesh let go of an object that is being
-	// deleted, undone or not.
+	// AnnotationCleanFinalizer and its value make Chaos Mesh release an object in deletion, even if
+	// it has not undone the fault.
 	AnnotationCleanFinalizer = "chaos-mesh.chaos-mesh.org/cleanFinalizer"
 	cleanFinalizerForced     = "forced"
-	// Stuck is how long the pods are kept for an object at which Chaos Mesh has failed so far.
+	// Stuck is how long the pods are kept for an object on which Chaos Mesh has failed so far.
 	Stuck = 5 * time.Second
-	// Forced is how long Chaos Mesh may take to let go when told to.
+	// Forced is how long Chaos Mesh may take to release an object after it is told to.
 	Forced = 10 * time.Second
-	// letGo is the reason of the event that reports either.
+	// letGo is the reason of the event that reports a forced release.
 	letGo = "ChaosMeshForced"
 )
 
-// Clear deletes the trial's objects of Chaos Mesh, and returns those that are still there. hold:
-// the pods are still needed.
+// Clear deletes the trial's objects of Chaos Mesh, and returns the objects that still exist. The
+// result hold reports whether the pods are still needed.
 func (x *Executor) Clear(ctx context.Context, trial *v1alpha1.Trial, m *Memory) (left []unstructured.Unstructured, hold bool, err error) {
 	for _, kind := range chaosmesh.Kinds(trial.Spec.Faults) {
 		items, err := x.objects(ctx, trial, kind)
 		switch {
 		case unserved(err):
-			continue // its kind is gone, and all objects with it
+			continue // the kind is gone, and all its objects with it
 		case apierrors.IsForbidden(err):
-			// Nothing can be done by this manager. The trial owns the objects, so that they are
-			// deleted after it.
+			// This manager can do nothing. The trial owns the objects, so they are deleted after
+			// it.
 			log.FromContext(ctx).Info("The manager may not look for objects of Chaos Mesh any more", "kind", kind, "trial", trial.Name)
 			continue
 		case err != nil:
@@ -69,8 +69,8 @@ func (x *Executor) Clear(ctx context.Context, trial *v1alpha1.Trial, m *Memory) 
 	return left, x.waited(m) < wait, nil
 }
 
-// stuck reports whether Chaos Mesh has failed at an object so far. It must have done what the
-// object says before it can undo it, and tries for as long as there is the pod.
+// stuck reports whether Chaos Mesh has failed on an object so far. Chaos Mesh undoes a fault only
+// after it has injected it, and tries as long as the pod exists.
 func stuck(u unstructured.Unstructured) bool {
 	state, err := chaosmesh.Read(&u)
 	return err == nil && state.Failure != ""
@@ -85,7 +85,7 @@ func (x *Executor) delete(ctx context.Context, u *unstructured.Unstructured) err
 	return wrap("delete "+u.GetKind()+" "+u.GetName(), client.IgnoreNotFound(x.Client.Delete(ctx, u)))
 }
 
-// waited is for how long this manager has waited for the last of a trial's objects to go.
+// waited returns how long this manager has waited for the last of a trial's objects to go.
 func (x *Executor) waited(m *Memory) time.Duration {
 	now := x.Clock.Now()
 	if m.ending.IsZero() {
@@ -94,8 +94,8 @@ func (x *Executor) waited(m *Memory) time.Duration {
 	return now.Sub(m.ending)
 }
 
-// Force lets go of what Chaos Mesh does not let go of. The pods are gone: nothing is left in which
-// anything could be undone.
+// Force releases objects that Chaos Mesh does not release. The pods are gone, so there is nothing
+// left to undo.
 func (x *Executor) Force(ctx context.Context, trial *v1alpha1.Trial, m *Memory, left []unstructured.Unstructured) error {
 	waited := x.waited(m)
 	for i := range left {
@@ -132,7 +132,7 @@ func (x *Executor) patch(ctx context.Context, u, before *unstructured.Unstructur
 	return wrap("let go of "+u.GetKind()+" "+u.GetName(), x.Client.Patch(ctx, u, client.MergeFrom(before)))
 }
 
-// lastWords are what Chaos Mesh said last of a failure.
+// lastWords returns the last message of Chaos Mesh about a failure.
 func lastWords(u *unstructured.Unstructured) string {
 	if state, err := chaosmesh.Read(u); err == nil && state.Failure != "" {
 		return " " + chaosmesh.Explain(state.Failure) + "."
@@ -140,7 +140,7 @@ func lastWords(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// Remains says what is still there of Chaos Mesh.
+// Remains names the objects of Chaos Mesh that still exist.
 func Remains(left []unstructured.Unstructured) string {
 	if len(left) == 0 {
 		return ""

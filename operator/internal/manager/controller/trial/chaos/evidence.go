@@ -12,12 +12,12 @@ import (
 	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
-// Where a fault replaces pods or restarts their containers, Chaos Mesh's word is not enough. It
-// calls a pod failed when its images are replaced, and the processes go on until their kubelet ends
-// them. It compares the pods' present state with their state before.
+// If a fault replaces pods or restarts their containers, the report of Chaos Mesh is not enough. It
+// says that a pod has failed once the images are replaced, but processes go on until the kubelet
+// ends them. So the manager compares the pods with their state before the fault.
 
-// evidence is what such a fault must change, by pod, as JSON: which pod it is, or which containers
-// of the System run in it. Of other faults: nothing.
+// evidence returns the parts of pods that such a fault must change, by pod, as JSON: the pod's UID,
+// or the System's containers that run in it. For other faults there are none.
 func (r *Run) evidence(t *fault.Occurrence) string {
 	seen := map[string][]string{}
 	for _, name := range t.Pods {
@@ -25,13 +25,12 @@ func (r *Run) evidence(t *fault.Occurrence) string {
 	}
 	raw, err := json.Marshal(seen)
 	if err != nil {
-		return "" // texts can always be encoded
+		return "" // a text can always be encoded
 	}
 	return string(raw)
 }
 
-// standing are the parts of a pod that the fault is to end, by identity. Those that do not run are
-// left out.
+// standing returns the parts of a pod that the fault must end and that still run, by identity.
 func (r *Run) standing(t *fault.Occurrence, name string) []string {
 	p := r.Pods[name]
 	switch {
@@ -45,8 +44,8 @@ func (r *Run) standing(t *fault.Occurrence, name string) []string {
 	return nil
 }
 
-// runningContainers identifies the running containers of a pod, among the named ones; without
-// names, among all.
+// runningContainers returns the IDs of the running containers of a pod, among the named ones.
+// Without names, it returns all.
 func runningContainers(p *corev1.Pod, names []string) []string {
 	var out []string
 	for _, c := range p.Status.ContainerStatuses {
@@ -57,7 +56,7 @@ func runningContainers(p *corev1.Pod, names []string) []string {
 	return out
 }
 
-// unchanged says what is still there that Chaos Mesh says it has ended, or nothing.
+// unchanged names a part that still runs although Chaos Mesh reported its end, or returns "".
 func (r *Run) unchanged(t *fault.Occurrence, u *unstructured.Unstructured) string {
 	before := map[string][]string{}
 	if err := json.Unmarshal([]byte(u.GetAnnotations()[annotationBefore]), &before); err != nil {

@@ -14,24 +14,24 @@ import (
 	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
 )
 
-// recordsKey of a trial's ConfigMap of what Chaos Mesh did holds records as JSON.
+// recordsKey is the key with the records, as JSON, in a trial's ConfigMap about Chaos Mesh.
 const recordsKey = "chaos.json"
 
-// record is what is known of one time of a fault. Instants are Unix nanoseconds of the manager's
-// clock; 0: it has not come to that.
+// record has the known facts about one time of a fault. Instants are Unix nanoseconds of the
+// manager's clock; 0: not yet.
 type record struct {
-	Created   int64  `json:"created,omitempty"`   // its object's creation was asked for
-	Confirmed int64  `json:"confirmed,omitempty"` // it was seen to be in force
-	Ended     int64  `json:"ended,omitempty"`     // the object's deletion was asked for
+	Created   int64  `json:"created,omitempty"`   // the manager asked for the object's creation
+	Confirmed int64  `json:"confirmed,omitempty"` // the fault was seen to be in force
+	Ended     int64  `json:"ended,omitempty"`     // the manager asked for the object's deletion
 	Gone      int64  `json:"gone,omitempty"`      // the object was seen to be gone
 	Error     string `json:"error,omitempty"`     // why it was not confirmed
-	EndError  string `json:"endError,omitempty"`  // why it is not known to have ended
+	EndError  string `json:"endError,omitempty"`  // why its end was not confirmed
 }
 
-// records of a trial, by "<fault>/<time>".
+// records holds a trial's records, by "<fault>/<time>".
 type records map[string]*record
 
-// of returns the record of one time of a fault, which may change it.
+// of returns the record of one time of a fault. The caller may change the record.
 func (c records) of(id string) *record {
 	if c[id] == nil {
 		c[id] = &record{}
@@ -39,7 +39,7 @@ func (c records) of(id string) *record {
 	return c[id]
 }
 
-// values are what the records say now.
+// values returns the present content of the records.
 func (c records) values() map[string]record {
 	out := map[string]record{}
 	for id, rec := range c {
@@ -69,7 +69,7 @@ func (x *Executor) recordsOf(ctx context.Context, r *Run) (records, error) {
 	return known, nil
 }
 
-// keep writes them down.
+// keep saves the records.
 func (x *Executor) keep(ctx context.Context, r *Run, known records) error {
 	content, err := json.Marshal(known)
 	if err != nil {

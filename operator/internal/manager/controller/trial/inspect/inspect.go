@@ -1,6 +1,6 @@
-// Package inspect says how long the pods of a trial that does not count stay, so that people can
-// look at them. The time runs from the verdict on the trial, and its length is what its Experiment
-// says at that moment.
+// Package inspect decides how long a trial's pods stay if it does not count, so that people can
+// look at them. The time starts with the verdict on the trial. Its length is read from the trial's
+// Experiment each time.
 package inspect
 
 import (
@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Until is when the pods of a trial may go that was judged at an instant; zero: at once. Once their
-// removal has begun, nothing keeps them any more.
+// Until returns when the pods of a trial judged at the given instant may go. Zero: at once. Once
+// their removal has begun, nothing keeps them any more.
 func Until(ctx context.Context, c client.Reader, trial *v1alpha1.Trial, judged time.Time) (time.Time, error) {
 	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
 	if valid == nil || valid.Status != metav1.ConditionFalse || valid.Reason == v1alpha1.ReasonNotMeasuring {
@@ -49,14 +49,15 @@ func Kept(trial *v1alpha1.Trial) bool {
 	return c != nil && c.Reason == v1alpha1.ReasonKept
 }
 
-// Message says until when the pods stay, how to look at them, and how to let them go.
+// Message tells users until when the pods stay, how to look at them, and how to release them.
 func Message(trial *v1alpha1.Trial, until time.Time) string {
 	return fmt.Sprintf("The pods stay for inspection until %s (spec.debug.keepFailed), and the trial holds its pools. "+
 		"List them: kubectl get pods -l %s=%s. Let them go: kubectl patch experiments.assay.dev %s --type merge -p '{\"spec\":{\"debug\":null}}'.",
 		until.UTC().Format(time.RFC3339), v1alpha1.LabelTrial, trial.Name, trial.Spec.Experiment)
 }
 
-// Of says which trials of an experiment have pods that stay: they look again when its spec changes.
+// Of returns a function that lists an experiment's trials whose pods are kept. The controller looks
+// at them again when the experiment's spec changes.
 func Of(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, exp client.Object) (kept []reconcile.Request) {
 		trials := &v1alpha1.TrialList{}

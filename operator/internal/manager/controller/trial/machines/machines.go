@@ -1,6 +1,7 @@
-// Package machines has nodes reset as faults of a trial say. A pod of the manager's own, on each
-// such node, does it at the planned instant; see render.MachinePod. Whether a node may be reset is
-// asked before that pod is made, and again before t = 0 is agreed.
+// Package machines resets nodes when a trial's faults ask for it. The manager makes a pod of its
+// own on each such node, and that pod resets the node at the planned instant; see
+// render.MachinePod. Before making the pod, and again before agreeing on t = 0, it checks whether
+// the node may be reset.
 package machines
 
 import (
@@ -24,17 +25,18 @@ import (
 // Resetter makes the pods that reset machines.
 type Resetter struct {
 	Client client.Client
-	// Reader reads past the cache, which holds no nodes and only the pods of trials.
+	// Reader bypasses the cache, which holds no nodes and only the pods of trials.
 	Reader client.Reader
-	// Environment of the pods. Without a namespace of its own the manager resets nothing.
+	// Environment describes the pods' surroundings. Without a Namespace in it the manager resets
+	// nothing.
 	Environment render.Environment
 }
 
-// LabelControlPlane is on the nodes that run the cluster itself.
+// LabelControlPlane marks the nodes that run the cluster itself.
 const LabelControlPlane = "node-role.kubernetes.io/control-plane"
 
-// Create makes a pod on each node that will be reset. refusal says which one the cluster does not
-// take, and why.
+// Create makes a pod on each node that will be reset. The result refusal names the pod that the
+// cluster refuses, and the reason.
 func (x *Resetter) Create(ctx context.Context, trial *v1alpha1.Trial, nodes []string) (refusal string, err error) {
 	for _, node := range nodes {
 		pod := render.MachinePod(client.ObjectKeyFromObject(trial), trial.UID, node, x.Environment)
@@ -48,7 +50,7 @@ func (x *Resetter) Create(ctx context.Context, trial *v1alpha1.Trial, nodes []st
 	return "", nil
 }
 
-// Refusal says why one of the nodes may not be reset, or nothing.
+// Refusal returns why one of the nodes may not be reset. Empty: all of them may.
 func (x *Resetter) Refusal(ctx context.Context, trial *v1alpha1.Trial, resets engine.Resets) (string, error) {
 	if x.Environment.Namespace == "" {
 		return "A fault resets machines, and this manager may not: it is installed for some namespaces only, or was started without --namespace.", nil
@@ -65,7 +67,7 @@ func (x *Resetter) Refusal(ctx context.Context, trial *v1alpha1.Trial, resets en
 	return "", nil
 }
 
-// refusal says why a node may not be reset, or nothing.
+// refusal returns why a node may not be reset. Empty: it may.
 func (x *Resetter) refusal(ctx context.Context, trial *v1alpha1.Trial, name string) (string, error) {
 	node := &corev1.Node{}
 	if err := x.Reader.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
@@ -92,8 +94,8 @@ func (x *Resetter) refusal(ctx context.Context, trial *v1alpha1.Trial, name stri
 	return "", nil
 }
 
-// inTheWay says why a pod must not go down with its node, or nothing. manager is the manager's
-// namespace.
+// inTheWay returns why a pod must not go down with its node. Empty: it may. The argument manager is
+// the manager's namespace.
 func inTheWay(trial *v1alpha1.Trial, p *corev1.Pod, manager string) string {
 	owner := metav1.GetControllerOf(p)
 	switch {
@@ -105,16 +107,16 @@ func inTheWay(trial *v1alpha1.Trial, p *corev1.Pod, manager string) string {
 		}
 		return ""
 	case p.Namespace == manager && p.Labels[v1alpha1.LabelTrial] == trial.Name && p.Labels[v1alpha1.LabelTrialNamespace] == trial.Namespace:
-		return "" // the pod that resets it
+		return "" // this pod resets the node
 	case owner != nil && owner.Kind == "DaemonSet":
-		return "" // every node has it, and comes back with it
+		return "" // every node has such a pod, which comes back with the node
 	default:
 		return fmt.Sprintf("where pod %s/%s runs, which is no part of the trial", p.Namespace, p.Name)
 	}
 }
 
-// Pods lists the pods that reset machines for a trial. It reads from the given reader: the cache,
-// or past it.
+// Pods lists the pods that reset machines for a trial. The argument reader either reads the cache
+// or bypasses it.
 func (x *Resetter) Pods(ctx context.Context, reader client.Reader, trial types.NamespacedName) (*corev1.PodList, error) {
 	list := &corev1.PodList{}
 	if x.Environment.Namespace == "" {
@@ -126,7 +128,7 @@ func (x *Resetter) Pods(ctx context.Context, reader client.Reader, trial types.N
 	return list, nil
 }
 
-// Known are the pods that reset machines, as the coordinator knows pods.
+// Known returns the pods that reset machines, in the form that the coordinator registers.
 func (x *Resetter) Known(ctx context.Context, trial *v1alpha1.Trial) ([]coordinator.Pod, error) {
 	if !fault.ResetsMachines(trial.Spec.Faults) {
 		return nil, nil

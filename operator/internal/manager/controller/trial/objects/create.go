@@ -1,5 +1,4 @@
-// Package objects makes the objects of a trial, says why the cluster refuses them, and deletes
-// them.
+// Package objects makes and deletes a trial's objects, and finds out why the cluster refuses them.
 package objects
 
 import (
@@ -21,18 +20,18 @@ import (
 // Children makes and deletes the objects of trials.
 type Children struct {
 	Client client.Client
-	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not
-	// be stale.
+	// Reader bypasses the cache. It reads Secrets and ConfigMaps, which are not cached, and objects
+	// that must not be stale.
 	Reader client.Reader
 	Clock  clock.PassiveClock
-	// Deletions are those that the API server has dated.
+	// Deletions holds the deletions that the API server has dated.
 	Deletions *instants.Seen
-	// AtOnce is how many objects of a trial are deleted at the same time; 0 is one.
+	// AtOnce is how many of a trial's objects are deleted at the same time. 0: one.
 	AtOnce int
 }
 
-// Create makes an object that the trial owns. One that is there already is right if it is the
-// trial's, since these objects never change.
+// Create makes an object that the trial owns. An existing object is right if the trial owns it,
+// since these objects never change.
 func (m Children) Create(ctx context.Context, trial *v1alpha1.Trial, obj client.Object) error {
 	kind := fmt.Sprintf("%T", obj)
 	kind = kind[strings.LastIndex(kind, ".")+1:]
@@ -56,7 +55,7 @@ func (m Children) Create(ctx context.Context, trial *v1alpha1.Trial, obj client.
 	return nil
 }
 
-// CreateAll makes what a trial consists of.
+// CreateAll makes the objects that a trial consists of.
 func (m Children) CreateAll(ctx context.Context, trial *v1alpha1.Trial, o *render.Objects) error {
 	all := []client.Object{o.Service}
 	if o.Prepare != nil {

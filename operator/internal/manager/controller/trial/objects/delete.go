@@ -19,10 +19,10 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// DeleteAll deletes every object of a trial but its results, and the pods that reset machines for
-// it. It says what is still there. Pods that have ended do not count: it takes Kubernetes a moment
-// to remove them, in which the pods of the next trial can start. An engine.LeftError says that
-// nothing runs any more, and that something else cannot be deleted.
+// DeleteAll deletes every object of a trial except its results, and the pods that reset machines
+// for it. It returns a description of what is still there. Pods that have ended do not count.
+// Kubernetes takes a moment to remove them, and the pods of the next trial can start meanwhile. An
+// engine.LeftError means that nothing runs any more, but something else cannot be deleted.
 func (m Children) DeleteAll(ctx context.Context, key types.NamespacedName, machines *corev1.PodList) (string, error) {
 	left, dead, err := m.deleteRunning(ctx, key, machines)
 	if err != nil {
@@ -31,22 +31,22 @@ func (m Children) DeleteAll(ctx context.Context, key types.NamespacedName, machi
 	rest, err := m.deleteRest(ctx, key, dead)
 	switch {
 	case left != "":
-		return left, nil // what failed is tried again
+		return left, nil // the next call tries again what failed
 	case err != nil:
 		return "", &engine.LeftError{Err: err}
 	}
 	return rest, nil
 }
 
-// deleteRunning deletes pods and what makes them, and says what is still there. dead: pods are on
-// nodes that do not answer.
+// deleteRunning deletes pods and their owners. The result left describes what is still there; dead
+// reports whether some pods are on nodes that do not answer.
 func (m Children) deleteRunning(ctx context.Context, key types.NamespacedName, machines *corev1.PodList) (left string, dead bool, err error) {
 	in := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}}
 	for _, kind := range []struct {
 		what string
 		list client.ObjectList
 	}{
-		// The owners first, or they would replace their pods.
+		// The owners come first, or they would replace their pods.
 		{"StatefulSet", &appsv1.StatefulSetList{}},
 		{"Job", &batchv1.JobList{}},
 		{"Pod", &corev1.PodList{}},
@@ -81,7 +81,8 @@ func (m Children) deleteRunning(ctx context.Context, key types.NamespacedName, m
 	return left, dead, nil
 }
 
-// deleteRest deletes what does not run. One kind that cannot be deleted keeps no other.
+// deleteRest deletes the objects that run nothing. If one kind cannot be deleted, it still deletes
+// the others.
 func (m Children) deleteRest(ctx context.Context, key types.NamespacedName, dead bool) (left string, err error) {
 	in := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}}
 	var failed []error
@@ -94,7 +95,7 @@ func (m Children) deleteRest(ctx context.Context, key types.NamespacedName, dead
 		{"PersistentVolumeClaim", &corev1.PersistentVolumeClaimList{}},
 	} {
 		n, err := m.deleteKind(ctx, kind.what, kind.list, in)
-		if _, claims := kind.list.(*corev1.PersistentVolumeClaimList); claims && dead { // its claims go with a pod
+		if _, claims := kind.list.(*corev1.PersistentVolumeClaimList); claims && dead { // the claims of such a pod go with it
 			n = 0
 		}
 		if failed = append(failed, err); n > 0 && left == "" {
@@ -111,7 +112,7 @@ func (m Children) deleteRest(ctx context.Context, key types.NamespacedName, dead
 	return left, errors.Join(failed...)
 }
 
-// deleteKind deletes the trial's objects of a kind, and says how many there are.
+// deleteKind deletes the trial's objects of a kind, and returns how many it found.
 func (m Children) deleteKind(ctx context.Context, what string, list client.ObjectList, in []client.ListOption) (int, error) {
 	if err := m.Reader.List(ctx, list, in...); err != nil {
 		return 0, fmt.Errorf("list each %s of the trial: %w", what, err)
@@ -123,8 +124,8 @@ func (m Children) deleteKind(ctx context.Context, what string, list client.Objec
 	return n, nil
 }
 
-// deleteSecret deletes the one Secret that a trial may have, and says whether it was there. It is
-// asked for by name, since a manager that could list Secrets could read all of them.
+// deleteSecret deletes the one Secret that a trial may have, and reports whether it was there. It
+// asks for the Secret by name, since a manager that could list Secrets could read all of them.
 func (m Children) deleteSecret(ctx context.Context, key types.NamespacedName) (bool, error) {
 	secret := &corev1.Secret{}
 	name := (&placement.Layout{Trial: key.Name}).PreparedSecret()
@@ -132,7 +133,7 @@ func (m Children) deleteSecret(ctx context.Context, key types.NamespacedName) (b
 		return false, client.IgnoreNotFound(err)
 	}
 	if secret.Labels[v1alpha1.LabelTrial] != key.Name {
-		return false, nil // another's
+		return false, nil // it belongs to another
 	}
 	return true, client.IgnoreNotFound(m.Client.Delete(ctx, secret))
 }
@@ -153,8 +154,8 @@ func (m Children) deleteItems(ctx context.Context, list client.ObjectList) (int,
 	})
 }
 
-// each calls do with 0 to n-1, as many at once as may be, and returns the first error. One at a
-// time, it does so in this goroutine and in order.
+// each calls do with 0 to n-1, at most AtOnce calls at the same time, and returns the first error.
+// If AtOnce is 1 or less, it makes the calls in this goroutine and in order.
 func (m Children) each(n int, do func(i int) error) error {
 	if m.AtOnce <= 1 {
 		for i := range n {
@@ -172,7 +173,8 @@ func (m Children) each(n int, do func(i int) error) error {
 	return all.Wait()
 }
 
-// configMaps are listed without their contents: the clients' results, and what waits for a store.
+// configMaps lists ConfigMaps without their contents: these are the clients' results, and files
+// that wait for a store.
 func configMaps() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))

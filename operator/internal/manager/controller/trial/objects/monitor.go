@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Monitor has the pods of the experiment's trials scraped: it makes the PodMonitor, which the
-// experiment owns. The experiment controller deletes it after the last of them.
+// Monitor makes the PodMonitor by which Prometheus scrapes the pods of the experiment's trials. The
+// experiment owns it, and its controller deletes it after the last trial.
 func (m Children) Monitor(ctx context.Context, trial *v1alpha1.Trial, pm client.Object) error {
 	exp := &v1alpha1.Experiment{}
 	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.Experiment}, exp); err != nil {
@@ -24,7 +24,7 @@ func (m Children) Monitor(ctx context.Context, trial *v1alpha1.Trial, pm client.
 	}
 	err := m.Client.Create(ctx, pm)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-		return nil // the kind has gone since it was seen, or an earlier trial made it
+		return nil // the kind has gone since we saw it, or an earlier trial made the PodMonitor
 	}
 	if err != nil {
 		return fmt.Errorf("create PodMonitor %s: %w", pm.GetName(), err)

@@ -15,7 +15,7 @@ import (
 // replica index>=<duration>,...". It proves that clock offsets are measured and corrected.
 const annotationSimulatedClockOffset = "assay.dev/simulated-clock-offset"
 
-// ClockOffsets are those that the trial's agents simulate, as their flag wants them.
+// ClockOffsets returns the offsets that the trial's agents simulate, in the form of their flag.
 func (m Children) ClockOffsets(ctx context.Context, trial *v1alpha1.Trial, layout *placement.Layout) (string, error) {
 	e := &v1alpha1.Experiment{}
 	key := client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.Experiment}

@@ -16,10 +16,10 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 )
 
-// Pods returns the pods of the trial, also those that are being deleted, by their names in the
-// layout. If two pods have one client's number, the client is the pod of the Job: anyone who may
-// create pods can give them the labels. The pods are those of the cache, and must not be changed: a
-// trial looks at all of them at each news of one.
+// Pods returns the trial's pods, even those in deletion, by their names in the layout. If two pods
+// have one client's number, the client is the Job's own pod: anyone who may create pods can give
+// them the labels. The pods come from the cache and must not be changed. They are not copied, since
+// each news of one pod makes the trial look at all of them.
 func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := m.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}, client.UnsafeDisableDeepCopy); err != nil {
@@ -29,7 +29,7 @@ func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*co
 	for i := range list.Items {
 		p := &list.Items[i]
 		if isServer(p.Labels[v1alpha1.LabelPodType]) {
-			pods[p.Name] = p // a name is one pod's
+			pods[p.Name] = p // a name belongs to one pod
 			continue
 		}
 		made, err := makers.Made(ctx, p)
@@ -48,23 +48,24 @@ func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*co
 	return pods, nil
 }
 
-// Makers are the StatefulSets and Jobs of a trial. Each is read once, however many pods it has.
+// Makers holds a trial's StatefulSets and Jobs. It reads each of them once, however many pods it
+// has.
 type Makers struct {
 	children Children
 	layout   *placement.Layout
-	uids     map[maker]types.UID // empty: it is not there
+	uids     map[maker]types.UID // empty: the owner does not exist
 }
 
-// maker is a StatefulSet or Job, which makes pods.
+// maker names a StatefulSet or Job. Both make pods.
 type maker struct{ kind, name string }
 
-// Makers returns those of a trial, of which none has been read.
+// Makers returns the makers of a trial. It has read none of them yet.
 func (m Children) Makers(l *placement.Layout) *Makers {
 	return &Makers{children: m, layout: l, uids: map[maker]types.UID{}}
 }
 
-// Made tells whether a StatefulSet or Job of the trial has made the pod: its agent may speak for
-// the trial. A pod that is being deleted may outlive its owner.
+// Made reports whether a StatefulSet or Job of the trial made the pod. If so, its agent may speak
+// for the trial. A pod in deletion may outlive its owner.
 func (m *Makers) Made(ctx context.Context, p *corev1.Pod) (bool, error) {
 	of := metav1.GetControllerOfNoCopy(p)
 	if of == nil {
@@ -88,7 +89,7 @@ func (m *Makers) Made(ctx context.Context, p *corev1.Pod) (bool, error) {
 	return uid == of.UID, nil
 }
 
-// uid of an owner of pods; empty: it is not there.
+// uid returns the UID of an owner of pods. Empty: the owner does not exist.
 func (m *Makers) uid(ctx context.Context, of *metav1.OwnerReference, empty client.Object) (types.UID, error) {
 	key := maker{of.Kind, of.Name}
 	if uid, known := m.uids[key]; known {
@@ -102,7 +103,7 @@ func (m *Makers) uid(ctx context.Context, of *metav1.OwnerReference, empty clien
 	return m.uids[key], nil
 }
 
-// isServer tells whether pods of this part are made by StatefulSets.
+// isServer reports whether StatefulSets make the pods of this part.
 func isServer(part string) bool {
 	return part == v1alpha1.PodTypeReplica || part == v1alpha1.PodTypeComponent
 }
@@ -115,7 +116,7 @@ func hasClientSet(l *placement.Layout, name string) bool {
 	return slices.ContainsFunc(l.ClientSets, func(set placement.ClientSet) bool { return set.Name == name })
 }
 
-// clientOf is the client that a pod of a Job of the trial is.
+// clientOf returns the client that runs in a pod of one of the trial's Jobs.
 func clientOf(l *placement.Layout, p *corev1.Pod) (placement.Client, bool) {
 	of := metav1.GetControllerOf(p)
 	if of == nil {
@@ -128,13 +129,14 @@ func clientOf(l *placement.Layout, p *corev1.Pod) (placement.Client, bool) {
 	return l.ClientOf(of.Name, i)
 }
 
-// ClientIndex is the index of a client's pod over all pods of clients; 0 for other pods.
+// ClientIndex returns the index of a client's pod among all client pods. 0: the pod is no client.
 func ClientIndex(l *placement.Layout, p *corev1.Pod) int {
 	c, _ := clientOf(l, p)
 	return c.Index
 }
 
-// OwnersOfMissing are the names of the StatefulSets and Jobs that have not made all of their pods.
+// OwnersOfMissing returns the names of the StatefulSets and Jobs that have not made all of their
+// pods.
 func OwnersOfMissing(l *placement.Layout, prepares bool, pods map[string]*corev1.Pod) []string {
 	var owners []string
 	add := func(name string) {

@@ -15,15 +15,16 @@ import (
 )
 
 // PublishProgress writes the clients' progress to an annotation of the trial. The argument before
-// is the trial as read, trial what becomes of it; both get the new resource version. The result
-// conflict says that the trial has changed since it was read. Nothing is written then.
+// is the trial as read; trial is the trial after this reconcile. Both get the new resource version.
+// The result conflict reports whether the trial has changed since it was read. Nothing is written
+// then.
 func (m Children) PublishProgress(ctx context.Context, before, trial *v1alpha1.Trial, sum protocol.TrialProgress) (conflict bool, err error) {
 	value, err := json.Marshal(sum)
 	if err != nil {
 		return false, fmt.Errorf("encode the progress: %w", err)
 	}
-	// Without the resource version, a manager that has lost the lead would get the trial's newest
-	// one here. It would overwrite, with what it read long ago, what its successor has decided.
+	// Without the resource version, a manager that has lost the lead would learn the trial's newest
+	// one here. It would then overwrite its successor's decisions with its own old state.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": before.ResourceVersion, "annotations": map[string]string{v1alpha1.AnnotationProgress: string(value)},
 	}})
@@ -40,8 +41,8 @@ func (m Children) PublishProgress(ctx context.Context, before, trial *v1alpha1.T
 		}
 		return false, client.IgnoreNotFound(err)
 	}
-	// The patch has changed the trial's resource version: the status patch of this reconcile must
-	// not fail for that.
+	// The patch has changed the trial's resource version. The status patch of this reconcile must
+	// not fail because of that.
 	before.SetResourceVersion(target.GetResourceVersion())
 	trial.SetResourceVersion(target.GetResourceVersion())
 	return false, nil

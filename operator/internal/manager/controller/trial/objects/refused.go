@@ -13,12 +13,12 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// ForbiddenError is the cluster's owner's doing: pods of the trial are not allowed in its
-// namespace.
+// ForbiddenError means that the cluster's owner does not allow the trial's pods in its namespace.
 type ForbiddenError struct{ error }
 
-// CheckPodSecurity asks the namespace's Pod Security profile before anything is made. The
-// experiment was checked when it was applied; labels change, and a System may have come later.
+// CheckPodSecurity checks the pods against the namespace's Pod Security profile before anything is
+// made. The experiment was checked when it was applied, but labels change, and a System may be
+// applied later.
 func (m Children) CheckPodSecurity(ctx context.Context, namespace string, o *render.Objects) error {
 	ns := &corev1.Namespace{}
 	if err := m.Reader.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
@@ -37,8 +37,9 @@ func (m Children) CheckPodSecurity(ctx context.Context, namespace string, o *ren
 	return nil
 }
 
-// RefusedPods says why the API server refuses pods that the owners, StatefulSets and Jobs by their
-// names, are to make; or nothing. StatefulSets and Jobs try for ever, and report it in events only.
+// RefusedPods returns why the API server refuses pods of the owners, which are names of
+// StatefulSets and Jobs. Empty: it refuses none. StatefulSets and Jobs try forever, and report
+// refusals only in events.
 func (m Children) RefusedPods(ctx context.Context, namespace string, owners []string) (string, error) {
 	for _, owner := range owners {
 		list := &corev1.EventList{}
@@ -57,14 +58,14 @@ func (m Children) RefusedPods(ctx context.Context, namespace string, owners []st
 	return "", nil
 }
 
-// final tells a refusal that will be repeated from one that the next attempt may be spared.
+// final reports whether every further attempt would be refused, too.
 func final(why string) bool {
 	passing := strings.Contains(why, "error looking up service account") || strings.Contains(why, "status unknown for quota")
 	return strings.Contains(why, "forbidden") && !passing || strings.Contains(why, "denied the request")
 }
 
-// Denied reports whether a webhook or a ValidatingAdmissionPolicy refused an object; the latter
-// call it invalid.
+// Denied reports whether a webhook or a ValidatingAdmissionPolicy refused an object. The latter
+// call the object invalid.
 func Denied(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request"))
 }

@@ -17,11 +17,11 @@ import (
 	"assay.dev/assay/operator/internal/text/few"
 )
 
-// DeadNodeGrace is how long after the time that a pod has to end the trial waits for a node that
-// does not answer. Kubernetes itself gives pods there up after five minutes.
+// DeadNodeGrace is how long a trial waits for a node that does not answer, after a pod's time to
+// end is over. Kubernetes itself evicts pods from such nodes after five minutes.
 const DeadNodeGrace = 5 * time.Minute
 
-// Gone says what is left of a trial that is cleaned up.
+// Gone describes what is left of a trial that was cleaned up.
 func (m Children) Gone(ctx context.Context, key types.NamespacedName) (string, error) {
 	pods := &corev1.PodList{}
 	if err := m.Reader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}); err != nil {
@@ -35,10 +35,10 @@ func (m Children) Gone(ctx context.Context, key types.NamespacedName) (string, e
 		few.Names(stranded)), nil
 }
 
-// Stranded are the trial's pods that have been in deletion for longer than DeadNodeGrace, on nodes
-// without an answer. The kubelet there deletes them when it is back. No other program may, since
-// their processes may still run. A trial does not hold its pools for them; nothing is scheduled on
-// such a node, and it runs none of another trial.
+// Stranded returns the trial's pods that have been in deletion for longer than DeadNodeGrace on
+// nodes that do not answer. The kubelet there deletes them when it is back. No other program may,
+// since their processes may still run. A trial does not hold its pools for them. Nothing is
+// scheduled on such a node, so it runs no pod of another trial.
 func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, error) {
 	var names []string
 	answers := map[string]bool{}
@@ -63,19 +63,19 @@ func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, er
 	return names, nil
 }
 
-// overdue is for how long a pod has been in deletion beyond the time that it has to end. The API
-// server, which has another clock, dates the end of that time.
+// overdue returns how long a pod in deletion has exceeded its time to end. The API server dates the
+// end of that time, and its clock differs.
 func (m Children) overdue(p *corev1.Pod) time.Duration {
 	now, grace := m.Clock.Now(), time.Duration(ptr.Deref(p.DeletionGracePeriodSeconds, 0))*time.Second
 	return now.Sub(m.Deletions.Date(p.UID, p.DeletionTimestamp.Add(-grace), now)) - grace
 }
 
-// answers reports whether a node's kubelet was heard of lately.
+// answers reports whether a node's kubelet has reported lately.
 func (m Children) answers(ctx context.Context, name string) (bool, error) {
 	node := &corev1.Node{}
 	err := m.Reader.Get(ctx, client.ObjectKey{Name: name}, node)
 	if apierrors.IsNotFound(err) {
-		return false, nil // Kubernetes deletes the pods of nodes that are gone, in a while
+		return false, nil // Kubernetes deletes the pods of removed nodes after a while
 	}
 	if err != nil {
 		return false, fmt.Errorf("read node %s: %w", name, err)

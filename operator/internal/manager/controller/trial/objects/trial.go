@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// TrialOf asks for a reconcile of the trial that an object belongs to, as its labels say.
+// TrialOf requests a reconcile of the trial that an object's labels name.
 func TrialOf(_ context.Context, o client.Object) []reconcile.Request {
 	name, namespace := o.GetLabels()[v1alpha1.LabelTrial], o.GetLabels()[v1alpha1.LabelTrialNamespace]
 	if name == "" {

@@ -1,10 +1,10 @@
-// Package prepared reads the output of a trial's prepare step, and hands it on to later trials of
-// the experiment whose step would be the same.
+// Package prepared reads the output of a trial's prepare step. It also passes the output on to
+// later trials of the experiment whose step would be the same.
 //
-// A trial's output lies in a Secret of the trial, wherever it came from: who needs it looks there
-// only. Files that are handed on lie in another Secret, one for each System of an experiment: it
-// holds what the first of the experiment's trials has made. The experiment controller deletes it
-// after the last trial.
+// A trial's output lies in a Secret of the trial, even if it came from another trial: its readers
+// look only there. Files to pass on lie in another Secret, one for each System of an experiment. It
+// holds the output of the experiment's first trial. The experiment controller deletes it after the
+// last trial.
 package prepared
 
 import (
@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	// annotationTrial of a Secret names the trial whose step made its content, if that is another.
+	// annotationTrial of a Secret names the trial whose step made its content, if that is another
+	// trial.
 	annotationTrial = "assay.dev/prepared-by"
-	// annotationDigest of a shared Secret says what the step was: see render.Trial.PrepareDigest.
+	// annotationDigest of a shared Secret identifies the step: see render.Trial.PrepareDigest.
 	annotationDigest = "assay.dev/prepare-digest"
 )
 
@@ -39,7 +40,8 @@ type Cache struct {
 }
 
 // Reuse gives the trial the output of an earlier trial, if its System wants that and there is one.
-// The trial then needs no Job. One that has its Job already keeps it, since that has begun perhaps.
+// The trial then needs no Job. A trial that already has its Job keeps it, since the Job may have
+// begun.
 func (d Cache) Reuse(ctx context.Context, o *render.Objects) error {
 	owner, digest := d.shared()
 	if digest == "" || o.Prepare == nil {
@@ -64,8 +66,8 @@ func (d Cache) Reuse(ctx context.Context, o *render.Objects) error {
 	return nil
 }
 
-// Read the trial's output; nil: it is not there yet. The files of the trial's own step are kept for
-// later trials, if its System wants that.
+// Read reads the trial's output. Nil: it does not exist yet. Read keeps the files of the trial's
+// own step for later trials, if its System wants that.
 func (d Cache) Read(ctx context.Context) (packed []byte, err error) {
 	secret := &corev1.Secret{}
 	if found, err := d.get(ctx, d.Layout.PreparedSecret(), secret); err != nil || !found {
@@ -79,8 +81,8 @@ func (d Cache) Read(ctx context.Context) (packed []byte, err error) {
 	return secret.Data[placement.PreparedKey], nil
 }
 
-// keep the output, if none is kept yet. If trials run beside each other, the first one keeps its
-// own.
+// keep stores the output for later trials, unless an output is already there. If trials run in
+// parallel, the first one stores its own.
 func (d Cache) keep(ctx context.Context, data map[string][]byte) error {
 	owner, digest := d.shared()
 	if digest == "" {
@@ -98,8 +100,9 @@ func (d Cache) keep(ctx context.Context, data map[string][]byte) error {
 	return nil
 }
 
-// shared returns the experiment whose trials share outputs, and the digest of this trial's step;
-// "": nothing is shared. A step that cannot be rendered is told about when it is to run.
+// shared returns the experiment whose trials share outputs, and the digest of this trial's step.
+// Empty digest: nothing is shared. A step that cannot be rendered is reported when it is about to
+// run.
 func (d Cache) shared() (experiment *metav1.OwnerReference, digest string) {
 	experiment = metav1.GetControllerOf(d.Trial)
 	if experiment == nil || d.System.Prepare == nil || d.System.Prepare.Reuse != v1alpha1.PrepareReuseWithinExperiment {
@@ -126,8 +129,8 @@ func (d Cache) get(ctx context.Context, name string, obj client.Object) (found b
 	return true, nil
 }
 
-// controlledBy says whether the Secret belongs to this experiment, not to one of its name that was
-// deleted, nor to another owner.
+// controlledBy reports whether the Secret belongs to this experiment: not to a deleted one of the
+// same name, and not to another owner.
 func controlledBy(s *corev1.Secret, experiment *metav1.OwnerReference) bool {
 	owner := metav1.GetControllerOf(s)
 	return owner != nil && owner.UID == experiment.UID && s.DeletionTimestamp.IsZero()

@@ -6,21 +6,21 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Attachments is what is kept beside a trial's results, by the names of files.
+// Attachments holds the files that are kept beside a trial's results, by their names.
 type Attachments struct {
-	// Given are the files and commands that the pods were given, Reports what the clients reported,
-	// as they sent it.
+	// Given holds the files and commands that the pods received. Reports holds the clients' reports
+	// as sent.
 	Given, Reports map[string][]byte
 }
 
-// pack packs the files by the keys of the results ConfigMap. The results say what is there. A pack
-// for which there is no room beside results of this size is left out, which they say, too.
+// pack packs the files by the keys of the results ConfigMap. The results name the packs. If results
+// of this size leave no room for a pack, it is left out, and the results record that, too.
 func (b Attachments) pack(t *results.Trial, limit int) (map[string][]byte, error) {
 	encoded, err := results.EncodeTrial(*t)
 	if err != nil {
 		return nil, err
 	}
-	const descriptions = 1 << 10 // more than what this adds to the results
+	const descriptions = 1 << 10 // more than the entries here add to the results
 	room := limit - len(encoded) - descriptions
 	packs := map[string][]byte{}
 	for _, p := range []struct {

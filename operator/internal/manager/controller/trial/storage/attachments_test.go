@@ -7,10 +7,10 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Results without room are left out, which they say; smaller ones are kept all the same.
+// Files without room are left out, and the results record that. Smaller files are still kept.
 func TestFilesWithoutRoomAreLeftOut(t *testing.T) {
 	noise := make([]byte, 20<<10)
-	for i := range noise { // does not compress to nothing
+	for i := range noise { // noise cannot be compressed to nothing
 		noise[i] = byte(i*i ^ i>>3 ^ i*2654435761>>7)
 	}
 	for name, tc := range map[string]struct {

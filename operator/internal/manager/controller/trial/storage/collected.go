@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// collectedSuffix is added to a pod's name for the ConfigMap with its files.
+	// collectedSuffix follows a pod's name in the name of the ConfigMap with its files.
 	collectedSuffix = "-collected"
 	// leftOutKey of the ConfigMap with all files names the pods whose files found no room.
 	leftOutKey = "left-out"
@@ -33,8 +33,8 @@ func (st *Store) StoreCollected(ctx context.Context, pod coordinator.Pod, packed
 	})
 }
 
-// KeepFiles puts the files of all pods into one ConfigMap, which goes with the results of the
-// trial. Files that cannot be kept are no reason to keep a trial from its end.
+// KeepFiles puts the files of all pods into one ConfigMap, which lives as long as the trial's
+// results. If the files cannot be kept, the trial still ends.
 func (r Results) KeepFiles(ctx context.Context, trial *v1alpha1.Trial, layout *placement.Layout) error {
 	if layout == nil || trial.Status.ResultsConfigMap == "" {
 		return nil
@@ -66,8 +66,8 @@ func (r Results) KeepFiles(ctx context.Context, trial *v1alpha1.Trial, layout *p
 	return nil
 }
 
-// collected reads what the pods of a trial sent, in the order of their names, as far as one
-// ConfigMap has room.
+// collected reads the files that a trial's pods sent, in the order of the pods' names, until one
+// ConfigMap is full.
 func (r Results) collected(ctx context.Context, trial *v1alpha1.Trial) (*corev1.ConfigMap, error) {
 	sent := &metav1.PartialObjectMetadataList{}
 	sent.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))

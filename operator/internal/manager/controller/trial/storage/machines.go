@@ -16,8 +16,8 @@ import (
 // prepared the machine writes them (infra/modules/ssh-nodes).
 const machinePrefix = "machine.assay.dev/"
 
-// nameMachines adds to each pod what is said of its node. Results do not wait for it: a manager may
-// lack the right to read nodes, and a node may be gone.
+// nameMachines adds to each pod the description of its node. Results do not wait for that: a
+// manager may lack the right to read nodes, and a node may be gone.
 func (r Results) nameMachines(ctx context.Context, t *results.Trial) {
 	known := map[string]*corev1.Node{"": {}}
 	for i := range t.Pods {
@@ -34,7 +34,7 @@ func (r Results) nameMachines(ctx context.Context, t *results.Trial) {
 	}
 }
 
-// softwareOf is what a node runs, as its kubelet says.
+// softwareOf returns the versions of the node's software, as its kubelet reports them.
 func softwareOf(node *corev1.Node) string {
 	info := node.Status.NodeInfo
 	var known []string
@@ -46,8 +46,8 @@ func softwareOf(node *corev1.Node) string {
 	return strings.Join(known, ", ")
 }
 
-// machineOf is how a node is set and where it stands: names are those of its labels without their
-// prefix.
+// machineOf returns a node's settings and its location. The names are those of the node's labels
+// without their prefix.
 func machineOf(node *corev1.Node) map[string]string {
 	machine := map[string]string{}
 	for _, all := range []map[string]string{node.Annotations, node.Labels} {

@@ -22,25 +22,25 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// TrialFile of a trial's folder in a store holds a results.Trial.
+// TrialFile in a trial's folder of a store holds a results.Trial.
 const TrialFile = "trial.json"
 
-// Results reads what clients sent, and writes what trials come to.
+// Results reads the clients' reports, and writes the results of trials.
 type Results struct {
 	Client client.Client
-	// Reader reads past the cache: ConfigMaps and nodes are not cached.
+	// Reader bypasses the cache, which holds no ConfigMaps and nodes.
 	Reader client.Reader
-	// Software is what carries trials out. Nil: results do not say.
+	// Software returns the software that carries trials out. Nil: results leave it out.
 	Software func(ctx context.Context) *results.Software
 }
 
-// Kept is what of the trial waits in the cluster for its store.
+// Kept returns the files of the trial that wait in the cluster for its store.
 func (r Results) Kept(trial *v1alpha1.Trial) *store.Cluster {
 	return &store.Cluster{Client: r.Client, Reader: r.Reader, Trial: trial}
 }
 
-// OfClients reads what the clients sent, and gives it as it was sent, too, by the names of files.
-// All are there: each agent was told so after its results were stored.
+// OfClients reads the clients' reports. It also returns them as they were sent, by the names of
+// files. All of them exist: each agent heard that its report was stored.
 func (r Results) OfClients(ctx context.Context, trial *v1alpha1.Trial, layout *placement.Layout) (out []results.Client, reports map[string][]byte, err error) {
 	reports = map[string][]byte{}
 	for _, c := range layout.Clients {
@@ -51,7 +51,7 @@ func (r Results) OfClients(ctx context.Context, trial *v1alpha1.Trial, layout *p
 		reports[c.Name+".json.gz"] = packed
 		one, err := results.UnpackClient(packed, runLength(&trial.Spec))
 		if err != nil {
-			// Told by Merge as a client that failed, since another attempt may do better.
+			// Merge reports it as a client that failed, since another attempt may succeed.
 			one = results.Client{Format: results.ClientFormat, Index: int32(c.Index), Failure: err.Error()}
 		}
 		out = append(out, one)
@@ -59,14 +59,14 @@ func (r Results) OfClients(ctx context.Context, trial *v1alpha1.Trial, layout *p
 	return out, reports, nil
 }
 
-// runLength is how long the run of a trial lasts, from the release on.
+// runLength returns how long a trial's run lasts, counted from the release.
 func runLength(spec *v1alpha1.TrialSpec) time.Duration {
 	w := timeline.FromSchedule(spec.Schedule)
 	return w.WarmUp + w.End()
 }
 
-// packed results of a client: in a ConfigMap of their own, or, where they are too large for one, in
-// parts.
+// packed returns the packed results of a client. They lie in a ConfigMap of their own, or in parts
+// if they are too large for one.
 func (r Results) packed(ctx context.Context, trial *v1alpha1.Trial, layout *placement.Layout, c placement.Client) ([]byte, error) {
 	cm := &corev1.ConfigMap{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: layout.ClientResultConfigMap(c.Index)}, cm)
@@ -87,9 +87,9 @@ func (r Results) packed(ctx context.Context, trial *v1alpha1.Trial, layout *plac
 	return packed, nil
 }
 
-// keepWhole keeps a trial's results as they were before something was left out for a ConfigMap's
-// size, until they are in its store. Where nothing was left out, it deletes what was kept of
-// earlier results of the trial: a reader would believe that they are the last ones.
+// keepWhole keeps a trial's whole results until they are in its store, if some of them were left
+// out to fit a ConfigMap. If nothing was left out, it deletes whole results that were kept earlier:
+// a reader would believe that they are the last ones.
 func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole, fitted []byte) error {
 	if trial.Spec.ResultsStore == "" {
 		return nil
@@ -110,14 +110,14 @@ func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole, fi
 	return nil
 }
 
-// Put writes the results ConfigMap of a trial, with the files beside it as far as there is room. It
-// has no owner: results outlive the trial. The argument before is the trial as read, trial what
-// becomes of it.
+// Put writes the results ConfigMap of a trial, with as many of the files beside it as find room.
+// The ConfigMap has no owner: results outlive the trial. The argument before is the trial as read;
+// trial is the trial after this reconcile.
 //
-// The API server writes no two objects at once, and two managers may store results at a time. So
-// the digest of the results is written into the status first, under the version that was read. The
-// second of two managers fails there, and reads the trial again. A manager that replaces results
-// has read them before it has read its own digest in the status.
+// The API server cannot write two objects at once, and two managers may store results at the same
+// time. So Put first writes the digest of the results into the status, under the version that was
+// read. The second of two managers fails there, and reads the trial again. If a manager replaces
+// results, it read the old ones before it read its own digest in the status.
 func (r Results) Put(ctx context.Context, before, trial *v1alpha1.Trial, layout *placement.Layout, t *results.Trial, beside Attachments) error {
 	r.nameMachines(ctx, t)
 	if r.Software != nil {
@@ -169,9 +169,9 @@ func (r Results) Put(ctx context.Context, before, trial *v1alpha1.Trial, layout 
 	return nil
 }
 
-// claim writes the digest of the results that come into the status, and nothing else of it. It
-// fails for a manager that has not read the trial as it is now: one that does not lead any more, or
-// whose cache is behind. Both get the new version.
+// claim writes only the digest of the coming results into the status. It fails if the manager has
+// not read the trial's present version, because it no longer leads or because its cache is behind.
+// Both arguments get the new version.
 func (r Results) claim(ctx context.Context, before, trial *v1alpha1.Trial, digest string) error {
 	claimed := before.DeepCopy()
 	claimed.Status.ResultsDigest = digest
@@ -184,7 +184,7 @@ func (r Results) claim(ctx context.Context, before, trial *v1alpha1.Trial, diges
 	return nil
 }
 
-// current fails where other results of the trial come: another manager has written their digest.
+// current fails if another manager has written the digest of other results.
 func (r Results) current(ctx context.Context, trial *v1alpha1.Trial) error {
 	now := &v1alpha1.Trial{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(trial), now); err != nil {
@@ -212,8 +212,8 @@ func (r Results) putAgain(ctx context.Context, trial *v1alpha1.Trial, cm *corev1
 	return r.Client.Update(ctx, cm)
 }
 
-// replaced says how the trials ended whose results are replaced by those of a trial. They are the
-// earlier trials, and the trial that was stored last, unless it is the same.
+// replaced lists the outcomes of all trials whose results a trial replaces. These are the earlier
+// trials, and the trial that was stored last, unless it is the same trial.
 func replaced(stored *corev1.ConfigMap, by types.UID) string {
 	all := stored.Annotations[v1alpha1.AnnotationReplaced]
 	if uid := stored.Annotations[v1alpha1.AnnotationTrialUID]; uid == "" || uid == string(by) {

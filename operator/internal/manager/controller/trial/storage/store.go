@@ -1,5 +1,5 @@
-// Package storage keeps what agents send of a trial, and what the trial comes to, in objects of the
-// cluster. It keeps them until they are merged, until the store has them, or for good.
+// Package storage keeps agents' deliveries and trials' results in objects of the cluster. It keeps
+// them until they are merged, until the store has them, or for good.
 package storage
 
 import (
@@ -24,17 +24,17 @@ import (
 // ClientKey of a client's ConfigMap holds a gzipped results.Client.
 const ClientKey = "client.json.gz"
 
-// Store keeps what agents send in objects of the trial, which go with it.
+// Store keeps agents' deliveries in objects that the trial owns, and that go with it.
 type Store struct {
 	Client client.Client
-	// Reader reads past the cache, which has no Secrets and ConfigMaps.
+	// Reader bypasses the cache, which holds no Secrets and ConfigMaps.
 	Reader client.Reader
 }
 
 var _ coordinator.Store = (*Store)(nil)
 
-// StorePrepared keeps the prepare step's output in a Secret, since it may hold keys. A file that
-// cannot be unpacked is rejected now, while its agent can still say so.
+// StorePrepared keeps the prepare step's output in a Secret, since it may hold keys. It rejects a
+// file that cannot be unpacked at once, while the agent can still report that.
 func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed []byte, read func()) error {
 	if _, err := render.UnpackOutput("/", packed); err != nil {
 		return &coordinator.RejectedError{Reason: "the prepare step's output cannot be unpacked: " + err.Error()}
@@ -44,8 +44,8 @@ func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed 
 	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{placement.PreparedKey: packed}})
 }
 
-// StoreResults keeps one client's results until they are merged. A report that cannot be read then
-// is rejected now, while its agent can still say so.
+// StoreResults keeps one client's results until they are merged. It rejects a report that cannot be
+// read at once, while the agent can still report that.
 func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed []byte, read func()) error {
 	trial := &v1alpha1.Trial{}
 	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {
@@ -61,8 +61,8 @@ func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed [
 	})
 }
 
-// create makes the object once: what is sent again, because an acknowledgement was lost, is the
-// same. Anything else of the name is not accepted as such.
+// create makes the object once. If an acknowledgement was lost, the agent sends the same content
+// again. An object of that name with another owner or other content is an error.
 func (st *Store) create(ctx context.Context, pod coordinator.Pod, obj client.Object) error {
 	trial := &v1alpha1.Trial{}
 	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {
@@ -90,7 +90,7 @@ func (st *Store) same(ctx context.Context, trial *v1alpha1.Trial, obj client.Obj
 		return fmt.Errorf("read %s: %w", obj.GetName(), err)
 	}
 	if !metav1.IsControlledBy(there, trial) {
-		return fmt.Errorf("%s is there and belongs to something else", obj.GetName()) // an earlier trial's, perhaps, which is being deleted
+		return fmt.Errorf("%s is there and belongs to something else", obj.GetName()) // perhaps an earlier trial's, which is in deletion
 	}
 	if !maps.EqualFunc(contentOf(there), contentOf(obj), bytes.Equal) {
 		return &coordinator.RejectedError{Reason: "other content has been stored for this pod before"}

@@ -20,13 +20,13 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
 
-// storer is a manager that stores results. It is stopped before one of its calls.
+// storer is a manager that stores results. It stops before one of its calls.
 type storer struct {
 	client.WithWatch
 
 	name    string
 	logs    string
-	left    int // calls until it is stopped
+	left    int // calls until it stops
 	stopped chan struct{}
 	goOn    chan struct{}
 	done    chan error
@@ -65,7 +65,7 @@ func newStorer(c client.WithWatch, name, logs string, stop int) *storer {
 
 func (s *storer) call(write bool) {
 	if !write && s.logs != "" {
-		return // large results take long, and a stop before a write shows what was read too early
+		return // large results take long, and a stop before a write also reveals early reads
 	}
 	if s.left--; s.left == 0 {
 		close(s.stopped)
@@ -73,7 +73,7 @@ func (s *storer) call(write bool) {
 	}
 }
 
-// begin runs the manager until it is stopped or over. It reports whether it was stopped.
+// begin runs the manager until it stops or is done, and reports whether it stopped.
 func (s *storer) begin(ctx context.Context, key client.ObjectKey, layout *placement.Layout, times int) bool {
 	go func() { s.done <- s.store(ctx, key, layout, times) }()
 	select {
@@ -85,13 +85,13 @@ func (s *storer) begin(ctx context.Context, key client.ObjectKey, layout *placem
 	}
 }
 
-// finish lets it go on.
+// finish lets the manager go on.
 func (s *storer) finish() error {
 	close(s.goOn)
 	return <-s.done
 }
 
-// store is what the engine does of it: it tries again.
+// store stores the results as the engine does, with several attempts.
 func (s *storer) store(ctx context.Context, key client.ObjectKey, layout *placement.Layout, times int) (err error) {
 	for range times {
 		trial := &v1alpha1.Trial{}
@@ -115,9 +115,9 @@ func (s *storer) store(ctx context.Context, key client.ObjectKey, layout *placem
 	return err
 }
 
-// A manager that was stopped went on when its successor led. Both stored results of one trial, and
-// the status named those that the other had replaced: they never reached the store. Here one is
-// stopped before each of its calls, and its successor before each of its own.
+// A stopped manager once went on when its successor already led. Both stored results of one trial.
+// The status then named those that the other manager had replaced, and they never reached the
+// store. Here one manager stops before each of its calls, and its successor before each of its own.
 func TestTwoManagersStoreResultsOfOneTrial(t *testing.T) {
 	large := strings.Repeat("long ", render.ConfigMapLimit/4)
 	for name, logs := range map[string][2]string{
@@ -138,7 +138,7 @@ func TestTwoManagersStoreResultsOfOneTrial(t *testing.T) {
 	}
 }
 
-// meet has two managers store results. It reports whether each was stopped before it was over.
+// meet lets two managers store results. It reports for each whether it stopped before it was done.
 func meet(t *testing.T, logs [2]string, first, second int) (firstStopped, secondStopped bool) {
 	t.Helper()
 	c := testcluster.InProcess(t).Client
@@ -154,7 +154,7 @@ func meet(t *testing.T, logs [2]string, first, second int) (firstStopped, second
 	firstStopped = deposed.begin(t.Context(), key, &layout, 1)
 	secondStopped = successor.begin(t.Context(), key, &layout, 3)
 	if firstStopped {
-		_ = deposed.finish() // it may store, or find that it may not
+		_ = deposed.finish() // it may store its results, or learn that it must not
 	}
 	if secondStopped {
 		if err := successor.finish(); err != nil {
@@ -167,7 +167,7 @@ func meet(t *testing.T, logs [2]string, first, second int) (firstStopped, second
 	return firstStopped, secondStopped
 }
 
-// stored fails unless what the status names is there: in the ConfigMap, or whole.
+// stored fails unless the results that the status names exist: in the ConfigMap, or whole.
 func stored(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	trial, m := &v1alpha1.Trial{}, &corev1.ConfigMap{}
 	if err := c.Get(ctx, key, trial); err != nil {

@@ -289,8 +289,8 @@ func (o Options) place() string {
 	return noCluster
 }
 
-// environment of the pods. Root of a user namespace has no useful CAP_BPF and CAP_SYS_NICE, since
-// eBPF and real-time priority affect the whole machine.
+// environment returns the environment of the pods. Root of a user namespace has no useful CAP_BPF
+// and CAP_SYS_NICE, since eBPF and real-time priority affect the whole machine.
 func (o Options) environment() render.Environment {
 	return render.Environment{
 		Capabilities: o.Capabilities,

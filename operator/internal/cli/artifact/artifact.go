@@ -177,7 +177,7 @@ func (o Options) readAbout(in *artifact.Input) error {
 	return nil
 }
 
-// private are texts that tell on which machine the artifact was made.
+// private returns texts that reveal the machine on which the artifact was made.
 func private() []string {
 	var all []string
 	add := func(text string, err error) {

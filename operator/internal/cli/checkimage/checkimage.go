@@ -141,7 +141,8 @@ func write(s *session.Session, system, image string, found []finding, notes []st
 	return nil
 }
 
-// readSystem from a file or, if there is no such file, by name from the cluster.
+// readSystem reads a System from a file. If there is no such file, it reads the System of that name
+// from the cluster.
 func readSystem(ctx context.Context, s *session.Session, from string) (*v1alpha1.System, error) {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {

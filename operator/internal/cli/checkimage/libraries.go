@@ -170,7 +170,8 @@ func (c *checker) loaderPaths(f *finding, file *elf.File) loaderPaths {
 	return p
 }
 
-// configured are the directories of a file of ld.so.conf and of those that it includes.
+// configured returns the directories named in a file of ld.so.conf and in the files that it
+// includes.
 func (c *checker) configured(file string, depth int) (out []string) {
 	const deepest = 8
 	for line := range strings.Lines(c.tree.text(file)) {

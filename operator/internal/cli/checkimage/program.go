@@ -58,7 +58,7 @@ type checker struct {
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "386": elf.EM_386, "arm": elf.EM_ARM, "ppc64le": elf.EM_PPC64,
 	"s390x": elf.EM_S390, "riscv64": elf.EM_RISCV, "loong64": elf.EM_LOONGARCH}
 
-// imageNotes are about the image as a whole.
+// imageNotes returns the notes about the image as a whole.
 func (c *checker) imageNotes() []string {
 	var out []string
 	if p := c.tree.platform; p.OS != c.platform.OS || p.Architecture != c.platform.Architecture {
@@ -136,7 +136,8 @@ func (c *checker) resolve(f *finding, program string) (string, error) {
 	return "", fmt.Errorf("is in no directory of PATH (%s)", strings.Join(dirs, ":"))
 }
 
-// environment of a command: the variables of the image, overridden by those of the System.
+// environment returns the environment of a command: the variables of the image, overridden by those
+// of the System.
 func (c *checker) environment(f *finding) map[string]string {
 	env := map[string]string{}
 	for _, e := range c.tree.config.Env {

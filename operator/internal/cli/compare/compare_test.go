@@ -33,7 +33,7 @@ func of(t *testing.T, uid string, throughput ...float64) []byte {
 	return b
 }
 
-// runs of experiment e in a cluster, the earliest first.
+// runs returns a session with the runs of experiment e in a cluster, the earliest first.
 func runs(t *testing.T, of ...[]byte) (*session.Session, *bytes.Buffer) {
 	t.Helper()
 	scheme, err := session.NewScheme()

@@ -196,7 +196,7 @@ func expand(ctx context.Context, s *session.Session, name string) ([]string, err
 	return all, nil
 }
 
-// inFolder are the bundles and results of a folder, in the order of their names.
+// inFolder returns the bundles and results in a folder, in the order of their names.
 func inFolder(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

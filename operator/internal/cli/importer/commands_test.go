@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// otherwise are the flags whose values Assay chooses, with the reason. The artifact determines all
-// others.
+// otherwise lists the flags whose values Assay chooses, with the reasons. The artifact determines
+// all others.
 var otherwise = map[string]string{
 	"config_path": "a file of the pod", "stats_file": "a file of the pod", "indicus_key_path": "a directory of the pod",
 	"exp_duration": "the schedule's, which a profile may change", "warmup_secs": "Assay cuts the window out", "cooldown_secs": "Assay cuts the window out",

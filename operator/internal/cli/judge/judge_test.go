@@ -25,7 +25,7 @@ import (
 // later.
 const committed = "../../../../experiments/basil/evidence/reads.tar.gz"
 
-// files of a bundle.
+// files returns the files of a bundle.
 func files(t *testing.T, name string) map[string][]byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -68,7 +68,7 @@ func fileOf(t *testing.T, bundle string, change func(spec map[string]any)) strin
 	return file
 }
 
-// claim of a spec by its name.
+// claim returns the claim of that name in a spec.
 func claim(spec map[string]any, name string) map[string]any {
 	claims, _ := spec["claims"].([]any)
 	for _, c := range claims {

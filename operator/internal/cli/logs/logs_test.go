@@ -167,7 +167,7 @@ func readLog(_ context.Context, namespace, pod string, o *corev1.PodLogOptions) 
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 
-// filesOfPods are what the manager keeps of one pod.
+// filesOfPods returns the ConfigMap in which the manager keeps one pod's files.
 func filesOfPods(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
 	packed, err := results.PackFiles(map[string][]byte{

@@ -157,7 +157,7 @@ func (s *Set) addMissing(ctx context.Context, d *admit.Document) {
 	}
 }
 
-// Missing are the Systems that the Experiment names and no file holds.
+// Missing returns the Systems that the Experiment names but no file holds.
 func (s *Set) Missing() []string {
 	var names []string
 	for _, ref := range s.Experiment.Spec.Systems {

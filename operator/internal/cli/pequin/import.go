@@ -126,8 +126,8 @@ func (i *importer) chooseSeries() error {
 	return nil
 }
 
-// value of a setting in the first imported series, for settings that are equal at all points. A
-// list [x] counts as x.
+// value returns the value of a setting in the first imported series. The setting must be equal at
+// all points. A list [x] counts as x.
 func (i *importer) value(name string) any {
 	v, _ := i.loops.outer(i.config.top, name, i.series[0]) // same reports the error
 	return single(v, base[name])
@@ -269,7 +269,7 @@ func (i *importer) nodes() int32 {
 
 var unusable = regexp.MustCompile(`[^a-z0-9]+`)
 
-// name of the Experiment: at most 24 lower-case letters, digits and dashes.
+// name returns the name of the Experiment: at most 24 lower-case letters, digits and dashes.
 func (i *importer) name() string {
 	if i.options.Name != "" {
 		return i.options.Name

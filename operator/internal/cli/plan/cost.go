@@ -183,7 +183,7 @@ func (c cost) takes(trials int) time.Duration {
 	return time.Duration(float64(trials) * c.nodes * float64(c.each))
 }
 
-// price of so many trials.
+// price returns the price of that many trials.
 func (c cost) price(trials int) float64 { return float64(trials) * c.each.Hours() * c.money }
 
 // write prints the cost of the trials in node-hours and, with a price list, in money.

@@ -301,7 +301,7 @@ func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
 	}
 }
 
-// coordinates of a point, in the order of the axes.
+// coordinates returns the coordinates of a point, in the order of the axes.
 func coordinates(p *planner.Plan, index int32) string {
 	trial := p.Points[index].Template
 	var parts []string

@@ -162,7 +162,7 @@ func (v *view) data() queued {
 	return q
 }
 
-// names of the trials with pools, then of the waiting trials.
+// names returns the names of the trials with pools, then of the waiting trials.
 func (v *view) names() (names []string) {
 	for _, admitted := range []bool{true, false} {
 		for i := range v.entries {

@@ -149,7 +149,7 @@ func Interrupted(err error, message string) error {
 	return fmt.Errorf("%s: %w", message, err)
 }
 
-// ExitCode of an error that a verb returned.
+// ExitCode returns the exit code for an error that a verb returned.
 func ExitCode(err error) int {
 	var v *Verdict
 	switch {

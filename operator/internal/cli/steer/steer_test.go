@@ -77,7 +77,7 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
-// trials of experiment e, each as POINT.REPETITION.ATTEMPT:OUTCOME.
+// trials returns the trials of experiment e. Each text is POINT.REPETITION.ATTEMPT:OUTCOME.
 func trials(owner types.UID, texts ...string) []client.Object {
 	var all []client.Object
 	for i, text := range texts {

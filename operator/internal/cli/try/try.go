@@ -129,7 +129,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	})
 }
 
-// follow the trial to its end, and show it.
+// follow follows the trial to its end, and shows it.
 func follow(ctx context.Context, s *session.Session, cluster session.Cluster, name, of string, o Options) error {
 	if o.NoWait && cluster.Host == nil {
 		fmt.Fprintf(s.Err, "Follow it with: kubectl assay watch %s -n %s\n", name, cluster.Namespace)
@@ -151,7 +151,7 @@ func nameOf(experiment string, now time.Time) string {
 	return strings.TrimRight(experiment[:min(len(experiment), maxName-len(suffix))], "-.") + suffix
 }
 
-// reduce the experiment to one point.
+// reduce reduces the experiment to one point.
 func reduce(p *plan.Plan, set *manifest.Set, name string, point map[string]string) error {
 	chosen, err := choose(p.Axes, p.RowAxes, point)
 	if err != nil {
@@ -160,7 +160,7 @@ func reduce(p *plan.Plan, set *manifest.Set, name string, point map[string]strin
 	return set.Replace(name, map[string]string{v1alpha1.LabelTry: set.Experiment.Name}, onePoint(p, chosen))
 }
 
-// show the one trial.
+// show shows the one trial.
 func show(ctx context.Context, s *session.Session, cluster session.Cluster, name, of string) error {
 	var list v1alpha1.TrialList
 	if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: name}); err != nil {

@@ -59,7 +59,7 @@ func (s *stage) experiment(condition metav1.Condition, counts v1alpha1.TrialCoun
 	s.must(s.env.Client.Status().Update(s.t.Context(), s.exp))
 }
 
-// trial starts: its clients run, and its window has begun.
+// trial makes a trial whose clients run and whose window has begun.
 func (s *stage) trial() *v1alpha1.Trial {
 	s.t.Helper()
 	t := builders.Trial(fmt.Sprintf("live-%d", s.next)).Obj()
@@ -100,7 +100,7 @@ func (s *stage) end(t *v1alpha1.Trial, outcome, reason, message string) {
 	s.must(s.env.Client.Status().Update(s.t.Context(), t))
 }
 
-// results so far: two points beside the paper's.
+// results stores the results so far: two points beside the paper's.
 func (s *stage) results() {
 	s.t.Helper()
 	e := results.Experiment{

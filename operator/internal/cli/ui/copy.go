@@ -49,7 +49,7 @@ func (c *Copy) has(namespace string) bool {
 	return namespace == metav1.NamespaceAll || len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
 }
 
-// ask the API server whether it answers.
+// ask asks the API server whether it answers.
 func (c *Copy) ask(ctx context.Context, from client.Reader) {
 	ctx, cancel := context.WithTimeout(ctx, pulseEvery)
 	defer cancel()

@@ -41,7 +41,7 @@ type Occurrence struct {
 	Left time.Duration
 }
 
-// Name of the object.
+// Name returns the name of the object.
 func (o Occurrence) Name() string { return fmt.Sprintf("%s-%s-%d", o.Trial, o.Fault.Name, o.Time) }
 
 // Object makes the object that carries out this time of the fault. It has no owner yet.

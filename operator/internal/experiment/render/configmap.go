@@ -37,7 +37,7 @@ func FitConfigMap(data map[string]string) map[string]string {
 	return data
 }
 
-// ConfigMapLimit is the most bytes of a ConfigMap of Assay; the API server refuses 1 MiB.
+// ConfigMapLimit bounds the bytes of each ConfigMap that Assay makes. The API server refuses 1 MiB.
 const ConfigMapLimit = 1000 << 10
 
 // ShownFiles is the ConfigMap with the rendered files of the pods, by name, for people to read. It

@@ -90,7 +90,7 @@ func Datasets(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.Syste
 	return out, nil
 }
 
-// recipeOf renders all that decides the bytes which a recipe makes.
+// recipeOf renders every setting that affects the bytes of the data set.
 func recipeOf(at string, source v1alpha1.DatasetSource, data map[string]any) (v1alpha1.DatasetRecipe, error) {
 	c := source.Container
 	r := v1alpha1.DatasetRecipe{Name: source.Name, WorkingDir: c.WorkingDir, RunAsUser: userOf(c.RunAsUser), OutputPath: source.OutputPath}

@@ -29,7 +29,7 @@ type Environment struct {
 	// System's containers.
 	AgentResources corev1.ResourceRequirements
 	// PodLabels and PodAnnotations are set on the pods of trials, for instance for a cost center, a
-	// mesh or a policy engine. Assay's own win over them.
+	// mesh or a policy engine. Assay's own labels and annotations take precedence.
 	PodLabels, PodAnnotations map[string]string
 	// Pods are the settings of the cluster's owner for pods.
 	Pods PodSettings

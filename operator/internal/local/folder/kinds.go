@@ -21,7 +21,7 @@ type Kind struct {
 	Ours bool
 }
 
-// GroupVersionKind of its objects.
+// GroupVersionKind returns the kind of its objects.
 func (k *Kind) GroupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }

@@ -105,7 +105,7 @@ func notServed(r *http.Request) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, metav1.Unversioned.WithResource("").GroupResource(), r.URL.Path, "the server could not find the requested resource", 0, true)
 }
 
-// selector of a list or watch.
+// selector returns the selector of a list or watch.
 func (q *request) selector() (func(*unstructured.Unstructured) bool, error) {
 	byLabel, err := labels.Parse(q.query.Get("labelSelector"))
 	if err != nil {

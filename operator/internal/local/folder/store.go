@@ -215,7 +215,7 @@ func (s *Store) rereadFile(k *Kind, path string) error {
 	return nil
 }
 
-// read the files of an experiment.
+// read reads the files of an experiment.
 func (s *Store) read(dir string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

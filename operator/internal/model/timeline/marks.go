@@ -103,5 +103,5 @@ type Span struct {
 	To   time.Duration `json:"to"`
 }
 
-// Length of the span.
+// Length returns the length of the span.
 func (s Span) Length() time.Duration { return s.To - s.From }

@@ -10,8 +10,9 @@ import "runtime/debug"
 // `make images VERSION=v0.2.0` does so. It is empty in a build from a checkout.
 var version string
 
-// Version of the program: the version that the linker set, or else that of its module. A build from
-// a checkout has "(devel)": only the digest of its image tells such builds apart.
+// Version returns the version of the program: the version that the linker set, or else that of its
+// module. A build from a checkout has "(devel)": only the digest of its image tells such builds
+// apart.
 func Version() string {
 	if version != "" {
 		return version

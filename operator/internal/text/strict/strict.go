@@ -36,7 +36,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("line %d: %s: %s", e.Line, e.Path, e.Problem)
 }
 
-// Decode a YAML or JSON document. The error is a *FieldError if one field is to blame.
+// Decode decodes a YAML or JSON document. The error is a *FieldError if one field is to blame.
 func Decode(document []byte, into any) error {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {

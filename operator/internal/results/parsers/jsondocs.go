@@ -65,6 +65,9 @@ type jsonDocuments struct {
 	skipped func(line []byte)
 }
 
+// beforeJSON is what may stand in a line before its document.
+const beforeJSON = " \t\r\xef\xbb\xbf"
+
 // next returns the next document and the line that it begins in.
 func (d *jsonDocuments) next() (document any, line int, err error) {
 	for {
@@ -72,13 +75,14 @@ func (d *jsonDocuments) next() (document any, line int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		begin := bytes.TrimLeft(text, " \t\r\xef\xbb\xbf")
+		begin := bytes.TrimLeft(text, beforeJSON)
 		if len(begin) == 0 || begin[0] != '{' && begin[0] != '[' {
 			d.skipped(text)
 			continue
 		}
 		line = d.line
-		whole, err := d.finish(bytes.Clone(begin))
+		kept := bytes.Clone(text) // the lines after it may take its place
+		whole, err := d.finish(bytes.TrimLeft(kept, beforeJSON))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -86,10 +90,10 @@ func (d *jsonDocuments) next() (document any, line int, err error) {
 		decoder.UseNumber()
 		if err := decoder.Decode(&document); err == nil {
 			return document, line, nil
-		} else if begin[0] == '{' && d.line > line {
+		} else if whole[0] == '{' && d.line > line {
 			return nil, 0, fmt.Errorf("the client's output:%d: the JSON document that begins here: %w", line, err)
 		}
-		d.skipped(text) // [main] INFO and the like
+		d.skipped(kept) // [main] INFO and the like
 	}
 }
 

@@ -2,7 +2,7 @@
 // place at a time, and runs the tests that must fail then.
 //
 //	go run ./hack/mutants [-list] [NAME...]      (all mutants)
-//	go run ./hack/mutants -random=300 [-seed=1] [-workers=2] [PACKAGE...]
+//	go run ./hack/mutants -random=300 [-seed=1] [-list | -workers=2] [PACKAGE...]
 //
 // The copy is a clone of HEAD in a folder of the run below .work/mutants, so that runs
 // of one tree do not meet. A mutant is caught if a test fails; one that does not compile
@@ -52,7 +52,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of -random: the same seed draws the same changes")
 	workers := flag.Int("workers", 2, "of -random: changes that are tried at the same time")
 	flag.Parse()
-	if *list {
+	if *list && *n == 0 {
 		for _, m := range mutants {
 			fmt.Printf("%-24s %-10s %s: %s\n", m.name, m.lane, m.file, m.doc)
 		}
@@ -61,9 +61,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	err := error(nil)
-	if *n > 0 {
+	switch {
+	case *n > 0 && *list:
+		err = listDrawn(ctx, os.Stdout, *n, *seed, flag.Args())
+	case *n > 0:
 		err = random(ctx, os.Stdout, *n, *workers, *seed, flag.Args())
-	} else {
+	default:
 		err = run(ctx, flag.Args())
 	}
 	if err != nil {

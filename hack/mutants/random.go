@@ -162,6 +162,44 @@ const (
 	noProgram // it does not compile: another change is drawn
 )
 
+// inDrawnOrder are all changes in the order in which the seed draws them.
+func inDrawnOrder(ctx context.Context, root string, seed uint64, patterns []string) ([]change, error) {
+	all, err := allChanges(ctx, root, patterns)
+	if err != nil {
+		return nil, err
+	}
+	draw := rand.New(rand.NewPCG(seed, 0))
+	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all, nil
+}
+
+// listDrawn prints the first n changes that a seed draws, by package, and tries none. Which of them
+// compile, nobody knows yet: a run takes others in their place.
+func listDrawn(ctx context.Context, w io.Writer, n int, seed uint64, patterns []string) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if len(patterns) == 0 {
+		patterns = pure
+	}
+	all, err := inDrawnOrder(ctx, root, seed, patterns)
+	if err != nil {
+		return err
+	}
+	of := map[string][]change{}
+	for _, c := range all[:min(n, len(all))] {
+		of[c.pkg()] = append(of[c.pkg()], c)
+	}
+	for _, p := range slices.Sorted(maps.Keys(of)) {
+		fmt.Fprintf(w, "%d in %s\n", len(of[p]), p)
+		for _, c := range of[p] {
+			fmt.Fprintf(w, "  %s\n", c)
+		}
+	}
+	return nil
+}
+
 // random draws changes by the seed, one after the other, until n of them compiled, and prints those
 // that the tests of their own package do not notice. It fails if more than the tenth part survives.
 // A run that was stopped goes on after the changes of its record.
@@ -173,13 +211,11 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 	if len(patterns) == 0 {
 		patterns = pure
 	}
-	all, err := allChanges(ctx, root, patterns)
+	all, err := inDrawnOrder(ctx, root, seed, patterns)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%d of %d places, drawn with seed %d\n", n, len(all), seed)
-	draw := rand.New(rand.NewPCG(seed, 0))
-	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	folder, err := scratch(root, "random")
 	if err != nil {
 		return err

@@ -83,6 +83,10 @@ func TestLinksOfARun(t *testing.T) {
 			change: func(_ *Observation, p *Pair) { p.ByB.CanaryMin = 19 * time.Millisecond },
 			reason: v1alpha1.ReasonNetworkLost, message: "a probe was too quick. r-1 <-> r-0: asked 20ms for the round trip, measured 19ms",
 		},
+		"no probe that was answered": {
+			change: func(_ *Observation, p *Pair) { p.ByA.CanarySent, p.ByA.CanaryLost, p.ByA.CanaryMin, p.ByA.CanaryMedian = 20, 20, 0, 0 },
+			reason: v1alpha1.ReasonPacketsLost, message: "r-0 <-> r-1: 20 of 20 probes were lost",
+		},
 		"jitter allows it": {change: func(_ *Observation, p *Pair) {
 			p.In.Jitter = 2 * time.Millisecond
 			p.ByB.CanaryMin = 19 * time.Millisecond

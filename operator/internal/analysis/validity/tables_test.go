@@ -401,6 +401,7 @@ func TestDataOfPodsThatCameBack(t *testing.T) {
 		"back within a bin":             {bins: []int64{10, 10, 10, 10, 0, 0, 110, 10, 10, 10, 10}, change: func(r *restoring) { r.back = 6500 }, bytes: 100, millis: 500, ok: true},
 		"back at the end of a bin":      {bins: []int64{10, 10, 10, 10, 0, 0, 999, 110, 10, 10, 10}, change: func(r *restoring) { r.back = 7000 }, bytes: 100, millis: 1000, ok: true},
 		"a long time before":            {bins: []int64{0, 0, 10, 10, 10, 10, 10, 0, 110, 10, 10}, change: func(r *restoring) { r.away, r.back = 7000, 8000 }, bytes: 100, millis: 1000, ok: true},
+		"5 s before it, and not more":   {bins: []int64{0, 0, 30, 0, 0, 0, 0, 0, 106, 6, 6}, change: func(r *restoring) { r.away, r.back = 7000, 8000 }, bytes: 100, millis: 1000, ok: true},
 		"a window that ends within one": {bins: []int64{10, 10, 10, 10, 0, 0, 110, 10, 10, 10, 999}, change: func(r *restoring) { r.windowEnds = 10_999 }, bytes: 100, millis: 1000, ok: true},
 	} {
 		r := series(tc.bins...)

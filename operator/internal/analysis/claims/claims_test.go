@@ -168,6 +168,7 @@ func TestCheck(t *testing.T) {
 		"nor for a small share":     {expr: "error_rate(variant='ideal', clients=5)", reported: "0.02", within: "0.05", want: "within: from -0.0300 to 0.0700 holds 0"},
 		"a share near 0":            {expr: "error_rate(variant='ideal', clients=5)", reported: "0", within: "0.05"},
 		"a tolerance of all":        {expr: "error_rate(variant='ideal', clients=5)", reported: "0", within: "1", want: "within: from -1.00 to 1.00 is all that the expression can be: no measurement can miss it"},
+		"a tolerance of just all":   {expr: "error_rate(variant='ideal', clients=5)", reported: "0.5", within: "0.5", want: "within: from 0 to 1.00 is all that the expression can be: no measurement can miss it"},
 		"a value that none has":     {expr: "error_rate(variant='ideal', clients=5)", reported: "5", within: "1%", want: "reported: 5 cannot be measured: the expression is from 0 to 1"},
 		"nearly all":                {expr: "max_throughput()", reported: "1000", within: "99%"},
 		"nothing measured":          {expr: "1 < 2", want: "expr: reads no results"},

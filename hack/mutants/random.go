@@ -173,8 +173,8 @@ func inDrawnOrder(ctx context.Context, root string, seed uint64, patterns []stri
 	return all, nil
 }
 
-// listDrawn prints the first n changes that a seed draws, by package, and tries none. Which of them
-// compile, nobody knows yet: a run takes others in their place.
+// listDrawn prints the first n changes that a seed draws, by package, and tries none. Some of them
+// may not compile: a run takes others in their place.
 func listDrawn(ctx context.Context, w io.Writer, n int, seed uint64, patterns []string) error {
 	root, err := os.Getwd()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/model/timeline"
 )
 
-// TestProcessorsOfAMachine are those of the pod of it that was measured for longest, of two as long
-// those of the first.
+// TestProcessorsOfAMachine: the pod that was measured for longest says how many there are; of two
+// as long, the first.
 func TestProcessorsOfAMachine(t *testing.T) {
 	pod := func(seconds float64, cpus int, busy float64) Pod {
 		return Pod{Node: "n", Resources: &Resources{Node: NodeUse{Seconds: seconds, Machine: "m", CPUs: cpus, BusyShare: busy}}}
@@ -168,8 +168,8 @@ func TestReadingsAroundAPart(t *testing.T) {
 	}
 }
 
-// TestOneClientsOwnNumbers: what one client says of its whole run stays as it is. Of two, neither
-// percentiles nor numbers can be merged.
+// TestOneClientsOwnNumbers: what one client says of its whole run stays as it is. Percentiles
+// and numbers of two are not merged.
 func TestOneClientsOwnNumbers(t *testing.T) {
 	n := func(x float64) *float64 { return &x }
 	client := func(index int32) Client {

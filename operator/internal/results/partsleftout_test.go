@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEachPartIsLeftOutInTurn: a trial whose parts are all large loses them one after the other, and
-// not one more than it must. A part that it does not have is not named.
+// TestEachPartIsLeftOutInTurn: a trial whose parts are all large loses them one after the other,
+// and not one more than it must. A part that it does not have is not named.
 func TestEachPartIsLeftOutInTurn(t *testing.T) {
 	series := &ResourceSeries{IntervalMillis: 1000, CPUMillicores: make([]int64, 4000), MemoryKiB: make([]int64, 4000)}
 	bins := NewTimeline(0, 3000)

@@ -54,8 +54,8 @@ func TestSharesOfTimeThatAreFarther(t *testing.T) {
 	}
 }
 
-// TestExpressionsThatMayBeNegative: differences and what is less than nothing by itself, and what is
-// computed with them.
+// TestExpressionsThatMayBeNegative: differences and numbers below 0, and what is computed with
+// them.
 func TestExpressionsThatMayBeNegative(t *testing.T) {
 	const a, b = "throughput(x=1)", "throughput(x=2)"
 	for expr, want := range map[string]bool{
@@ -75,7 +75,7 @@ func TestExpressionsThatMayBeNegative(t *testing.T) {
 	}
 }
 
-// TestWhereWrongCallsStand: the error of a call is at its name, that of an operator at the operator.
+// TestWhereWrongCallsStand: the error of a call is at its name, and of an operator at the operator.
 func TestWhereWrongCallsStand(t *testing.T) {
 	for expr, want := range map[string]string{
 		"mean_latency(x=1) < duration(5)":        "1:21, at duration: duration takes one text, as in duration('4.1ms')",
@@ -120,8 +120,8 @@ func TestChoicesOfTwo(t *testing.T) {
 }
 
 // TestEffectsThatAreDifferences: the paper's effect 4 is known to 5%, so that its standard error is
-// 0.2, and ours is measured with 0.1, of whose 95% interval the half is 0.196. The formulas are those
-// of SmallTelescopes and ScepticalP, by the distribution's own function.
+// 0.2. Ours has the error 0.1: half of its 95% interval is 0.196. SmallTelescopes and ScepticalP
+// have the formulas; here they use the distribution's own function.
 func TestEffectsThatAreDifferences(t *testing.T) {
 	above := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 	for name, tc := range map[string]struct{ reported, ours, least float64 }{

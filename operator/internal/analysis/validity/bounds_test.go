@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A measured delay fits from what is asked less the jitter, but for early, to what is asked with
-// the jitter, the undelayed path and the tolerance.
+// A measured delay may be below the asked one by the jitter and by early. It may be above by the
+// jitter, the undelayed path and the tolerance.
 func TestDelaysThatFit(t *testing.T) {
 	const ms = time.Millisecond
 	for name, tc := range map[string]struct {

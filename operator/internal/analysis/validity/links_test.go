@@ -84,7 +84,9 @@ func TestLinksOfARun(t *testing.T) {
 			reason: v1alpha1.ReasonNetworkLost, message: "a probe was too quick. r-1 <-> r-0: asked 20ms for the round trip, measured 19ms",
 		},
 		"no probe that was answered": {
-			change: func(_ *Observation, p *Pair) { p.ByA.CanarySent, p.ByA.CanaryLost, p.ByA.CanaryMin, p.ByA.CanaryMedian = 20, 20, 0, 0 },
+			change: func(_ *Observation, p *Pair) {
+				p.ByA.CanarySent, p.ByA.CanaryLost, p.ByA.CanaryMin, p.ByA.CanaryMedian = 20, 20, 0, 0
+			},
 			reason: v1alpha1.ReasonPacketsLost, message: "r-0 <-> r-1: 20 of 20 probes were lost",
 		},
 		"jitter allows it": {change: func(_ *Observation, p *Pair) {

@@ -107,8 +107,8 @@ func TestLinesOfABrokenReader(t *testing.T) {
 	}
 }
 
-// TestBoundsOfBursts: 17 lines that come in one piece, more than 100 ms after the piece before, are
-// a burst, and so are those of a piece that begins within a line. One of a hundred may be.
+// TestBoundsOfBursts: 17 lines in one piece, more than 100 ms after the piece before, are a burst.
+// So are all lines of a piece that begins within one. One line of a hundred may be in a burst.
 func TestBoundsOfBursts(t *testing.T) {
 	const ms = time.Millisecond
 	lines := func(n int) string { return strings.Repeat("lat=1\n", n) }
@@ -229,7 +229,7 @@ func TestDocumentsAmongLines(t *testing.T) {
 		"a mark of the order of bytes":      {text: "\xef\xbb\xbf {\"a\": 1}\n", want: []string{"1 map[a:1]"}},
 		"an object that is damaged":         {text: "x\n{\"a\": 1,\n}\n", skipped: []string{"x"}, err: "the client's output:2: the JSON document that begins here"},
 		"an object that is cut off":         {text: "{\"a\": 1,\n\"b\"", err: "the client's output:1: the JSON document that begins here"},
-		"braces in a line that are none":    {text: "{x}\n{\"a\": 1}\n", want: []string{"2 map[a:1]"}, skipped: []string{"{x}"}},
+		"braces in a line of another kind":  {text: "{x}\n{\"a\": 1}\n", want: []string{"2 map[a:1]"}, skipped: []string{"{x}"}},
 	} {
 		var got, skipped []string
 		docs := jsonDocuments{in: bufio.NewReaderSize(strings.NewReader(tc.text), maxLine), skipped: func(line []byte) { skipped = append(skipped, strings.TrimRight(string(line), "\n")) }}
@@ -316,8 +316,8 @@ func TestLinesOfYCSB(t *testing.T) {
 	}
 }
 
-// TestTimesOfDay: a time of day is of the day with which it is nearest to t = 0; of two as near, the
-// one of t = 0's own day.
+// TestTimesOfDay: a time of day is of the day with which it is nearest to t = 0; of two as near,
+// it is the day of t = 0.
 func TestTimesOfDay(t *testing.T) {
 	day := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
 	east := time.FixedZone("east", 2*3600)

@@ -35,8 +35,8 @@ func packedHistogram(t *testing.T, n, value int64) string {
 }
 
 // TestWhereAnIntervalLies: an interval of 10 transactions is on the side of each end of the window
-// on which its middle is, and fills the bins of 100 ms of that side. The log begins 1 s before t =
-// 0, and the window is [0, 2 s).
+// on which its middle is. It fills the bins of 100 ms there. The log begins 1 s before t = 0, and
+// the window is [0, 2 s).
 func TestWhereAnIntervalLies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		begin, length  float64 // in the log
@@ -85,7 +85,7 @@ func TestWhereAnIntervalLies(t *testing.T) {
 	}
 }
 
-// TestLinesOfHistogramLogs: which lines count, of what tags, and at what instants. The clock's
+// TestLinesOfHistogramLogs: lines that count, by their tags and instants. The clock's
 // t = 0 is 100,000,000 s after 1970, and all counts of 10 lie in a window of 1 s from there on.
 func TestLinesOfHistogramLogs(t *testing.T) {
 	const zero = 100_000_000

@@ -193,6 +193,10 @@ func TestValidateSystemErrors(t *testing.T) {
 			dataset(func(d *v1alpha1.DatasetSource) { d.MountPath = "/data/rows" })(s)
 			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/data"}}
 		}, []string{"spec.datasets[0].mountPath", `"/data/rows"`, "lies in spec.replicas.volumes"}},
+		"data set over the prepare step's output": {func(s *v1alpha1.SystemSpec) {
+			dataset(func(d *v1alpha1.DatasetSource) { d.MountPath = "/keys/rows" })(s)
+			s.Prepare = &v1alpha1.PrepareStep{OutputPath: "/keys/"}
+		}, []string{"spec.datasets[0].mountPath", `"/keys/rows"`, "lies in spec.prepare.outputPath"}},
 		"client's data set over its files": {func(s *v1alpha1.SystemSpec) {
 			dataset(func(d *v1alpha1.DatasetSource) { d.UsedBy = v1alpha1.DatasetForAll })(s)
 			s.Clients.Files = []v1alpha1.FileSet{{MountPath: "/rows"}}

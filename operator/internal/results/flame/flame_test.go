@@ -172,6 +172,11 @@ func TestDraw(t *testing.T) {
 	if diff := cmp.Diff(want, widths); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	for _, said := range []string{`font-weight="bold">pod &#34;0&#34; &amp; co</text>`, `">from &lt;here&gt;</text>`} {
+		if !strings.Contains(string(svg), said) {
+			t.Errorf("the picture does not say %s", said)
+		}
+	}
 	half := string(flame.Folded{"x": 1, "y": 1}.Draw(flame.Title{}))
 	if strings.Count(half, `width="589.5"`) != 2 || !strings.Contains(half, "y: 1 samples, 50.0%") {
 		t.Errorf("two halves are drawn as\n%s", half)

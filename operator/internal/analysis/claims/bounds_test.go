@@ -2,6 +2,7 @@ package claims
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,6 +161,63 @@ func TestNoAnalysesOfWhatIsNoClaim(t *testing.T) {
 	for i, j := range judged {
 		if j.Analyses != nil {
 			t.Errorf("the claim %d: %+v", i, j.Analyses)
+		}
+	}
+}
+
+func TestValuesThatAnExpressionReads(t *testing.T) {
+	for expr, want := range map[string]struct {
+		named []string
+		every bool
+	}{
+		"throughput(x=1) / throughput(x=2)":              {[]string{"1", "2"}, false},
+		"throughput(x=1, y=3) - throughput(x=1, y=4)":    {[]string{"1"}, false},
+		"throughput(x=1) < throughput(y=2)":              {[]string{"1"}, true},
+		"throughput(y=2) < throughput(x=1)":              {[]string{"1"}, true},
+		"ratio(of='throughput', x=[1, 2]) > 1.5":         {[]string{"1", "2"}, false},
+		"2.0 * throughput(x=1) > duration('3s') / 1.0":   {nil, true}, // it does not compile
+		"throughput(y=1) > 3.0":                          {nil, true},
+		"max_throughput() > 3.0":                         {nil, true},
+		"throughput(x=1) > 3.0 && throughput(x=2) < 4.0": {[]string{"1", "2"}, false},
+		"(": {nil, true},
+	} {
+		named, every := Reads(expr, "x")
+		if !slices.Equal(named, want.named) || every != want.every {
+			t.Errorf("%s: %q, every value %v; want %q, %v", expr, named, every, want.named, want.every)
+		}
+	}
+}
+
+// TestQuotientsOfPoints: the means 200 and 100 make 2, of two trials each. A point without trials, or
+// whose mean is 0, has no quotient.
+func TestQuotientsOfPoints(t *testing.T) {
+	lines := func(turns bool) []results.TrialLine {
+		var all []results.TrialLine
+		for i, x := range []float64{190, 210, 95, 105, 0, 0} {
+			l := results.TrialLine{Name: "t", PointIndex: int32(i / 2), Repetition: int32(i % 2), Number: int32(i), Outcome: stats.Succeeded, Throughput: x, Coordinates: map[string]string{"x": string(rune('a' + i/2))}}
+			if turns { // all points of a repetition before the next
+				l.Number = int32(3*(i%2) + i/2)
+			}
+			all = append(all, l)
+		}
+		return all
+	}
+	for _, turns := range []bool{true, false} {
+		all := lines(turns)
+		points := append(stats.Points(all), results.PointResult{Index: 3, Coordinates: map[string]string{"x": "d"}})
+		s := NewRatios(points, all)
+		r, err := s.Of(stats.Throughput, points[0], points[1])
+		if err != nil || math.Abs(r.Value-2) > 1e-12 || r.Trials != [2]int{2, 2} || r.Apart == turns || !r.Known || r.Low >= 2 || r.High <= 2 {
+			t.Errorf("in turn %v: %+v, %v; want 2 of two trials each, with an interval", turns, r, err)
+		}
+		if _, err := s.Of(stats.Throughput, points[0], points[2]); err == nil || !strings.Contains(err.Error(), "throughput is 0 at x=c") {
+			t.Errorf("by a mean of 0: %v", err)
+		}
+		if _, err := s.Of(stats.Throughput, points[3], points[1]); err == nil {
+			t.Error("of a point without trials there is a quotient")
+		}
+		if r, err := s.Of(stats.Throughput, points[1], points[0]); err != nil || math.Abs(r.Value-0.5) > 1e-12 {
+			t.Errorf("after a quotient that is missing: %+v, %v; want 0.5", r, err)
 		}
 	}
 }

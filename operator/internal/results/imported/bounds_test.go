@@ -201,3 +201,21 @@ func TestNumbersByTheirNames(t *testing.T) {
 		}
 	}
 }
+
+// TestColumnsThatAreGuessed: what the name of a column says of it. A latency needs a unit, and one
+// that is no mean is not taken for it.
+func TestColumnsThatAreGuessed(t *testing.T) {
+	for column, want := range map[string]string{
+		"throughput": "Throughput its own", "tput (kops/s)": "Throughput its own", "p99_ms": "P99Latency its own", "mean (us)": "MeanLatency its own", "errors": "Errors its own",
+		"committed": "Committed its own", "max_s": "MaxLatency its own", "P50 [ns]": "P50Latency its own", "p99.9(ms)": "P999Latency its own",
+		"ops per second": "Throughput ops/s", "total kops": "Throughput kops/s", "ktps done": "Throughput kops/s", "read kqps": "Throughput kops/s", "Mops total": "Throughput Mops/s", "my iops": "Throughput ops/s",
+		"read latency in ms": "MeanLatency ms", "response seconds": "MeanLatency s", "99th tail us": "P99Latency us", "read median millis": "P50Latency ms", "99.9 tail micros": "P999Latency us",
+		"90% tail ms": "P90Latency ms", "tail max ms": "MaxLatency ms", "tail p10 ms": "P10Latency ms",
+		"latency": "", "read latency": "", "min latency ms": "", "latency stddev ms": "", "latency 95 ms": "", "latency var us": "", "p75 latency ms": "", "system": "", "": "",
+	} {
+		name, unit, known := numberOf(column)
+		if got := strings.TrimSpace(name + " " + unit); known != (want != "") || known && got != want {
+			t.Errorf("%q: %s, known %v; want %q", column, got, known, want)
+		}
+	}
+}

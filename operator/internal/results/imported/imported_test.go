@@ -285,8 +285,8 @@ func TestTablesOfPercentiles(t *testing.T) {
 	}
 	beginning, _, _ := strings.Cut(hgrm, "      12.500")
 	for want, tc := range map[string]struct{ unit, text string }{
-		"name it by --unit":        {"", hgrm},
-		"may be cut off":           {"ms", beginning},
+		"name it by --unit": {"", hgrm},
+		"the table ends at 99.0625%: it has no row of the maximum, and may be cut off": {"ms", beginning},
 		"it has two results":       {"ms", hgrm + hgrm},
 		"must rise":                {"ms", strings.Replace(hgrm, "4.000", "1.000", 1)},
 		"no table of percentiles":  {"ms", "hello\n"},

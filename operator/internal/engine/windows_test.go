@@ -70,7 +70,7 @@ func TestWhenClientsAreOver(t *testing.T) {
 	}
 }
 
-// withHold is a record that cannot be read, and asks that a trial which was saved be looked at again.
+// withHold is a broken record. It says how soon a saved trial must be looked at again.
 type withHold struct {
 	broken
 

@@ -124,7 +124,7 @@ func TestRecordersOfAnyLengthAreMerged(t *testing.T) {
 	}
 }
 
-// TestCoresThatALimitAllows are its quota by its period; one of them alone is no limit, and the last
+// TestCoresThatALimitAllows: the quota by the period. One of them alone is no limit, and the last
 // reading counts.
 func TestCoresThatALimitAllows(t *testing.T) {
 	const ms = time.Millisecond

@@ -188,8 +188,8 @@ func TestValuesThatAnExpressionReads(t *testing.T) {
 	}
 }
 
-// TestQuotientsOfPoints: the means 200 and 100 make 2, of two trials each. A point without trials, or
-// whose mean is 0, has no quotient.
+// TestQuotientsOfPoints: the means 200 and 100 make 2, of two trials each. A point without trials
+// has no quotient, and neither has one by a mean of 0.
 func TestQuotientsOfPoints(t *testing.T) {
 	lines := func(turns bool) []results.TrialLine {
 		var all []results.TrialLine

@@ -27,8 +27,8 @@ func TestBinsOfTheWindow(t *testing.T) {
 	}
 }
 
-// TestLevelsOfAWindow: ten seconds of 100 transactions in a bin of 100 ms, some of them with another
-// level for a while.
+// TestLevelsOfAWindow: ten seconds of 100 transactions in a bin of 100 ms, some with another level
+// for a while.
 func TestLevelsOfAWindow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		level   func(i int) int64

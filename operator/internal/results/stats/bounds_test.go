@@ -214,3 +214,50 @@ func TestObservationsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestMetricsThatATrialHas: results of others or of a script may lack throughput, and numbers of a
+// whole run may lack latencies.
+func TestMetricsThatATrialHas(t *testing.T) {
+	elsewhere := &results.Imported{File: "x.csv"}
+	for name, tc := range map[string]struct {
+		line   results.TrialLine
+		metric string
+		want   bool
+	}{
+		"throughput of 0":                {results.TrialLine{}, stats.Throughput, true},
+		"throughput of others":           {results.TrialLine{Imported: elsewhere, Throughput: 5}, stats.Throughput, true},
+		"no throughput of others":        {results.TrialLine{Imported: elsewhere}, stats.Throughput, false},
+		"throughput of a script":         {results.TrialLine{Script: "s", Throughput: 5}, stats.Throughput, true},
+		"no throughput of a script":      {results.TrialLine{Script: "s"}, stats.Throughput, false},
+		"a script of others":             {results.TrialLine{Script: "s", Imported: elsewhere}, stats.Throughput, false},
+		"a latency of some":              {results.TrialLine{Committed: 1}, stats.P99Latency, true},
+		"a latency of none":              {results.TrialLine{}, stats.P99Latency, false},
+		"a whole run without a latency":  {results.TrialLine{Committed: 1, RunSummary: true}, stats.P99Latency, false},
+		"a whole run with one":           {results.TrialLine{Committed: 1, RunSummary: true, P99Millis: 3}, stats.P99Latency, true},
+		"a latency that older ones lack": {results.TrialLine{Committed: 1}, stats.P999Latency, false},
+		"that latency":                   {results.TrialLine{Committed: 1, P999Millis: 3}, stats.P999Latency, true},
+		"aborts of none":                 {results.TrialLine{}, stats.AbortRate, false},
+		"aborts of some":                 {results.TrialLine{Committed: 1}, stats.AbortRate, true},
+		"no correct client":              {results.TrialLine{Committed: 1}, stats.PerCorrectClientThroughput, false},
+		"one correct client":             {results.TrialLine{CorrectClients: 1}, stats.PerCorrectClientThroughput, true},
+	} {
+		if got := stats.Has(tc.line, tc.metric); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// TestSamplesThatDoNotVary: equal means have P 1, others P 0 and the sign of their difference.
+func TestSamplesThatDoNotVary(t *testing.T) {
+	for _, tc := range []struct{ a, b, sign, p float64 }{{2, 2, 0, 1}, {2, 1, 1, 0}, {1, 2, -1, 0}, {-1, 1, -1, 0}, {1, -1, 1, 0}, {-2, -1, -1, 0}} {
+		got, ok := stats.Welch(stats.Aggregate([]float64{tc.a, tc.a}), stats.Aggregate([]float64{tc.b, tc.b, tc.b}))
+		if !ok || got.P != tc.p || got.Statistic != tc.sign*math.MaxFloat64 {
+			t.Errorf("%g and %g: %+v, %v; want P %g and the sign %g", tc.a, tc.b, got, ok, tc.p, tc.sign)
+		}
+	}
+	for _, one := range [][2][]float64{{{1}, {1, 2}}, {{1, 2}, {1}}} {
+		if got, ok := stats.Welch(stats.Aggregate(one[0]), stats.Aggregate(one[1])); ok {
+			t.Errorf("of one value: %+v", got)
+		}
+	}
+}

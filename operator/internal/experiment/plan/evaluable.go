@@ -35,11 +35,15 @@ func neverEvaluated(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Chec
 }
 
 // neverCounted warns of measurements by kind of operation or by node, if the clients of a system do
-// not report these separately.
+// not report these separately. It also warns of numbers of checks, if a system has no checks.
 func neverCounted(p *Plan, systems map[string]v1alpha1.SystemSpec) (warnings []string) {
 	for i, m := range p.Spec.Measurements {
 		for _, ref := range p.Spec.Systems {
 			spec := systems[ref.Name]
+			if len(spec.Checks) == 0 && slices.ContainsFunc([]string{m.Counter, m.Per}, ofCheck.MatchString) {
+				warnings = append(warnings, fmt.Sprintf("spec.measurements[%d].counter: measurement %s can never be had of System %q: it has no spec.checks, which print such numbers", i, m.Name, ref.Name))
+				continue
+			}
 			r := spec.Clients.Results
 			if spec.Clients.Driver != nil || r == nil || r.Records == nil {
 				continue
@@ -62,6 +66,9 @@ func neverCounted(p *Plan, systems map[string]v1alpha1.SystemSpec) (warnings []s
 // byPart matches names of numbers by kind of operation, node or region: operationP99Millis:READ,
 // nodeP99MillisVariation.
 var byPart = regexp.MustCompile(`^(operation|node|region)(?:(?:Micros|MeanMillis|MaxMillis|P[0-9]+Millis)?:.*|(?:MeanMillis|P[0-9]+Millis)?Variation)$`)
+
+// ofCheck are the names of numbers that checks print.
+var ofCheck = regexp.MustCompile(`^check(Sum|Mean|Largest|Deviation|Variation):`)
 
 // reads reports whether a measurement is a number by the given part.
 func reads(m v1alpha1.Measurement, part string) bool {

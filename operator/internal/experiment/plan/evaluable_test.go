@@ -81,6 +81,37 @@ func TestClaimsThatCanNeverBeEvaluated(t *testing.T) {
 	}
 }
 
+// A number that a check prints can never be had of a System without checks.
+func TestNumbersOfChecksThatCanNeverBeMeasured(t *testing.T) {
+	checks := []v1alpha1.SafetyCheck{{Name: "counted", RunsOn: v1alpha1.StepEveryReplica, Command: []string{"/count"}, ViolatedExitCode: 1, Timeout: "30s"}}
+	for name, tc := range map[string]struct {
+		checks       []v1alpha1.SafetyCheck
+		counter, per string
+		want         bool
+	}{
+		"no check":           {nil, "checkSum:reads", "", true},
+		"no check, per":      {nil, "reads", "checkSum:reads", true},
+		"a check":            {checks, "checkVariation:reads", "checkSum:reads", false},
+		"a counter's letter": {nil, "checksSum", "checked:reads", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			system := builders.System("basil")
+			system.Set(func(s *v1alpha1.SystemSpec) { s.Checks = tc.checks })
+			exp := builders.Experiment("e").System("basil").Set(func(s *v1alpha1.ExperimentSpec) {
+				s.Measurements = []v1alpha1.Measurement{{Name: "reads", Counter: tc.counter, Per: tc.per}}
+			}).Obj()
+			p, errs := plan.Validate(exp, systems(system), plan.Checks{Functions: claims.FunctionsOf})
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			said := strings.Join(p.Warnings, "\n")
+			if got := strings.Contains(said, `measurement reads can never be had of System "basil": it has no spec.checks`); got != tc.want {
+				t.Errorf("warnings %q; of checks that are missing: want %v", said, tc.want)
+			}
+		})
+	}
+}
+
 // There can be no measurement of a kind of operations that the clients do not report.
 func TestKindsOfOperationsThatCanNeverBeMeasured(t *testing.T) {
 	for name, tc := range map[string]struct{ operation, counter, want string }{

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A reviewer makes the artifact of the bundle in the tree, and its script runs the experiment again
-// in the namespace of the current context. The images are those of the tree, on the nodes.
+// A reviewer makes the artifact of the bundle in the tree. Its script repeats the experiment in the
+// namespace of the current context. The images are those of the tree, and the nodes have them.
 func TestArtifactRunsOnACluster(t *testing.T) {
 	e := newEnv(t)
 	program, kubeconfig := plugin(t)
@@ -38,7 +38,7 @@ func TestArtifactRunsOnACluster(t *testing.T) {
 	}
 	out, code := command(10*time.Minute, folder, "./run-on-cluster.sh")
 	t.Log(out)
-	// Others on the machine can spoil trials: 4 and 5 say that nothing is refuted.
+	// Other programs on the machine can spoil trials: codes 4 and 5 mean that no claim is refuted.
 	if !slices.Contains([]int{0, 4, 5}, code) {
 		e.collect(t)
 		t.Errorf("run-on-cluster.sh: exit code %d", code)

@@ -17,8 +17,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Systems that start, end and report as real artifacts do run to a right result through System
-// objects alone. Their own logs, which the platform has no part in, say what is right.
+// Systems that start, end and report like real artifacts give right results through System objects
+// alone. The test compares the results with the systems' own logs, which the platform does not
+// write.
 func TestAwkward(t *testing.T) {
 	const (
 		clients   = 4
@@ -27,8 +28,8 @@ func TestAwkward(t *testing.T) {
 	)
 	for name, tc := range map[string]struct {
 		file string
-		run  float64 // seconds that the clients work
-		all  bool    // nothing that the client prints lies outside of the timeline
+		run  float64 // seconds for which the clients work
+		all  bool    // all of the client's output is within the timeline
 	}{
 		"Client": {file: "awkward.yaml", run: 8, all: true},
 		"Stress": {file: "awkward-stress.yaml", run: 9},
@@ -50,8 +51,8 @@ func TestAwkward(t *testing.T) {
 			if s.MeanMillis < serviceMs || s.P50Millis < serviceMs || float64(s.Committed) > clients*window*1000/serviceMs {
 				t.Errorf("%d committed, mean %.2f ms, median %.2f ms: faster than the servers can", s.Committed, s.MeanMillis, s.P50Millis)
 			}
-			// A closed loop has all clients waiting all the time. A machine that stalls at the end
-			// of the window moves what a client waited for out of it.
+			// In a closed loop, all clients wait all the time. If the machine stalls at the end of
+			// the window, a client's wait moves out of the window.
 			busy := float64(s.Committed) * s.MeanMillis / 1000 / window
 			t.Logf("%d committed at %.2f ms are %.2f clients at work", s.Committed, s.MeanMillis, busy)
 			if busy < 0.6*clients || busy > 1.2*clients {
@@ -66,8 +67,8 @@ func TestAwkward(t *testing.T) {
 				sum += committed
 			}
 			if tc.all {
-				// A client works for as long as ever if it starts late, as it may by 100 ms: that
-				// much of its work lies behind the timeline.
+				// A client that starts late, by up to 100 ms, works as long as others. So that part
+				// of its work lies after the timeline.
 				near(t, "committed over the timeline, against what the clients printed", sum, float64(truth.printed), 0.01+0.1/tc.run)
 			}
 			if len(truth.served) != 4 {
@@ -87,7 +88,7 @@ func near(t *testing.T, what string, got int64, want, tolerance float64) {
 	}
 }
 
-// truth is what the awkward system's processes say themselves.
+// truth is the output of the awkward system's own processes.
 type truth struct {
 	served             map[string]int64 // by pod
 	committed, printed int64            // by all clients
@@ -163,7 +164,7 @@ func (f *follower) line(pod, line string) {
 	}
 }
 
-// stop ends following and returns what was told.
+// stop ends following and returns the truth so far.
 func (f *follower) stop() truth {
 	f.cancel()
 	f.wait.Wait()

@@ -1,9 +1,9 @@
 // Package e2e runs Assay as its users do: on the kind cluster of "make cluster", installed by "make
-// deploy", with nothing faked.
+// deploy". No part of it is fake.
 //
 // Each test has a namespace of its own and can be run alone: lanes.txt of hack/test names them all.
 // Trials of all tests share the cluster one after the other, so the tests run one after the other,
-// too. When a test fails, what the cluster knows of it is left under .work/e2e-logs/.
+// too. When a test fails, the cluster's data about it is saved under .work/e2e-logs/.
 package e2e
 
 import (
@@ -35,9 +35,9 @@ import (
 const (
 	// root of the repository, from here.
 	root = "../../.."
-	// systemNamespace is where the manager runs.
+	// systemNamespace is the manager's namespace.
 	systemNamespace = "assay-system"
-	// kubeconfigVariable names another cluster than that of make cluster.
+	// kubeconfigVariable names a cluster to use instead of the one of make cluster.
 	kubeconfigVariable = "ASSAY_E2E_KUBECONFIG"
 )
 
@@ -49,10 +49,11 @@ type env struct {
 	namespace string
 }
 
-// label marks the namespaces of these tests, and has the process that made them as its value.
+// label marks the namespaces of these tests. Its value is the process that made them.
 const label = "assay.dev/e2e"
 
-// run tells this process's namespaces from those of others, which may still be about to go.
+// run distinguishes this process's namespaces from those of earlier ones, which may not be deleted
+// yet.
 var run = strconv.FormatInt(time.Now().UnixNano(), 36)
 
 // newEnv connects to the cluster and makes a namespace for the test. Without a cluster the test is
@@ -108,8 +109,9 @@ func (e *env) requireManager(t *testing.T) {
 	})
 }
 
-// makeNamespace makes the test's namespace and has it deleted at the end, experiments first. Only
-// sweep waits for that. The agents need NET_ADMIN, which is beyond the baseline of pod security.
+// makeNamespace makes the test's namespace. At the end it deletes the experiments, and then the
+// namespace. Only sweep waits for that. The agents need NET_ADMIN, which the baseline of pod
+// security does not allow.
 func (e *env) makeNamespace(t *testing.T) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace, Labels: map[string]string{
@@ -172,8 +174,8 @@ func sweep() error {
 	}
 }
 
-// eventually waits until the condition holds. Errors are tried again, since a test that deletes
-// managers and pods must live with them; the last one is told in the end.
+// eventually waits until the condition holds. It retries after errors, since a test that deletes
+// managers and pods causes them. At the end it reports the last error.
 func (e *env) eventually(t *testing.T, within time.Duration, what string, holds func(context.Context) (bool, error)) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), within)
@@ -191,16 +193,16 @@ func (e *env) eventually(t *testing.T, within time.Duration, what string, holds 
 	}
 }
 
-// onSharedMachine has an experiment bear what a machine does that others share. A trial says how
-// late everything was, and tests judge that themselves, by bounds that only a defect breaks. Its
-// trials are repeated for one reason, see environment.
+// onSharedMachine makes an experiment tolerate the effects of a machine that others share. A trial
+// records how late all actions were, and the tests judge that themselves, by bounds that only a
+// defect exceeds. Its trials are repeated for one reason, see environment.
 func onSharedMachine(spec *v1alpha1.ExperimentSpec) {
 	if retries := int32(2); spec.Retries == nil {
 		spec.Retries = &retries
 	}
 	bear(&spec.Tolerances)
-	// Other tests and other programs run beside: no quiet moment may come, and the tests' own
-	// deadlines are minutes.
+	// Other tests and programs run at the same time. So a quiet moment may never come, and the
+	// tests' own deadlines are minutes.
 	impatient := v1alpha1.Disturbances{RetryFor: "2m", IdleWait: "0s"}
 	spec.Disturbances = impatient
 	for i := range spec.Profiles {
@@ -214,7 +216,7 @@ func onSharedMachine(spec *v1alpha1.ExperimentSpec) {
 	}
 }
 
-// onceOnly has trials not repeated, for whatever reason.
+// onceOnly makes trials run only once, whatever happens.
 func onceOnly(spec *v1alpha1.ExperimentSpec) {
 	spec.Retries, spec.Disturbances.RetryFor = new(int32), "0s"
 }
@@ -230,8 +232,8 @@ func profile(spec *v1alpha1.ExperimentSpec, name string) *v1alpha1.Profile {
 	return &spec.Profiles[i]
 }
 
-// apply creates the objects of a YAML file in the test's namespace, each after change, and returns
-// its Experiment. See onSharedMachine.
+// apply creates the objects of a YAML file in the test's namespace, each after a call of change,
+// and returns its Experiment. See onSharedMachine.
 func (e *env) apply(t *testing.T, file string, change func(client.Object)) *v1alpha1.Experiment {
 	t.Helper()
 	var experiment *v1alpha1.Experiment
@@ -283,7 +285,7 @@ func load(t *testing.T, file string) []client.Object {
 	return objects
 }
 
-// collect leaves what the cluster knows of a failed test.
+// collect saves the cluster's data about a failed test.
 func (e *env) collect(t *testing.T) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()

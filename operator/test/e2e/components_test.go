@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
-// A component that is no replica is deployed, found by clients, killed, cut off and slowed down:
-// etcd behind two of its own proxies. Each fault is in the clients' numbers, and neither stops the
-// system.
+// A component that is not a replica is deployed, found by clients, killed, cut off and slowed down:
+// etcd is behind two proxies of its own. Each fault is visible in the clients' numbers, and none
+// stops the system.
 func TestComponents(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd-proxy.yaml"), func(o client.Object) {
@@ -28,7 +28,7 @@ func TestComponents(t *testing.T) {
 		spec.Profile = "smoke"
 		spec.Claims, profile(spec, "smoke").Claims = nil, nil
 		profile(spec, "smoke").Repetitions = &v1alpha1.Repetitions{Min: 1}
-		spec.Sweep[0].Points = spec.Sweep[0].Points[1:] // those with a fault
+		spec.Sweep[0].Points = spec.Sweep[0].Points[1:] // only the points with a fault
 		killed := slices.IndexFunc(spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == "proxy-crash" })
 		spec.Faults[killed].NodeKill.Target = v1alpha1.Target{Component: "proxy", Role: "first"} // instead of by its index
 	})
@@ -59,8 +59,8 @@ func TestComponents(t *testing.T) {
 	t.Run("Slow", func(t *testing.T) { latencyRises(t, trials["proxy-slow"], "proxy-slow", "Degrade", "Restore", 7, 15) })
 }
 
-// proxyKilled checks that the first proxy was killed, once and for good. Its clients must notice,
-// and go on with the other proxy.
+// proxyKilled checks that the first proxy was killed, once and for good. Its clients must notice
+// that, and continue with the other proxy.
 func proxyKilled(t *testing.T, r results.Trial) {
 	t.Helper()
 	all := r.Faults
@@ -81,7 +81,8 @@ func proxyKilled(t *testing.T, r results.Trial) {
 	goesOn(t, r, 8*time.Second)
 }
 
-// goesOn checks that from an instant on about as much is committed as before the fault, at 5 s.
+// goesOn checks that from an instant on as many transactions are committed as before the fault, at
+// 5 s.
 func goesOn(t *testing.T, r results.Trial, from time.Duration) {
 	t.Helper()
 	before, after := testseries.UsuallyCommitted(r, time.Second, 5*time.Second), testseries.UsuallyCommitted(r, from, from+3*time.Second)

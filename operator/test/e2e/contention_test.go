@@ -17,11 +17,12 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// quietTrials is how many trials TestQuietTrialsCount runs: the variable ASSAY_QUIET_TRIALS, or 6.
+// quietTrials names the variable for the number of trials of TestQuietTrialsCount:
+// ASSAY_QUIET_TRIALS, by default 6.
 const quietTrials = "ASSAY_QUIET_TRIALS"
 
-// neighbour applies the small experiment, with trials that are run once each and contention judged
-// as by default.
+// neighbour applies the small experiment. Its trials run once each, and contention is judged with
+// the default limits.
 func (e *env) neighbour(t *testing.T, trials int32) *v1alpha1.Experiment {
 	t.Helper()
 	for _, o := range load(t, filepath.Join("testdata", "awkward.yaml")) {
@@ -40,8 +41,8 @@ func (e *env) neighbour(t *testing.T, trials int32) *v1alpha1.Experiment {
 	})
 }
 
-// Another program that wants a node's processors during one of four trials spoils that trial, and
-// no other.
+// Another program uses a node's processors during one of four trials. It spoils that trial, and no
+// other.
 func TestABusyNodeSpoilsATrial(t *testing.T) {
 	e := newEnv(t)
 	exp := e.neighbour(t, 4)
@@ -63,7 +64,7 @@ func TestABusyNodeSpoilsATrial(t *testing.T) {
 	}
 }
 
-// Where nothing disturbs them, trials count.
+// If no other program disturbs them, trials count.
 func TestQuietTrialsCount(t *testing.T) {
 	n := 6
 	if text := os.Getenv(quietTrials); text != "" {
@@ -100,7 +101,7 @@ func TestQuietTrialsCount(t *testing.T) {
 	}
 }
 
-// showMachines logs who had the processors, and what came of it.
+// showMachines logs which programs had the processors, and the outcome of the trial.
 func showMachines(t *testing.T, r results.Trial) {
 	t.Helper()
 	for _, m := range r.Machines {
@@ -113,7 +114,7 @@ func showMachines(t *testing.T, r results.Trial) {
 	}
 }
 
-// nodeOf is a node that a replica of the trial is on.
+// nodeOf is the node of one of the trial's replicas.
 func (e *env) nodeOf(t *testing.T, trial *v1alpha1.Trial) string {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -129,8 +130,8 @@ func (e *env) nodeOf(t *testing.T, trial *v1alpha1.Trial) string {
 	return ""
 }
 
-// burn has a pod that is not Assay's keep as many processors of a node busy as two, with the weight
-// of a pod that requests half of one.
+// burn makes a foreign pod keep as many processors of a node busy as two, with the weight of a pod
+// that requests half of one.
 func (e *env) burn(t *testing.T, node string) *corev1.Pod {
 	t.Helper()
 	p := &corev1.Pod{

@@ -21,9 +21,8 @@ import (
 // tableBytes of the table in testdata/dataset.yaml.
 const tableBytes = 1 << 30
 
-// A table of 1 GiB is loaded once on each node, and six trials begin with it, byte by byte, though
-// each of them spoils its copy. Beside it: the same trials without a data set, which load the table
-// each.
+// A table of 1 GiB is loaded once on each node. Six trials begin with it, byte by byte, though each
+// of them changes its copy. For comparison, the same trials without a data set each load the table.
 func TestDataset(t *testing.T) {
 	e := newEnv(t)
 	e.giveDatasets(t)
@@ -55,11 +54,11 @@ func TestDataset(t *testing.T) {
 	e.removeDataset(t, set)
 }
 
-// giveDatasets does what the chart does for a namespace in datasets.namespaces: a folder on each
-// node, and a claim for it.
+// giveDatasets does the same as the chart for a namespace in datasets.namespaces. It makes a folder
+// on each node, and a claim for it.
 func (e *env) giveDatasets(t *testing.T) {
 	t.Helper()
-	root := "/var/lib/assay-e2e-datasets" // TestRemovalLeavesNothing looks below /var/lib/assay
+	root := "/var/lib/assay-e2e-datasets" // TestRemovalLeavesNothing searches below /var/lib/assay
 	d, err := e.clientset.AppsV1().Deployments(systemNamespace).Get(t.Context(), "assay-manager", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -146,8 +145,8 @@ func (e *env) preparations(t *testing.T, set *v1alpha1.Dataset) int {
 	return len(jobs.Items)
 }
 
-// checkCopy checks that a trial began with the data. Its agent has hashed every file of every copy,
-// and so has the system itself, in the step without which there are no results.
+// checkCopy checks that a trial began with the data. Its agent has hashed every file of every copy.
+// The system itself has hashed them, too, in a step that its results depend on.
 func checkCopy(t *testing.T, r *results.Trial, set *v1alpha1.Dataset) {
 	t.Helper()
 	if r.Outcome != v1alpha1.ReasonSucceeded || r.Summary.Committed == 0 {
@@ -181,8 +180,8 @@ func (e *env) withoutDataset(t *testing.T, file string) []results.Trial {
 	return e.complete(t, exp, 5*time.Minute)
 }
 
-// untilLoaded is how long trials take on average until their replicas have the data and have
-// verified it, in seconds.
+// untilLoaded is how many seconds trials take on average until their replicas have loaded and
+// verified the data.
 func untilLoaded(trials []results.Trial) (mean float64) {
 	for _, r := range trials {
 		for _, phase := range []string{"deployed", "networkVerified", "started", "loaded"} {
@@ -192,7 +191,8 @@ func untilLoaded(trials []results.Trial) (mean float64) {
 	return mean
 }
 
-// removeDataset deletes the Dataset, and sees that its bytes are gone from the nodes before it is.
+// removeDataset deletes the Dataset, and checks that its bytes are gone from the nodes before the
+// object is.
 func (e *env) removeDataset(t *testing.T, set *v1alpha1.Dataset) {
 	t.Helper()
 	if err := e.Delete(t.Context(), set); err != nil {

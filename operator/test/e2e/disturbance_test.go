@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
-// one makes failure-fp a single point: two clients that leave the machine time to breathe, and the
-// variant, with the crash at the instant, and without claims.
+// one reduces failure-fp to a single point, with two clients so that the machine is not busy. It
+// has the variant, with the crash at the instant, and no claims.
 func one(variant string, crash v1alpha1.Duration, schedule v1alpha1.Schedule) func(client.Object) {
 	return func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
@@ -43,11 +43,11 @@ func one(variant string, crash v1alpha1.Duration, schedule v1alpha1.Schedule) fu
 
 // A fault needs no manager: agents have the plan before the run starts. This test deletes the
 // leading manager after the start. A fault needs no exact clock of a pod either: here a pod's clock
-// is two seconds fast, and the fault still acts on time. The clients' latency shows when: it jumps
-// by the timeout when the replica that the fast path needs is gone. The timeout is ten times the
+// is two seconds fast, and the fault still acts on time. The clients' latency shows its instant: it
+// jumps by the timeout when a replica of the fast path is gone. The timeout is ten times the
 // paper's: other programs on these processors can add more than the paper's 4 ms.
 func TestManagerDeletedMidTrial(t *testing.T) {
-	const crash, end, timeout = 8 * time.Second, 14 * time.Second, 40.0 // the last in ms
+	const crash, end, timeout = 8 * time.Second, 14 * time.Second, 40.0 // the last one in ms
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	single := one("failure-fp", "8s", v1alpha1.Schedule{WarmUp: "2s", Measure: "14s", CoolDown: "1s", Drain: "2s"})
@@ -76,7 +76,7 @@ func TestManagerDeletedMidTrial(t *testing.T) {
 	for _, p := range r.Pods {
 		want := 0.0
 		if p.Name == pods[0] {
-			want = -2000 // to be added to a clock that is 2 s fast
+			want = -2000 // the correction of a clock that is 2 s fast
 		}
 		if math.Abs(p.ClockOffsetMillis-want) > 500 {
 			t.Errorf("%s: clock offset %.1f ms, want about %v", p.Name, p.ClockOffsetMillis, want)
@@ -106,7 +106,7 @@ func (e *env) leader(t *testing.T) string {
 		for _, l := range leases.Items {
 			if l.Spec.HolderIdentity != nil && strings.HasPrefix(*l.Spec.HolderIdentity, "assay-manager-") {
 				pod, _, _ = strings.Cut(*l.Spec.HolderIdentity, "_")
-				// A pod that ends, or has ended, may hold the lease for some seconds more.
+				// A pod that is ending, or has ended, may hold the lease for some more seconds.
 				p, err := e.clientset.CoreV1().Pods(systemNamespace).Get(ctx, pod, metav1.GetOptions{})
 				return err == nil && p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready, client.IgnoreNotFound(err)
 			}
@@ -116,7 +116,7 @@ func (e *env) leader(t *testing.T) string {
 	return pod
 }
 
-// Anyone who deletes an experiment gets the cluster back, and keeps what was measured until then.
+// When an experiment is deleted, the cluster is free again. The measurements until then are kept.
 func TestDeleteMidTrial(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)

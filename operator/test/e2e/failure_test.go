@@ -23,9 +23,9 @@ var (
 )
 
 // The evaluation that the README promises, at smoke size: its lowest load, each variant twice. On a
-// machine that others slow down, one trial of a variant may have no undisturbed transaction. Two
-// trials have an interval so wide that a close claim may stay undecided. The other two are decided
-// on every machine: they are wrong, or right, by factors of a thousand.
+// machine that others slow down, every transaction of a variant's only trial could be disturbed.
+// Two trials have such a wide interval that a close claim may stay undecided. The other two claims
+// are decided on every machine: they are wrong, or right, by factors of a thousand.
 func TestFailureFP(t *testing.T) {
 	failureFP(t, 2, map[string][]v1alpha1.Verdict{
 		"order-at-low-load": {v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive},
@@ -34,8 +34,8 @@ func TestFailureFP(t *testing.T) {
 	})
 }
 
-// The same three times over: what is plainly true holds, what is plainly false fails, and trials
-// follow each other closely.
+// This test runs the evaluation three times. Plainly true claims hold, plainly false claims fail,
+// and trials follow each other closely.
 func TestFailureFPThreeTimes(t *testing.T) {
 	trials := failureFP(t, 3, map[string][]v1alpha1.Verdict{ // three trials have a wide interval
 		"order-at-low-load": {v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive},
@@ -45,7 +45,7 @@ func TestFailureFPThreeTimes(t *testing.T) {
 	checkGaps(t, trials)
 }
 
-// failureFP runs each variant so often and checks what it leaves. The claims that the profile skips
+// failureFP runs each variant that many times and checks the results. Claims that the profile skips
 // are not missing.
 func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdict) []results.Trial {
 	t.Helper()
@@ -62,7 +62,7 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 		} {
 			c.Basis = v1alpha1.BasisOwn
 			spec.Claims = append(spec.Claims, c)
-			// The profile has other points, so that it says anew what is judged there.
+			// The profile has other points, so it states the claims for them anew.
 			smoke := profile(spec, "smoke")
 			smoke.Claims = append(smoke.Claims, v1alpha1.ProfileClaim{Name: c.Name, Statement: "At smoke size: " + c.Statement})
 		}
@@ -72,9 +72,9 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 	if len(measured) != int(3*repetitions) {
 		t.Fatalf("%d of %d trials succeeded, want %d", len(measured), len(trials), 3*repetitions)
 	}
-	// Latencies are logged only: other programs on the processors add more to them than the
-	// timeout. That the client waits for exactly the timeout is tested in virtual time, in
-	// systems/basil/internal/client.
+	// Latencies are only logged: other programs on the processors add more to them than the
+	// timeout. A test in systems/basil/internal/client checks in virtual time that the client waits
+	// exactly for the timeout.
 	least, punctual := map[string]float64{}, mostLate+1
 	for _, r := range measured {
 		variant := r.Coordinates["variant"]
@@ -93,8 +93,7 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 }
 
 // checkGaps checks that trials follow each other: machines that stand idle cost their users' time.
-// The first trial waits for no other. How long a gap is usually depends on the machine, and is
-// told.
+// The first trial waits for no other. The test logs the usual gap, which depends on the machine.
 func checkGaps(t *testing.T, trials []results.Trial) {
 	t.Helper()
 	var gaps []float64
@@ -112,8 +111,8 @@ func checkGaps(t *testing.T, trials []results.Trial) {
 	}
 }
 
-// checkCrash checks the faults of a trial of failure-fp and returns by how much its kill was late,
-// in ms. A process that is killed resets connections; a node without power does not.
+// checkCrash checks the faults of a trial of failure-fp, and returns how late its kill was, in ms.
+// A killed process resets connections; a node without power does not.
 func checkCrash(t *testing.T, r results.Trial) (late float64) {
 	t.Helper()
 	want := 0
@@ -132,8 +131,8 @@ func checkCrash(t *testing.T, r results.Trial) (late float64) {
 	return late
 }
 
-// checkPath checks by the clients' counters which path the transactions of a trial of failure-fp
-// took. The counters include the warm-up, so a few transactions may precede the crash.
+// checkPath checks, by the clients' counters, the path of the transactions in a trial of
+// failure-fp. The counters include the warm-up, so a few transactions may precede the crash.
 func checkPath(t *testing.T, r results.Trial) {
 	t.Helper()
 	n := r.Driver
@@ -156,7 +155,8 @@ func checkPath(t *testing.T, r results.Trial) {
 	}
 }
 
-// checkExperiment checks what an experiment leaves: results, verdicts, a report, and nothing else.
+// checkExperiment checks the remains of an experiment: results, verdicts and a report, and no other
+// objects.
 func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int, want map[string][]v1alpha1.Verdict) {
 	t.Helper()
 	r := e.experimentResult(t, exp)
@@ -189,8 +189,8 @@ func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int,
 	e.wantNothingRuns(t, exp)
 }
 
-// wantNothingRuns fails if a pod of the experiment runs, or what makes pods is there, though all
-// trials are over. Kubernetes may take a moment to remove pods that have ended.
+// wantNothingRuns fails if a pod of the experiment runs, or if an object that makes pods exists,
+// though all trials are over. Kubernetes may take a moment to remove pods that have ended.
 func (e *env) wantNothingRuns(t *testing.T, exp *v1alpha1.Experiment) {
 	t.Helper()
 	pods, of := &corev1.PodList{}, []client.ListOption{client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}}

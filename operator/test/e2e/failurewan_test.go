@@ -11,15 +11,15 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The evaluation over a wide-area network is as its file has it, each variant once and at the
-// larger distance. A transaction takes what the distances make of it, and a fast path that a crash
-// has made impossible costs one timeout there, too. The network is what the experiment asked for:
-// as the platform measures it, and as ping does, which knows nothing of the platform. All else in
-// the pods is as near as ever, and nodes are as they were.
+// The evaluation over a wide-area network runs as its file defines it, with each variant once and
+// only the larger distance. The distances determine the time of a transaction. After a crash makes
+// a fast path impossible, it costs one timeout there, too. The network has the requested delays, as
+// the platform measures it, and as ping does, which knows nothing of the platform. Other addresses
+// are as near to the pods as before, and nodes do not change.
 func TestFailureWAN(t *testing.T) {
 	const (
-		farthest = 63.0  // ms there and back to the region that is farthest from a client, which the fast path needs, at least
-		timeout  = 200.0 // ms, the fast path's in that file
+		farthest = 63.0  // ms, the least round trip to the region farthest from a client, which the fast path needs
+		timeout  = 200.0 // ms, the timeout of the fast path in that file
 	)
 	e := newEnv(t)
 	before := nodeStates(t, e.needNodes(t))
@@ -30,9 +30,9 @@ func TestFailureWAN(t *testing.T) {
 		smoke := profile(spec, "smoke")
 		spec.Profile, spec.Order = "smoke", v1alpha1.OrderSequential // the first trial is the one without a crash
 		smoke.Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("continental")}
-		smoke.Schedule.Measure = "30s" // what looks at the network while a trial runs takes seconds
+		smoke.Schedule.Measure = "30s" // the checks of the network during a trial take seconds
 		smoke.Repetitions = &v1alpha1.Repetitions{Min: 1}
-		// The other claims compare with a network that is left out here.
+		// The other claims need a network that is left out here.
 		spec.Claims = slices.DeleteFunc(spec.Claims, func(c v1alpha1.Claim) bool { return c.Name != "one-timeout" })
 		smoke.Claims = slices.DeleteFunc(smoke.Claims, func(c v1alpha1.ProfileClaim) bool { return c.Name != "one-timeout" })
 	})
@@ -62,7 +62,7 @@ func TestFailureWAN(t *testing.T) {
 	if cost := usual["failure-fp"] - usual["failure-nofp"]; cost < 0.75*timeout || cost > 1.25*timeout {
 		t.Errorf("a failed fast path costs %.1f ms, want %v ms within 25%%, as the claim has it", cost, timeout)
 	}
-	// One trial has no interval, so that nothing is decided.
+	// One trial has no interval, so no claim is decided.
 	if c := exp.Status.Claims; len(c) != 1 || c[0].Verdict != v1alpha1.VerdictInconclusive {
 		t.Errorf("the verdicts are %+v, want one, %s", c, v1alpha1.VerdictInconclusive)
 	}

@@ -28,11 +28,11 @@ var (
 	killFrom  = flag.Int("kill-from", 1, "the first of these writes")
 )
 
-// A manager that is killed loses no trial, repeats none, and has none hang, whichever write it has
-// just made. Here everything is real: the agents, the API server, and SIGKILL for the leader's
-// process as soon as a watch shows its n-th write about a trial with a fault. The manager may have
-// made another write by then. TestAManagerKilledAfterAnyWrite of the controller is exact, and plays
-// the agents.
+// When a manager is killed, no trial is lost, repeated or hangs, whatever the manager's last write
+// was. Here all parts are real: the agents, the API server, and SIGKILL for the leader's process.
+// The kill comes as soon as a watch shows the leader's n-th write about a trial with a fault. By
+// then the manager may have made another write. TestAManagerKilledAfterAnyWrite of the controller
+// kills exactly after a write, and plays the agents.
 //
 // Each point takes some 35 s. For all of them, or for those from the 15th on:
 //
@@ -65,8 +65,8 @@ func TestManagerKilledAfterWrites(t *testing.T) {
 	}
 }
 
-// killAfter runs a trial with a fault, and kills the leader as soon as so many of its writes are
-// seen. It reports whether there were so many.
+// killAfter runs a trial with a fault, and kills the leader as soon as that many of its writes are
+// seen. It reports whether there were so many writes.
 func (e *env) killAfter(t *testing.T, writes int) (r results.Trial, killed bool) {
 	t.Helper()
 	leader := e.leader(t)
@@ -108,7 +108,7 @@ func (e *env) killAfter(t *testing.T, writes int) (r results.Trial, killed bool)
 	return r, killed
 }
 
-// oneResult checks that what was measured in a trial is kept once.
+// oneResult checks that the measurements of a trial are stored once.
 func (e *env) oneResult(t *testing.T, trial string) {
 	t.Helper()
 	list := &corev1.ConfigMapList{}
@@ -120,8 +120,8 @@ func (e *env) oneResult(t *testing.T, trial string) {
 	}
 }
 
-// replace has a fresh pod instead of this manager's, which the kubelet would restart later and
-// later.
+// replace replaces this manager's pod by a new one, since the kubelet would restart the old one
+// later and later.
 func (e *env) replace(t *testing.T, manager string) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: manager}}
@@ -134,7 +134,7 @@ func (e *env) replace(t *testing.T, manager string) {
 	})
 }
 
-// hostProcess is the manager's process as this machine knows it, if the cluster's nodes run here.
+// hostProcess is the manager's process ID on this machine, if the cluster's nodes run here.
 func (e *env) hostProcess(t *testing.T, manager string) int {
 	t.Helper()
 	pod, err := e.clientset.CoreV1().Pods(systemNamespace).Get(t.Context(), manager, metav1.GetOptions{})
@@ -149,7 +149,7 @@ func (e *env) hostProcess(t *testing.T, manager string) int {
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil || container == "" || !strings.Contains(string(text), container) {
-			continue // of another container, or gone meanwhile
+			continue // in another container, or gone meanwhile
 		}
 		var pid int
 		if _, err := fmt.Sscanf(f, "/proc/%d/cgroup", &pid); err != nil {
@@ -161,11 +161,11 @@ func (e *env) hostProcess(t *testing.T, manager string) int {
 	return 0
 }
 
-// afterWrites calls do once as soon as so many writes of the manager about the experiment are seen.
-// The returned function ends the watch, and returns the last write before do.
+// afterWrites calls do once, as soon as that many writes of the manager about the experiment are
+// seen. The returned function ends the watch, and returns the last write before do.
 //
-// Trials and Experiments are the manager's to write. It makes and deletes each object of a trial;
-// others change these meanwhile.
+// Only the manager writes Trials and Experiments. It makes and deletes each object of a trial;
+// other programs change these meanwhile.
 func (e *env) afterWrites(t *testing.T, experiment string, writes int, do func()) (seen func() (last string, done bool)) {
 	t.Helper()
 	events := make(chan string)
@@ -219,7 +219,7 @@ func (e *env) afterWrites(t *testing.T, experiment string, writes int, do func()
 	}
 }
 
-// written names the object, and says whether the manager wrote it for the experiment.
+// written names the object, and reports whether the manager wrote it for the experiment.
 func written(event watch.Event, experiment string, changes bool) (string, bool) {
 	o, err := meta.Accessor(event.Object)
 	if err != nil || event.Type == watch.Bookmark || event.Type == watch.Error || event.Type == watch.Modified && !changes {

@@ -19,9 +19,10 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testbrowser"
 )
 
-// A user opens the page of an experiment that is suspended, resumes it, and follows it in a browser
-// while it runs. Throughput moves, a mark appears when the fault is confirmed, the trial becomes
-// invalid with its reason. The page outlives the API server, and leads to the report in the end.
+// A user opens the page of a suspended experiment, resumes the experiment, and follows it in a
+// browser while it runs. The throughput changes, a mark appears when the fault is confirmed, and
+// the trial becomes invalid with its reason. The page works after the API server has restarted, and
+// leads to the report in the end.
 func TestLivePage(t *testing.T) {
 	b := testbrowser.Open(t, 12*time.Minute, 4*time.Minute)
 	e := newEnv(t)
@@ -29,8 +30,8 @@ func TestLivePage(t *testing.T) {
 	exp := e.apply(t, filepath.Join("testdata", "livepage.yaml"), func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		onceOnly(spec)
-		spec.Tolerances.FaultLateness = "1us" // onSharedMachine has made it wide
-		spec.Suspend = true                   // until the page is open: the build of the command alone may outlast both trials
+		spec.Tolerances.FaultLateness = "1us" // onSharedMachine has widened this tolerance
+		spec.Suspend = true                   // until the page is open: building the command may take longer than both trials
 	})
 	b.Go(e.servePage(t))
 	b.Until("the experiment in the list", `document.querySelector("#experiments a")?.textContent === "live"`)
@@ -47,7 +48,7 @@ func TestLivePage(t *testing.T) {
 	was := b.Text(line)
 	b.Until("throughput that moves", fmt.Sprintf(`%s && %s !== %q`, line, line, was))
 	const confirmed = `document.querySelector("#running svg").textContent.includes("crash began (Kill), confirmed at 8.")`
-	if right := b.Text(`(document.querySelector("#running svg .mark") !== null) === ` + confirmed); right != "true" { // a slow browser may see both at first
+	if right := b.Text(`(document.querySelector("#running svg .mark") !== null) === ` + confirmed); right != "true" { // a slow browser may show both at first
 		t.Error("there is a mark before the fault is confirmed")
 	}
 	b.Until("the mark of the fault", `document.querySelector("#running svg .mark") && `+confirmed)
@@ -57,7 +58,7 @@ func TestLivePage(t *testing.T) {
 	b.Until("the invalid trial with its reason", row(first)+`?.includes("Invalid") && `+row(first)+`.includes("FaultLate")`)
 	b.Picture("cluster-invalid")
 
-	// The API server goes and comes back in the middle of the next trial.
+	// The API server goes down and comes back in the middle of the next trial.
 	b.Until("throughput of the second trial", line+` && document.querySelector("#running h2")?.textContent !== `+fmt.Sprintf("%q", first))
 	restartAPIServer(t, func() {
 		b.Until("that the cluster does not answer", `document.querySelector("#state .trouble")?.textContent.includes("The cluster does not answer.")`)
@@ -91,11 +92,12 @@ func (e *env) resume(t *testing.T, exp *v1alpha1.Experiment) {
 	}
 }
 
-// servePage runs the command of the page as a user does, and returns the address that it prints.
+// servePage runs the command of the page like a user, and returns the address that it prints.
 func (e *env) servePage(t *testing.T) string {
 	t.Helper()
 	program, kubeconfig := plugin(t)
-	// The test's context ends before its cleanups: it would kill what the cleanup interrupts.
+	// The test's context ends before its cleanups. It would kill the program that the cleanup
+	// interrupts.
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), program, "ui", "--namespace", e.namespace, "--kubeconfig", kubeconfig)
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -110,7 +112,7 @@ func (e *env) servePage(t *testing.T) string {
 		_ = c.Process.Signal(os.Interrupt)
 		_ = c.Wait()
 		if code := c.ProcessState.ExitCode(); code != 130 || strings.Count(complaints.String(), "\n") > 2 {
-			t.Errorf("the command ended with exit code %d, want 130 of an interrupt, and said:\n%s", code, &complaints) // a line for its user, and one of the end
+			t.Errorf("the command ended with exit code %d, want 130 of an interrupt, and said:\n%s", code, &complaints) // a line for its user, and one about the end
 		}
 	})
 	address, err := bufio.NewReader(out).ReadString('\n')
@@ -121,8 +123,8 @@ func (e *env) servePage(t *testing.T) string {
 }
 
 // restartAPIServer keeps the API server of the kind cluster from answering until meanwhile returns.
-// Then it ends the API server, which the kubelet of its node starts again within two seconds. In so
-// short a time the page may not ask.
+// Then it ends the API server, and the kubelet of its node restarts it within two seconds. In so
+// short a time the page may send no request.
 func restartAPIServer(t *testing.T, meanwhile func()) {
 	t.Helper()
 	node := os.Getenv("CLUSTER")
@@ -134,7 +136,7 @@ func restartAPIServer(t *testing.T, meanwhile func()) {
 			t.Errorf("send %s to the API server: %v\n%s", signal, err, out)
 		}
 	}
-	defer send("KILL") // also when meanwhile ends the test
+	defer send("KILL") // even if meanwhile ends the test
 	send("STOP")
 	meanwhile()
 }

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testpack"
 )
 
-// Without a store, an experiment may have the logs of a trial that counts. They say here what a
-// program sees that is bound to one processor.
+// Without a store, an experiment may keep the logs of a trial that counts. Here they show how many
+// processors a program sees that is bound to one.
 func TestLogsOfATrialThatCounts(t *testing.T) {
 	e := newEnv(t)
 	exp := e.apply(t, filepath.Join("testdata", "awkward.yaml"), func(o client.Object) {

@@ -22,8 +22,8 @@ import (
 )
 
 // A reset machine really goes down: on kind a machine is a container, which exits. It comes back,
-// and so does the system; the report shows what that took. No owner who does not allow it loses a
-// machine. The managers are on the control plane, where make deploy puts them.
+// and so does the system. The report shows the time that this took. A machine is not reset without
+// its owner's permission. The managers are on the control plane, where make deploy puts them.
 func TestMachineReset(t *testing.T) {
 	e := newEnv(t)
 	machines := e.workers(t)
@@ -31,7 +31,7 @@ func TestMachineReset(t *testing.T) {
 	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"), nil)
 	file := filepath.Join("testdata", "machine.yaml")
 
-	// Without the annotation.
+	// The annotation is missing.
 	exp := e.apply(t, file, func(o client.Object) {
 		o.SetName("refused")
 		onceOnly(&o.(*v1alpha1.Experiment).Spec)
@@ -63,7 +63,7 @@ func TestMachineReset(t *testing.T) {
 			begun := time.Unix(0, r.ZeroUnixNanos).Add(time.Duration(r.Faults[0].StartedMillis * float64(time.Millisecond)))
 			t.Logf("container %s: started %s; the reset began %s; exited %s; started %s", m.name, m.started.Format(time.StampMilli), begun.Format(time.StampMilli),
 				now.finished.Format(time.StampMilli), now.started.Format(time.StampMilli))
-			// Docker notices when all of the container's processes are gone.
+			// Docker notices the end when all of the container's processes are gone.
 			if took := now.finished.Sub(begun); took < 0 || took > 10*time.Second {
 				t.Errorf("container %s exited %v after the reset began, want at once", m.name, took)
 			}
@@ -117,8 +117,8 @@ func checkReset(t *testing.T, r results.Trial) string {
 	return ""
 }
 
-// checkDip checks that nothing was committed while the machine was down, and that the length of the
-// outage is known.
+// checkDip checks that no transaction was committed while the machine was down, and that the length
+// of the outage is known.
 func checkDip(t *testing.T, r results.Trial) {
 	t.Helper()
 	if len(r.Recovery) != 1 {
@@ -140,7 +140,7 @@ func checkDip(t *testing.T, r results.Trial) {
 	}
 }
 
-// machine is a node that is a container of the local docker.
+// machine is a node that runs as a container of the local docker.
 type machine struct {
 	name              string
 	running           bool
@@ -170,8 +170,8 @@ func inspect(t *testing.T, name string) machine {
 	return m
 }
 
-// workers are the cluster's worker nodes. Without a local docker that has them as containers the
-// test is skipped.
+// workers are the cluster's worker nodes. The test is skipped if they are not containers of a local
+// docker.
 func (e *env) workers(t *testing.T) []machine {
 	t.Helper()
 	nodes := &corev1.NodeList{}
@@ -237,8 +237,8 @@ func (e *env) ready(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// startAgain starts a machine whose container has been down for 15 s: docker does it by itself at
-// once, but only so often (kind: on-failure:1).
+// startAgain starts a machine whose container has been down for 15 s. Docker restarts it at once,
+// but only a limited number of times (kind: on-failure:1).
 func startAgain(t *testing.T, machines []machine) (stop func()) {
 	t.Helper()
 	const patience = 15 * time.Second

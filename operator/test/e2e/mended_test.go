@@ -21,9 +21,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A user whose trial fails looks at the pods that are kept, reads the log of the trial, mends the
-// System, and runs the point again. Then the trial counts. It has the findings of the System's
-// checks, and the files of its processes.
+// A user's trial fails. The user looks at the pods that are kept, reads the log of the trial,
+// corrects the System, and runs the point again. Then the trial counts. It has the results of the
+// System's checks, and the files of its processes.
 func TestAFailingTrialIsFoundAndMended(t *testing.T) {
 	e := newEnv(t)
 	assay := e.command(t)
@@ -91,7 +91,7 @@ func (e *env) keptPods(t *testing.T, exp *v1alpha1.Experiment) v1alpha1.Trial {
 	return trial
 }
 
-// mended writes the System without its mistake, with checks and files to collect.
+// mended writes the corrected System, with checks and files to collect.
 func (e *env) mended(t *testing.T, file string) string {
 	t.Helper()
 	var docs []string
@@ -123,7 +123,7 @@ func (e *env) mended(t *testing.T, file string) string {
 	return again
 }
 
-// checked looks at what the checks of the valid trial said, and at the files that it left.
+// checked checks the results of the valid trial's checks, and the files that it left.
 func (e *env) checked(t *testing.T, assay func(*testing.T, int, ...string) string) {
 	t.Helper()
 	list := &v1alpha1.TrialList{}
@@ -154,7 +154,7 @@ func (e *env) checked(t *testing.T, assay func(*testing.T, int, ...string) strin
 	}
 }
 
-// plugin builds the plugin, and says which kubeconfig it needs.
+// plugin builds the plugin. It also returns the kubeconfig for it.
 func plugin(t *testing.T) (program, kubeconfig string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "kubectl-assay")
@@ -164,8 +164,8 @@ func plugin(t *testing.T) (program, kubeconfig string) {
 	return program, cmp.Or(os.Getenv(kubeconfigVariable), filepath.Join(root, ".work", "kubeconfig"))
 }
 
-// command returns what runs the plugin in the test's namespace, with the exit code that it must
-// have. That returns all that the plugin prints.
+// command returns a function that runs the plugin in the test's namespace. The function fails
+// unless the plugin exits with the given code, and returns the plugin's output.
 func (e *env) command(t *testing.T) func(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	program, kubeconfig := plugin(t)

@@ -17,9 +17,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// node runs a command on a node of the cluster, which is a container of the docker here. The
-// statements of Assay about networks are checked from there with the kernel's own tools, which
-// Assay has no part in.
+// node runs a command on a node of the cluster, which is a container of the local docker. It checks
+// Assay's statements about networks with the kernel's own tools, which are independent of Assay.
 func node(ctx context.Context, name string, command ...string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
@@ -41,8 +40,8 @@ func mustNode(t *testing.T, name string, command ...string) string {
 	return out
 }
 
-// needNodes returns the names of the cluster's nodes. It skips the test where they are not
-// containers of the docker here, as those of kind are; that docker does not answer fails it.
+// needNodes returns the names of the cluster's nodes. It skips the test if they are not containers
+// of the local docker, unlike the nodes of kind. If docker does not answer, it fails the test.
 func (e *env) needNodes(t *testing.T) []string {
 	t.Helper()
 	nodes := &corev1.NodeList{}
@@ -57,8 +56,8 @@ func (e *env) needNodes(t *testing.T) []string {
 	return names
 }
 
-// needContainer skips the test on a cluster that is not of kind: no docker here has a container of
-// the node's name.
+// needContainer skips the test on a cluster that is not of kind: the local docker has no container
+// with the node's name.
 func needContainer(t *testing.T, name string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "docker", "ps", "--all", "--format", "{{.Names}}", "--filter", "name=^"+name+"$").CombinedOutput()
@@ -73,8 +72,8 @@ func needContainer(t *testing.T, name string) {
 	}
 }
 
-// packetState is what the kernel does with packets in one network namespace: packet filter without
-// its counters, and queueing disciplines.
+// packetState prints how the kernel handles packets in one network namespace: the packet filter
+// without its counters, and the queueing disciplines.
 const packetState = "nft --stateless list ruleset 2>&1; tc qdisc show; tc filter show dev eth0 ingress 2>&1; tc filter show dev eth0 egress 2>&1"
 
 // nodeStates are the packet states of the nodes themselves.
@@ -90,8 +89,8 @@ func nodeStates(t *testing.T, nodes []string) map[string]string {
 	return states
 }
 
-// sameNodeStates fails the test when a trial has changed what a node does with packets. Interfaces
-// of the last pods may need a moment to go.
+// sameNodeStates fails the test when a trial has changed how a node handles packets. Interfaces of
+// the last pods may take a moment to disappear.
 func sameNodeStates(t *testing.T, before map[string]string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -108,7 +107,8 @@ func sameNodeStates(t *testing.T, before map[string]string) {
 	t.Logf("nft and tc state of %d nodes is byte-identical before and after", len(before))
 }
 
-// inside is the network namespace of one pod, held by a process on its node that outlives the pod.
+// inside is the network namespace of one pod. A process on its node holds it, also after the end of
+// the pod.
 type inside struct {
 	pod, node, ip string
 	uid           string // of the pod
@@ -121,8 +121,8 @@ func enter(t *testing.T, pod corev1.Pod) *inside {
 	t.Helper()
 	in := &inside{pod: pod.Name, node: pod.Spec.NodeName, ip: pod.Status.PodIP, uid: string(pod.UID)}
 	pid := in.pid(t, `labels."io.cri-containerd.kind"==sandbox`)
-	// timeout is in the pod's network namespace itself, so that it holds it. Until nsenter is
-	// there, who entered it would be in the node's.
+	// The holder is in the pod's network namespace itself, and so keeps it alive. Before nsenter
+	// has entered it, a command that enters the holder's namespace would be in the node's.
 	in.holder = strings.TrimSpace(mustNode(t, in.node, "sh", "-c",
 		"nsenter -t "+pid+" -n timeout 900 sleep 900 >/dev/null 2>&1 & "+
 			"for i in $(seq 500); do [ \"$(readlink /proc/$!/ns/net)\" = \"$(readlink /proc/"+pid+"/ns/net)\" ] && echo $! && exit; sleep 0.01; done; exit 1"))
@@ -134,8 +134,8 @@ func enter(t *testing.T, pod corev1.Pod) *inside {
 	return in
 }
 
-// pid is the number, on the node, of the first process of the pod's one container with a label that
-// runs. The nodes of a kind cluster that is built here have ctr and no crictl.
+// pid is the process ID, on the node, of the first process of the pod's running container with a
+// label. The nodes of a kind cluster that is built here have ctr, but no crictl.
 func (in *inside) pid(t *testing.T, label string) string {
 	t.Helper()
 	const running = `for id in $(ctr -n k8s.io containers ls -q "$0"); do ctr -n k8s.io tasks ls | awk -v id="$id" '$1 == id && $3 == "RUNNING" {print $2}'; done`

@@ -20,8 +20,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
-// complete waits until the experiment is complete and its results are stored, and returns it and
-// the results of its trials in order. An experiment whose data cannot be made has no results.
+// complete waits until the experiment is complete and its results are stored. It returns the
+// experiment, and the results of its trials in order. An experiment whose data set fails has no
+// results.
 func (e *env) complete(t *testing.T, exp *v1alpha1.Experiment, within time.Duration) []results.Trial {
 	t.Helper()
 	told := ""
@@ -51,7 +52,7 @@ func (e *env) complete(t *testing.T, exp *v1alpha1.Experiment, within time.Durat
 	return all
 }
 
-// state is where an experiment is, for the log.
+// state is the experiment's state, for the log.
 func (e *env) state(ctx context.Context, exp *v1alpha1.Experiment) string {
 	n := exp.Status.Trials
 	s := fmt.Sprintf("%d planned, %d active, %d succeeded, %d invalid, %d failed", n.Planned, n.Active, n.Succeeded, n.Invalid, n.Failed)
@@ -83,7 +84,7 @@ func (e *env) trials(t *testing.T, exp *v1alpha1.Experiment) []v1alpha1.Trial {
 	return list.Items
 }
 
-// result reads what a trial came to.
+// result reads the results of a trial.
 func (e *env) result(t *testing.T, trial *v1alpha1.Trial) results.Trial {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
@@ -98,7 +99,7 @@ func (e *env) result(t *testing.T, trial *v1alpha1.Trial) results.Trial {
 	return r
 }
 
-// experimentResult reads what the experiment came to.
+// experimentResult reads the results of the experiment.
 func (e *env) experimentResult(t *testing.T, exp *v1alpha1.Experiment) results.Experiment {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
@@ -132,7 +133,7 @@ func (e *env) running(t *testing.T, exp *v1alpha1.Experiment, n int32, at, withi
 	return found
 }
 
-// succeeded fails the test unless each of the trials succeeded at the first attempt and nothing
+// succeeded fails the test unless all trials succeeded at the first attempt and no container
 // restarted.
 func succeeded(t *testing.T, trials []results.Trial, want int) {
 	t.Helper()
@@ -161,12 +162,12 @@ func undisturbed(t *testing.T, r results.Trial) {
 }
 
 // environment are the reasons for which a trial may be repeated: the kernel gave an agent no
-// processor for so long that too few samples are left. Everything else that a shared machine does
-// is within the tolerances of onSharedMachine, or a defect.
+// processor for so long that too few samples are left. The tolerances of onSharedMachine cover all
+// other effects of a shared machine; what exceeds them is a defect.
 var environment = []string{v1alpha1.ReasonResourcesNotMeasured}
 
-// elected are the reasons of a trial in which the system elected another leader at the very instant
-// of a fault.
+// elected are the reasons of a trial in which the system elected another leader at the instant of a
+// fault.
 var elected = []string{v1alpha1.ReasonRoleNotFound, v1alpha1.ReasonRoleAmbiguous}
 
 // lastValid returns the last trial, which must have succeeded. See valid.
@@ -179,8 +180,8 @@ func lastValid(t *testing.T, trials []results.Trial, reasons ...string) results.
 	return ok[len(ok)-1]
 }
 
-// valid returns the trials that succeeded. Others fail the test, but for those that are Invalid for
-// the sake of the environment, or for one of the reasons.
+// valid returns the trials that succeeded. Other trials fail the test, unless they are Invalid
+// because of the environment, or for one of the reasons.
 func valid(t *testing.T, trials []results.Trial, reasons ...string) []results.Trial {
 	t.Helper()
 	var ok []results.Trial
@@ -198,9 +199,10 @@ func valid(t *testing.T, trials []results.Trial, reasons ...string) []results.Tr
 	return ok
 }
 
-// low is the latency, in ms, that 2% of a trial's transactions undercut, some four of them. The
-// machine's time is in the slow ones, the system's in all. Under hack/bench/steal.sh 30, a tenth
-// still was too many: a timeout of 4 ms then cost 1.5, 1.9 and 6.4 ms.
+// low is the latency, in ms, below which 2% of a trial's transactions lie, some four of them. A
+// busy machine slows down some transactions, and the system's own delay is in all of them. Under
+// hack/bench/steal.sh 30, the quantile of a tenth still was too high: a timeout of 4 ms then cost
+// 1.5, 1.9 and 6.4 ms.
 func low(t *testing.T, r results.Trial) float64 {
 	t.Helper()
 	ms, err := testseries.Quantile(r, 2)
@@ -210,12 +212,12 @@ func low(t *testing.T, r results.Trial) float64 {
 	return ms
 }
 
-// mostLate bounds how late the most punctual kill of a test may be, in ms, which a machine that
-// stalls now and then does not change. The rest of the bounds is in the VM.
+// mostLate bounds how late the most punctual kill of a test may be, in ms. A machine that stalls
+// now and then does not exceed it. The VM has the other bounds.
 const mostLate = 50.0
 
-// kills checks the fault records of a trial against the planned instant and returns the pods that
-// were killed, and by how much the first kill was late, in ms.
+// kills compares the fault records of a trial with the planned instant. It returns the pods that
+// were killed, and how late the first kill was, in ms.
 func kills(t *testing.T, r results.Trial, plannedMillis float64) (pods []string, late float64) {
 	t.Helper()
 	late = math.Inf(1)
@@ -233,7 +235,7 @@ func kills(t *testing.T, r results.Trial, plannedMillis float64) (pods []string,
 	return pods, late
 }
 
-// left lists what still exists of an experiment besides results.
+// left lists the remaining objects of an experiment, without its results.
 func (e *env) left(ctx context.Context, exp *v1alpha1.Experiment) ([]string, error) {
 	var left []string
 	for _, kind := range []string{
@@ -254,8 +256,8 @@ func (e *env) left(ctx context.Context, exp *v1alpha1.Experiment) ([]string, err
 	return left, nil
 }
 
-// belongs reports whether the object is part of the experiment: by label, or by its name where
-// labels were forgotten.
+// belongs reports whether the object is part of the experiment: by its label, or by its name if
+// labels are missing.
 func belongs(o metav1.PartialObjectMetadata, experiment string) bool {
 	return o.Labels[v1alpha1.LabelExperiment] != "" || o.Labels[v1alpha1.LabelTrial] != "" || strings.HasPrefix(o.Name, experiment)
 }

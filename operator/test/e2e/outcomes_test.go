@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// crashingSeed is a seed of the experiment with which the trial of its third repetition alone has a
-// seed that is a multiple of three, at the first point.
+// crashingSeed is a seed of the experiment. With it, at the first point, only the trial of the
+// third repetition has a seed that is a multiple of three.
 func crashingSeed() int64 {
 	for seed := int64(1); ; seed++ {
 		of := func(repetition int32) int64 { return plan.TrialSeed(seed, 0, repetition, 0) % 3 }
@@ -24,8 +24,8 @@ func crashingSeed() int64 {
 	}
 }
 
-// A system that fails by itself gives an outcome: it is shown with the numbers until then, not
-// repeated, and the trials support no claim by what is left.
+// A system that fails on its own is an outcome. The report shows it with the numbers until then.
+// The trial is not repeated, and no claim is supported by the remaining trials alone.
 func TestOutcomesOfTheSystemAreShown(t *testing.T) {
 	e := newEnv(t)
 	exp := e.apply(t, filepath.Join("testdata", "awkward-outcomes.yaml"), func(o client.Object) {

@@ -14,8 +14,8 @@ import (
 )
 
 // brokenPlan are the faults of one trial of Basil, one after the other. Its replicas do not talk to
-// each other: what is between them and the clients counts. So the clients are on the first side of
-// the partition, or they would not notice it.
+// each other, so only their links with the clients count. The clients are on the first side of the
+// partition, so that they notice it.
 func brokenPlan() []v1alpha1.Fault {
 	length := func(d v1alpha1.Duration) *v1alpha1.Duration { return &d }
 	one := intstr.FromInt32(1)
@@ -30,9 +30,9 @@ func brokenPlan() []v1alpha1.Fault {
 	}
 }
 
-// Faults are in the clients' numbers while they last, and not before and after. The faults are a
-// replica that stands still, links that are slow, and a partition of three against three. All three
-// are in one trial, since a trial takes long to set up.
+// Faults change the clients' numbers while they last, and not before and after. The faults are a
+// replica that stands still, slow links, and a partition of three against three. All three are in
+// one trial, since a trial takes long to set up.
 func TestFaultsShow(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
@@ -42,7 +42,7 @@ func TestFaultsShow(t *testing.T) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Clients.Count = 4
 		spec.Clients.Timeout = "10s"
-		// The fast path needs every replica, so each of them shows; without one it costs the
+		// The fast path needs every replica, so the loss of any replica is visible: it costs the
 		// timeout.
 		spec.Sweep = nil
 		spec.Parameters["fastPathTimeout"] = v1alpha1.NewValue("150ms")
@@ -55,11 +55,11 @@ func TestFaultsShow(t *testing.T) {
 	t.Run("Partition", func(t *testing.T) { partitioned(t, r) })
 }
 
-// instants of a fault: when it began in its first pod and was confirmed in its last one, and when
-// its end did. In ms.
+// instants of a fault, in ms: when it began in its first pod and was confirmed in its last one, and
+// the same for its end.
 type instants struct{ began, held, endBegan, over float64 }
 
-// instantsOf finds the records of a fault, which so many pods acted on, and checks them.
+// instantsOf finds the records of a fault, which that many pods carried out, and checks them.
 func instantsOf(t *testing.T, r results.Trial, fault, kind, end string, pods int) instants {
 	t.Helper()
 	var starts, ends []results.FaultRecord
@@ -93,10 +93,10 @@ func instantsOf(t *testing.T, r results.Trial, fault, kind, end string, pods int
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// latencyRises checks that the mean latency rises by so many ms while a fault lasts, above that of
-// the second before it and the second after it. A request that began before the fault's end ends
-// after it: half a second is left out. A machine that others share only adds to latencies, hence
-// the low ones from before and after.
+// latencyRises checks that the mean latency rises by that many ms while a fault lasts. It compares
+// with the second before the fault and the second after it. A request that began before the fault's
+// end ends after it, so half a second is left out. A machine that others share only adds to
+// latencies, so low latencies from before and after are used.
 func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods int, by float64) {
 	t.Helper()
 	i := instantsOf(t, r, fault, kind, end, pods)
@@ -110,11 +110,11 @@ func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods i
 }
 
 // partitioned checks a partition of three against three for 5 s, with the clients on one side. A
-// decision needs votes of at least 3f+1 = 4 of 6 replicas: neither side can have it, so nothing may
-// be committed.
+// decision needs votes of at least 3f+1 = 4 of 6 replicas. Neither side has four, so no transaction
+// may be committed.
 func partitioned(t *testing.T, r results.Trial) {
 	t.Helper()
-	// Every pod but the replicas within a group loses a peer: six replicas and two client pods.
+	// Every pod loses a peer, except replicas within a group: six replicas and two client pods.
 	i := instantsOf(t, r, "split", "Cut", "Heal", 8)
 	t.Logf("the partition lasted from %.2f to %.2f ms", i.began, i.over)
 	if lasted := i.endBegan - i.held; lasted < 3500 || i.over-i.began > 7500 {
@@ -146,15 +146,15 @@ func partitioned(t *testing.T, r results.Trial) {
 			}
 		}
 	}
-	if during > 4 { // a client that stood still may count the answer that it had got before, and there are four
+	if during > 4 { // each of the four clients may count an answer that it got before it stood still
 		t.Errorf("%d transactions were committed from 100 ms after the cut was confirmed to its end, want none", during)
 	}
 	if first < 0 {
 		t.Errorf("nothing is committed again after the end at %.0f ms", i.over)
 	}
-	// Packets that were sent in the partition are sent again when TCP's timer runs out, which
-	// doubles each time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut. Medians: a moment without a
-	// processor is no outage.
+	// TCP retransmits packets of the partition when its timer expires, and doubles the timer each
+	// time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut. The medians are compared, since a moment
+	// without a processor is no outage.
 	if now, usual := testseries.UsuallyCommitted(r, 16*time.Second, 18*time.Second), testseries.UsuallyCommitted(r, 6*time.Second, 8*time.Second); now < usual/3 || usual == 0 {
 		t.Errorf("%v committed in half a second at the end (median), want at least a third of the %v before", now, usual)
 	}

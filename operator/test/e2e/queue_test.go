@@ -19,14 +19,14 @@ import (
 	"assay.dev/assay/operator/internal/experiment/queue"
 )
 
-// The pools that the test makes of two workers.
+// The pools that the test makes, each from one of two workers.
 const (
 	leftPool  = "e2e-left"
 	rightPool = "e2e-right"
 )
 
 // Experiments that are applied together never share a pool, use different pools at the same time,
-// and all come to their end. One that can never fit says so and is in no other's way.
+// and all end. An experiment that can never fit reports it and blocks no other.
 func TestQueue(t *testing.T) {
 	e := newEnv(t)
 	e.makePools(t, leftPool, rightPool)
@@ -38,8 +38,8 @@ func TestQueue(t *testing.T) {
 			exp.Spec.Faults = nil
 			exp.Spec.Schedule = v1alpha1.Schedule{WarmUp: "1s", Measure: "1s", CoolDown: "100ms", Drain: "1s"}
 			exp.Spec.Placement = v1alpha1.Placement{Replicas: replicas, Clients: clients}
-			// The test looks at who runs when, on a machine where several trials and their builds
-			// meet.
+			// The test checks which trials run at the same time. The machine may be busy with
+			// several trials and builds.
 			onceOnly(&exp.Spec)
 		})
 	}
@@ -95,7 +95,7 @@ func (e *env) makePools(t *testing.T, pools ...string) {
 	if err := e.List(t.Context(), nodes); err != nil {
 		t.Fatal(err)
 	}
-	// A node that an interrupted run left in one of these pools is free, too.
+	// A node that an interrupted run left in one of these pools counts as free.
 	free := slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool {
 		return len(n.Spec.Taints) > 0 || n.Labels[v1alpha1.LabelPool] != "" && !slices.Contains(pools, n.Labels[v1alpha1.LabelPool])
 	})
@@ -120,7 +120,7 @@ func (e *env) label(ctx context.Context, t *testing.T, n *corev1.Node, pool stri
 	}
 }
 
-// showQueue is what kubectl assay queue prints.
+// showQueue is the output of kubectl assay queue.
 func (e *env) showQueue(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer

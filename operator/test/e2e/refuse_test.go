@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A slip in a spec is refused when it is applied, by the webhook as it is installed, with the place
-// of the slip and what would be right.
+// The installed webhook rejects a mistake in a spec when the spec is applied. Its message has the
+// place of the mistake and a right value.
 func TestWrongSpecRefused(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)

@@ -33,13 +33,13 @@ func (e *env) enforce(t *testing.T, profile string) {
 	}
 }
 
-// The evaluation that the README promises, where pods may do nothing: each kill is carried out,
-// told about, and said to have been without silence. Where the profile does not admit pods that
-// shape, that is said when the experiment is applied. The nodes pull the images first, by pods that
-// such a namespace admits, too.
+// The evaluation that the README promises, in a namespace where pods have no rights. Each kill is
+// carried out, reported, and marked as without silence. If the profile does not admit pods that
+// shape, the error comes when the experiment is applied. The nodes pull the images first, by pods
+// that such a namespace also admits.
 func TestRestricted(t *testing.T) {
 	e := newEnv(t)
-	e.apply(t, basilFile, func(o client.Object) { // the cluster's default storage class serves these pods, too
+	e.apply(t, basilFile, func(o client.Object) { // these pods can use the cluster's default storage class
 		if o, ok := o.(*v1alpha1.System); ok {
 			o.Spec.Replicas.Volumes = append(o.Spec.Replicas.Volumes, v1alpha1.Volume{Name: "claimed", MountPath: "/claimed", Medium: v1alpha1.VolumePersistentVolumeClaim, Size: resource.MustParse("1Mi")})
 		}
@@ -59,7 +59,8 @@ func TestRestricted(t *testing.T) {
 		spec.Profile, spec.Network.Shaping, spec.PrePull = "smoke", v1alpha1.ShapingNone, &v1alpha1.PrePull{Timeout: "2m"}
 		spec.Claims, spec.Reported, spec.Profiles[0].Claims = nil, nil, nil
 		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 1}
-		// The variant with a kill and the shortest way to a decision; TestFailureFP has the others.
+		// This is the variant with a kill and the shortest way to a decision. TestFailureFP has the
+		// others.
 		spec.Sweep[1].Points = slices.DeleteFunc(spec.Sweep[1].Points, func(p v1alpha1.AxisPoint) bool { return p.Name != "failure-nofp" })
 	})
 	trials := e.complete(t, exp, 4*time.Minute)

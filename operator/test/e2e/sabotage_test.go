@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A shaped trial whose agent is killed is Invalid, and nothing stays shaped. Rules that a user
-// removes by hand are noticed by the agent's own tests.
+// A shaped trial whose agent is killed is Invalid, and no link stays shaped. The agent's own tests
+// cover rules that a user removes by hand.
 func TestAgentKilledAmidShaping(t *testing.T) {
 	e := newEnv(t)
 	before := nodeStates(t, e.needNodes(t))
@@ -42,8 +42,7 @@ func TestAgentKilledAmidShaping(t *testing.T) {
 	sameNodeStates(t, before)
 }
 
-// invalid fails the test unless the trial is Invalid for one of the reasons and says which pod it
-// was.
+// invalid fails the test unless the trial is Invalid for one of the reasons and names the pod.
 func invalid(t *testing.T, r results.Trial, pod string, reasons ...string) {
 	t.Helper()
 	ok := false

@@ -13,9 +13,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// One experiment runs two trials at once on two pools, each repetition on one of them, and its
-// verdicts are those of one trial at a time. How much sooner it is over says little here: the
-// workers of kind share processors. The simulation shows that of separate machines.
+// One experiment runs two trials at once on two pools, each repetition on one of them. Its verdicts
+// equal those of one trial at a time. The test does not judge the saved time, since the workers of
+// kind share processors. The simulation shows it for separate machines.
 func TestTrialsOfOneExperimentAtOnce(t *testing.T) {
 	e := newEnv(t)
 	e.makePools(t, leftPool, rightPool)

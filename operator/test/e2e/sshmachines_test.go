@@ -19,8 +19,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Machines of two trials answer SSH in two restricted namespaces at once. A person has a shell on
-// each by kubectl assay ssh. Machines of one trial refuse the key of the other, and count that.
+// Machines of two trials answer SSH in two restricted namespaces at once. A person opens a shell on
+// each by kubectl assay ssh. Machines of one trial reject the key of the other, and count the
+// attempts.
 func TestMachinesAnswerTheirOwnTrialOnly(t *testing.T) {
 	e := newEnv(t)
 	other := *e
@@ -73,9 +74,9 @@ func TestMachinesAnswerTheirOwnTrialOnly(t *testing.T) {
 	}
 }
 
-// Where something enforces NetworkPolicies, the chart's policy keeps machines of another namespace
-// from those of a trial altogether: their connections come to nothing, and none is refused. The
-// trial itself runs as ever, since its pods reach each other and the coordinator.
+// In a cluster that enforces NetworkPolicies, the chart's policy separates a trial's machines from
+// machines of another namespace. Their connections time out, and no machine refuses one. The trial
+// itself runs as usual, since its pods reach each other and the coordinator.
 func TestPoliciesKeepOtherNamespacesFromMachines(t *testing.T) {
 	e := newEnv(t)
 	other := *e
@@ -117,9 +118,9 @@ func TestPoliciesKeepOtherNamespacesFromMachines(t *testing.T) {
 	}
 }
 
-// Machines of a cluster share directories by a volume that many pods may write to. All machines
-// read the lines of each, and no trial sees lines of another. The volume is a directory of one
-// node, so that nothing is said of file systems between nodes.
+// Machines of a cluster share directories by a volume that many pods may write to. Every machine
+// reads the lines of all machines of its trial, and no trial sees lines of another. The volume is a
+// directory of one node, so the test does not cover file systems between nodes.
 func TestMachinesShareAVolume(t *testing.T) {
 	e := newEnv(t)
 	e.enforce(t, "restricted")

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A reader types the commands of docs/tutorial.md and sees the output in that page, numbers aside.
+// A reader types the commands of docs/tutorial.md and gets the output of that page, except for the
+// numbers.
 func TestTutorial(t *testing.T) {
 	e, err := connect()
 	if errors.Is(err, errNoCluster) {

@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A System whose containers have a CPU limit that is too small is measured, found out, and decides
-// no claim. Its results show the kernel holding replicas back, not the protocol. That such a trial
-// is tried again is tested with the controller.
+// A System whose containers have too low a CPU limit is measured and detected, and decides no
+// claim. Its results show how the kernel throttles replicas, and not the protocol. A test of the
+// controller covers the retry of such a trial.
 func TestThrottledTrialsDecideNothing(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, func(o client.Object) {
@@ -60,7 +60,8 @@ func checkThrottled(t *testing.T, r results.Trial) {
 	t.Helper()
 	for _, p := range r.Pods {
 		u := p.Resources
-		// Disks are not tested here. Without io.stat they are known where /proc/PID/io may be read.
+		// Disks are not tested here. Without io.stat they are known only where /proc/PID/io is
+		// readable.
 		other := func(why string) bool { return !strings.Contains(why, ": disks: ") }
 		if u == nil || slices.ContainsFunc(u.Unmeasured, other) || u.Seconds < 4.5 || u.Series == nil || u.Node.BusyShare <= 0 || u.MemoryMaxBytes <= 0 || u.SentBytes <= 0 {
 			t.Errorf("%s: resources of %s are %+v", r.Name, p.Name, u)

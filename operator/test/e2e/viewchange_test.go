@@ -11,8 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
-// The leader of seven is killed: exactly one member finds that it is the leader, nothing is
-// committed until the others have elected another one, and then throughput is back.
+// The leader of seven replicas is killed. Exactly one replica finds that it is the leader. No
+// transaction is committed until the others have elected a new leader, and then the throughput
+// returns.
 func TestViewChange(t *testing.T) {
 	const electionTimeout = 2 * time.Second // of the profile smoke
 	e := newEnv(t)
@@ -27,7 +28,7 @@ func TestViewChange(t *testing.T) {
 		}
 		profile(spec, "smoke").Repetitions = &v1alpha1.Repetitions{Min: 1}
 		// Candidates may split the votes once, and then wait for another timeout, which is up to
-		// two of electionTimeout.
+		// twice electionTimeout.
 		profile(spec, "smoke").Schedule.Measure = "15s"
 		// The other fault is of another variant.
 		spec.Faults = spec.Faults[1:]
@@ -52,8 +53,8 @@ func TestViewChange(t *testing.T) {
 		t.Fatalf("killed %q, %d skipped; want one of 7 killed", killed, skipped)
 	}
 
-	// Followers wait for a timeout at least, and the last heartbeat may be a tenth of that old.
-	// Clients that stood still count an answer that they had got before, one each.
+	// Followers wait at least for a timeout, and the last heartbeat may be a tenth of a timeout
+	// old. Each client that stood still counts one answer that it had got before.
 	least := electionTimeout*9/10 - 200*time.Millisecond
 	if n := testseries.Committed(r, millis(dead)+200*time.Millisecond, millis(dead)+least); n > int64(r.Clients) {
 		t.Errorf("%d committed while nobody can have led", n)

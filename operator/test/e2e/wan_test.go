@@ -23,7 +23,8 @@ import (
 // sixRegions are those of the profile aws-6.
 var sixRegions = []string{"us-east-1", "us-west-1", "eu-west-1", "eu-central-1", "ap-northeast-1", "ap-southeast-2"}
 
-// widely makes failure-fp one trial on aws-6, a replica in each region, without faults.
+// widely reduces failure-fp to one trial on aws-6, with a replica in each region and without
+// faults.
 func widely(schedule v1alpha1.Schedule) func(client.Object) {
 	single := one("ideal", "0s", schedule)
 	return func(o client.Object) {
@@ -40,17 +41,17 @@ func widely(schedule v1alpha1.Schedule) func(client.Object) {
 	}
 }
 
-// looked is what was seen of a trial's network from outside of Assay, by ping, nft and tc on the
+// looked holds observations of a trial's network from outside of Assay, by ping, nft and tc on the
 // node of one of its replicas.
 type looked struct {
 	held   *inside
-	bare   string             // rules of its packet filter before it was shaped
+	bare   string             // rules of the replica's packet filter before it was shaped
 	pinged map[string]float64 // least round trips, in ms, by peer
 }
 
 // lookAtNetwork looks at the first trial of an experiment while it runs. All pods in the trial are
-// as far apart as they should be, and all else is as near as ever. The trial must have been held:
-// see holdBeforeShaping.
+// as far apart as they should be, and other addresses are as near as before. The trial must have
+// been held: see holdBeforeShaping.
 func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	t.Helper()
 	held, bare, untouched := e.beforeShaping(t, exp)
@@ -65,12 +66,12 @@ func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	return l
 }
 
-// check compares what was seen with the trial's results, once the trial is over and its pods are
-// gone. The canary probes each link while ping does. The table is of some probes before, which a
-// machine may delay by as much as the trial bears.
+// check compares the observations with the trial's results, once the trial is over and its pods are
+// gone. The canary probes each link at the same time as ping. The table is of a few earlier probes,
+// which a machine may delay as much as the trial tolerates.
 func (l looked) check(t *testing.T, n results.Network) {
 	t.Helper()
-	const borne = 2 * 20.0 // ms, the tolerance linkDelay of onSharedMachine there and back
+	const borne = 2 * 20.0 // ms, the tolerance linkDelay of onSharedMachine, there and back
 	if len(l.pinged) == 0 {
 		t.Error("no replica was pinged")
 	}
@@ -97,9 +98,9 @@ func (l looked) check(t *testing.T, n results.Network) {
 	}
 }
 
-// holdBeforeShaping keeps the next trial of a System with a prepare step from being shaped until
+// holdBeforeShaping keeps the next trial of a System with a prepare step from being shaped, until
 // beforeShaping has looked. The quota allows the Job of the prepare step, and so the replicas. It
-// refuses the Jobs of the clients, without which no trial is shaped, and the manager tries again.
+// rejects the Jobs of the clients, without which no trial is shaped, and the manager retries.
 func (e *env) holdBeforeShaping(t *testing.T) {
 	t.Helper()
 	quota := e.hold()
@@ -118,9 +119,9 @@ func (e *env) hold() *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "before-shaping"}}
 }
 
-// beforeShaping waits for a replica that nothing has been done to. It returns its network
-// namespace, the rules of its packet filter, and its packetState. Then it lets go of the trial that
-// holdBeforeShaping has kept from being shaped.
+// beforeShaping waits for a replica whose network is unchanged. It returns the network namespace,
+// the rules of its packet filter, and its packetState. Then it releases the trial that
+// holdBeforeShaping has held.
 func (e *env) beforeShaping(t *testing.T, exp *v1alpha1.Experiment) (in *inside, bare, untouched string) {
 	t.Helper()
 	var pod corev1.Pod
@@ -136,7 +137,7 @@ func (e *env) beforeShaping(t *testing.T, exp *v1alpha1.Experiment) (in *inside,
 		return false, err
 	})
 	in = enter(t, pod)
-	// The agent tries for an instant, long before it shapes, whether it can.
+	// Long before it shapes, the agent briefly tries whether it can.
 	e.eventually(t, time.Minute, "nothing of Assay is in the packet filter of "+pod.Name, func(context.Context) (bool, error) {
 		bare = in.rules(t)
 		return !strings.Contains(bare, "assay_"), nil
@@ -154,9 +155,9 @@ func (in *inside) rules(t *testing.T) string {
 	return in.run(t, "nft --stateless list ruleset")
 }
 
-// pingTimes finds the round trips in what ping -U prints. Without -U, ping takes the instant at
-// which the kernel first saw the answer, which is before NFQueue makes it wait: half of the round
-// trip would be missing.
+// pingTimes finds the round trips in the output of ping -U. Without -U, ping uses the instant at
+// which the kernel first saw the answer, which is before NFQueue delays it: half of the round trip
+// would be missing.
 var pingTimes = regexp.MustCompile(`time=([0-9.]+) ms`)
 
 // ping is the least round trip in ms of several, from the pod's network namespace.
@@ -177,7 +178,7 @@ func (in *inside) ping(t *testing.T, to string, count int) float64 {
 	return least
 }
 
-// pingAll pings the other replicas from the one, at the same time, and returns the least round
+// pingAll pings the other replicas from one pod, at the same time, and returns the least round
 // trips in ms.
 func pingAll(t *testing.T, from *inside, pods map[string]corev1.Pod) map[string]float64 {
 	t.Helper()
@@ -208,11 +209,11 @@ func pingAll(t *testing.T, from *inside, pods map[string]corev1.Pod) map[string]
 	return least
 }
 
-// outsiders checks that who is not of the trial is not delayed: the node, whose kubelet probes; a
-// name server; the API server.
+// outsiders checks that addresses outside of the trial are not delayed: the node, whose kubelet
+// probes; a name server; the API server.
 func (e *env) outsiders(t *testing.T, in *inside) {
 	t.Helper()
-	const most = 10.0 // ms, the least of several; regions are 20 ms and more apart
+	const most = 10.0 // ms, the least of several pings; regions are 20 ms and more apart
 	n := &corev1.Node{}
 	if err := e.Get(t.Context(), client.ObjectKey{Name: in.node}, n); err != nil {
 		t.Fatal(err)
@@ -241,8 +242,8 @@ func (e *env) outsiders(t *testing.T, in *inside) {
 	}
 }
 
-// checkProof checks the table of a trial with so many pods, of which so many pairs are in one
-// region.
+// checkProof checks the table of a trial with that many pods. near is how many of its pairs are in
+// one region.
 func checkProof(t *testing.T, n results.Network, pods, near int) {
 	t.Helper()
 	t.Logf("%s: applied in %.0f ms, proven in %.0f ms, %d rounds; %d pairs, worst %s by %+.3f ms; late p99 %.2f ms, most %.2f ms", n.Backend, n.ApplyMillis,
@@ -259,8 +260,8 @@ func checkProof(t *testing.T, n results.Network, pods, near int) {
 		if asked > 0 {
 			shaped++
 		}
-		// One kernel: each direction is measured by itself. How exact shapers are is tested in the
-		// VM; no machine is quicker than they are.
+		// All pods share a kernel, so each direction is measured separately. Tests in the VM check
+		// how exact shapers are. Here a link must only not be faster.
 		if l.MeasuredMillis < asked || l.OutMillis < l.Out.DelayMillis || l.InMillis < l.In.DelayMillis {
 			t.Errorf("%s <-> %s: asked %.1f+%.1f ms, measured %.2f ms, %.2f and %.2f ms: too quick", l.From, l.To, l.Out.DelayMillis, l.In.DelayMillis,
 				l.MeasuredMillis, l.OutMillis, l.InMillis)

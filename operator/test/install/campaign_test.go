@@ -47,7 +47,8 @@ var (
 // campaignNamespace has the experiments.
 const campaignNamespace = "install-campaign"
 
-// victims of a campaign. Each kills one and says which, or "" if there is none now.
+// victims of a campaign. Each function kills one victim and returns its name, or "" if there is
+// none now.
 var victims = map[string]func(*campaign, *testing.T, *v1alpha1.Experiment) string{
 	"manager":  (*campaign).killManager,
 	"agent":    func(c *campaign, t *testing.T, e *v1alpha1.Experiment) string { return c.killInPod(t, e, "agent") },
@@ -65,17 +66,17 @@ var victims = map[string]func(*campaign, *testing.T, *v1alpha1.Experiment) strin
 	"store": (*campaign).killStore,
 }
 
-// kill is one of them.
+// kill is one kill of a victim.
 type kill struct {
 	Victim string  `json:"victim"`
 	Which  string  `json:"which"`
 	Hit    bool    `json:"hit"`          // a process of the system or of a client ended with it
 	After  float64 `json:"afterSeconds"` // of the experiment's creation
-	// from and to are instants around it.
+	// from and to are instants before and after it.
 	from, to time.Time
 }
 
-// killed is one trial: the kills in the middle of it, and what became of it.
+// killed is one trial: the kills in the middle of it, and its outcome.
 type killed struct {
 	Number  int     `json:"number"`
 	Commit  string  `json:"commit"`
@@ -92,19 +93,19 @@ type killed struct {
 type campaign struct {
 	*owner
 	draw *rand.Rand
-	// hit: by the last kill. killedAt is when it was over, where the victim knows better than when
-	// all was.
+	// hit: the last kill ended such a process. killedAt is when the kill ended, if the victim's
+	// function knows it better than its caller.
 	hit      bool
 	killedAt time.Time
 	done     []killed
-	old      int // of those, how many were done before
+	old      int // how many of those an earlier run did
 	file     *os.File
 	began    time.Time
 }
 
-// TestCampaign runs one short trial after the other, and in the middle of each kills processes or
-// nodes. No trial may be lost, repeated or judged wrongly, and nothing may be left. A file has
-// all kills, so that several runs are one campaign.
+// TestCampaign runs one short trial after the other, and kills processes or nodes in the middle of
+// each. No trial may be lost, repeated or judged wrongly, and no object may be left. A file has all
+// kills, so that several runs form one campaign.
 //
 //	make campaign KILLS=500 PER_TRIAL=3 FOR=20m
 func TestCampaign(t *testing.T) {
@@ -123,14 +124,14 @@ func TestCampaign(t *testing.T) {
 	go func() { defer close(kept); keepServers(ctx, t, c.Client) }()
 	defer func() { end(); <-kept }()
 	c.began = time.Now()
-	defer c.sum(t) // also of a campaign that ends because the cluster is not whole any more
+	defer c.sum(t) // also if the campaign ends because the cluster has not recovered
 	for c.count() < *kills && !t.Failed() && (*killsFor == 0 || time.Since(c.began) < *killsFor) {
 		c.one(t, len(c.done)+1)
 	}
 }
 
-// quickRestarts has the kubelets restart containers after a second, however often these ended. By
-// default they wait up to five minutes, in which a campaign would learn nothing.
+// quickRestarts makes the kubelets restart containers after a second, however often they ended. By
+// default they wait up to five minutes, and the campaign would lose that time.
 func quickRestarts(t *testing.T) {
 	t.Helper()
 	for _, name := range kindNodes(t.Context(), t, "") {
@@ -179,8 +180,8 @@ func keepServers(ctx context.Context, t *testing.T, c client.Client) {
 	}
 }
 
-// undisturbed runs one trial without a kill. It must count: where no pod starts, every trial ends
-// in the same way, whatever is killed.
+// undisturbed runs one trial without a kill. It must count: if no pod starts, every trial ends in
+// the same way, whatever is killed.
 func (c *campaign) undisturbed(t *testing.T) {
 	t.Helper()
 	exp := c.short(t, "undisturbed")
@@ -206,7 +207,7 @@ func (c *campaign) short(t *testing.T, name string) *v1alpha1.Experiment {
 	})
 }
 
-// count is how many kills there were.
+// count is the number of kills.
 func (c *campaign) count() (n int) {
 	for _, k := range c.done {
 		n += len(k.Kills)
@@ -214,7 +215,7 @@ func (c *campaign) count() (n int) {
 	return n
 }
 
-// resume reads what was done before.
+// resume reads the kills of earlier runs.
 func (c *campaign) resume(t *testing.T) {
 	t.Helper()
 	if *killRecord == "" {
@@ -226,7 +227,7 @@ func (c *campaign) resume(t *testing.T) {
 	}
 	for scanner := bufio.NewScanner(strings.NewReader(string(text))); scanner.Scan(); {
 		var k killed
-		if json.Unmarshal(scanner.Bytes(), &k) == nil { // else it was cut
+		if json.Unmarshal(scanner.Bytes(), &k) == nil { // else the line was cut off
 			c.done = append(c.done, k)
 		}
 	}
@@ -268,7 +269,7 @@ func (c *campaign) one(t *testing.T, number int) {
 		cmp.Or(strings.Join(texts, ", "), "stored before any kill"), k.Reason, k.Took, time.Since(began).Seconds(), k.Lost, k.Repeats, k.Wrong, k.Left)
 }
 
-// kill draws a victim and kills it, as soon as there is one. It finds none where the experiment is
+// kill draws a victim and kills it as soon as there is one. It finds none if the experiment is
 // complete and stored before.
 func (c *campaign) kill(t *testing.T, exp *v1alpha1.Experiment, began time.Time) (k kill, found bool) {
 	t.Helper()
@@ -302,7 +303,7 @@ func (c *campaign) note(t *testing.T, k killed) {
 	}
 }
 
-// judge waits for the end of the experiment, and says what is wrong with it.
+// judge waits for the end of the experiment, and records what is wrong with it.
 func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed) {
 	t.Helper()
 	deadline := time.Now().Add(2 * patience)
@@ -328,7 +329,7 @@ func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed) {
 	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
 	k.Reason = valid.Reason
 	zero := time.Unix(0, trial.Status.ZeroUnixNanos)
-	hit := slices.ContainsFunc(k.Kills, func(one kill) bool { // for sure in the run, of 4 s
+	hit := slices.ContainsFunc(k.Kills, func(one kill) bool { // surely within the run, of 4 s
 		return one.Hit && trial.Status.ZeroUnixNanos != 0 && one.from.After(zero) && one.to.Before(zero.Add(3*time.Second))
 	})
 	switch {
@@ -341,12 +342,13 @@ func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed) {
 	k.Left = c.leftOver(t, trial.Name)
 }
 
-// ended says whether the experiment is complete and stored, as far as the API server answers.
+// ended reports whether the experiment is complete and stored. It returns false if the API server
+// does not answer.
 func (c *campaign) ended(ctx context.Context, exp *v1alpha1.Experiment) bool {
 	return c.isComplete(ctx, exp) && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentResultsStored)
 }
 
-// trialsOf an experiment. The API server may be away.
+// trialsOf an experiment. The API server may be down.
 func (c *campaign) trialsOf(t *testing.T, exp *v1alpha1.Experiment) []v1alpha1.Trial {
 	t.Helper()
 	list := &v1alpha1.TrialList{}
@@ -357,7 +359,7 @@ func (c *campaign) trialsOf(t *testing.T, exp *v1alpha1.Experiment) []v1alpha1.T
 	return list.Items
 }
 
-// judgeStored reads everything of the experiment back.
+// judgeStored reads all results of the experiment back.
 func (c *campaign) judgeStored(t *testing.T, exp *v1alpha1.Experiment, trial *v1alpha1.Trial, k *killed) {
 	t.Helper()
 	eventually(t, patience, "the store can be read", func(ctx context.Context) (bool, error) {
@@ -377,7 +379,7 @@ func (c *campaign) judgeStored(t *testing.T, exp *v1alpha1.Experiment, trial *v1
 	}
 }
 
-// leftOver names what is left of a trial a minute after it was complete.
+// leftOver names the objects of a trial that are left a minute after it was complete.
 func (c *campaign) leftOver(t *testing.T, trial string) string {
 	t.Helper()
 	var left []string
@@ -402,8 +404,8 @@ func (c *campaign) leftOver(t *testing.T, trial string) string {
 	}
 }
 
-// recover waits until the cluster is whole again. Pods that were killed are replaced: the kubelet
-// would restart them later and later.
+// recover waits until the cluster is whole again. It replaces pods that were killed, since the
+// kubelet would restart them later and later.
 func (c *campaign) recover(t *testing.T) {
 	t.Helper()
 	eventually(t, patience, "all nodes are Ready", func(ctx context.Context) (bool, error) {
@@ -457,8 +459,8 @@ func (c *campaign) killManager(t *testing.T, _ *v1alpha1.Experiment) string {
 	return ""
 }
 
-// killInPod kills the first process of a container of one of the trial's pods: of the agent's, or
-// of the first one of the system, which is its launcher.
+// killInPod kills the first process of a container in one of the trial's pods. The container is the
+// agent's, or the first one of the system, where the first process is the launcher.
 func (c *campaign) killInPod(t *testing.T, exp *v1alpha1.Experiment, container string) string {
 	pods := &corev1.PodList{}
 	if c.List(t.Context(), pods, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}) != nil || len(pods.Items) == 0 {
@@ -492,7 +494,7 @@ func (c *campaign) killStore(t *testing.T, _ *v1alpha1.Experiment) string {
 	return ""
 }
 
-// killNode takes the power from a worker, a container of the docker here, and gives it back.
+// killNode takes the power from a worker, a container of the local docker, and gives it back.
 func (c *campaign) killNode(t *testing.T, exp *v1alpha1.Experiment) string {
 	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
 	if c.List(t.Context(), nodes) != nil || c.List(t.Context(), pods, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}) != nil {
@@ -523,9 +525,9 @@ func (c *campaign) killNode(t *testing.T, exp *v1alpha1.Experiment) string {
 	return name
 }
 
-// killNamed kills one process of this name, on whichever node of kind it is: other tests of this
-// machine may have an API server, too. One of its arguments tells it from processes of that name in
-// pods of trials.
+// killNamed kills one process of this name, on any node of kind. Other tests of this machine may
+// have an API server, too, and pods of trials may have processes of that name. The argument
+// identifies the right process.
 func (c *campaign) killNamed(name, argument string) string {
 	nodes, err := exec.Command("docker", "ps", "--no-trunc", "--format={{.ID}}", "--filter", "label=io.x-k8s.kind.role").Output()
 	if err != nil {
@@ -579,7 +581,7 @@ func killContainer(id string) bool {
 	return first != 0 && syscall.Kill(first, syscall.SIGKILL) == nil
 }
 
-// tally is what became of the trials of some kills.
+// tally has the outcomes of trials after some kills.
 type tally struct {
 	kills, trials, valid, lost, repeated, wrong, left int
 	reasons                                           map[string]int // of trials that do not count
@@ -604,9 +606,9 @@ func (s *tally) String() string {
 	return fmt.Sprintf("%4d kills in %d trials: %d lost, %d repeated, %d wrong, %d left over; %d valid, others %v", s.kills, s.trials, s.lost, s.repeated, s.wrong, s.left, s.valid, s.reasons)
 }
 
-// sum prints what became of all trials, by victim and by commit. A trial with several kills
-// stands in the line of each of its victims. A violation of another commit is told, and fails
-// nothing: it may be mended.
+// sum prints the outcomes of all trials, by victim and by commit. A trial with several kills is in
+// the line of each of its victims. A violation at another commit is printed, but fails no test: it
+// may be fixed.
 func (c *campaign) sum(t *testing.T) {
 	t.Helper()
 	all, byVictim, byCommit := &tally{reasons: map[string]int{}}, map[string]*tally{}, map[string]*tally{}

@@ -1,13 +1,13 @@
-// Package install does to an installation what its owner does, on the kind cluster of "make
-// deploy". It checks it, upgrades it in the middle of an experiment, takes that back, renews its
-// certificates, and removes it. It installs it for some namespaces only, next to another, and has
-// it use what others provide. Nothing is faked.
+// Package install acts on an installation like its owner, on the kind cluster of "make deploy". It
+// checks the installation, upgrades it in the middle of an experiment, rolls that back, renews its
+// certificates, and removes it. It installs it for some namespaces only, next to another
+// installation, and with services of other programs. No part of it is fake.
 //
-// The tests change the one installation of the cluster and run one after the other, each also
-// alone; at the end it is as "make deploy" leaves it. The machine that they run on may be busy, and
-// may stand still for seconds. So waits may take their time (patience), a call that was not
-// answered is made again, and trials tolerate lateness. Assertions are not about time then, or are
-// bounded by something else that is measured in the same run.
+// The tests change the one installation of the cluster. They run one after the other, and each can
+// also run alone. At the end the installation is as "make deploy" leaves it. The machine of the
+// tests may be busy, and may stand still for seconds. So waits may be long (patience), a call
+// without an answer is retried, and trials tolerate lateness. Assertions are then not about time,
+// or another measurement of the same run bounds them.
 package install
 
 import (
@@ -49,10 +49,10 @@ const (
 	chart     = root + "/charts/assay"
 	release   = "assay"
 	namespace = "assay-system"
-	// kubeconfigVariable names another cluster than that of make cluster.
+	// kubeconfigVariable names a cluster to use instead of the one of make cluster.
 	kubeconfigVariable = "ASSAY_E2E_KUBECONFIG"
-	// patience is how long something may take that takes seconds when all is well: pods may need a
-	// minute each. Nothing that is asserted depends on it.
+	// patience is how long an action may take that takes seconds on an idle machine: pods may need
+	// a minute each. No assertion depends on it.
 	patience = 5 * time.Minute
 	// helmPatience is the same for Helm.
 	helmPatience = "--timeout=5m"
@@ -69,7 +69,7 @@ type owner struct {
 	others    others
 }
 
-// found is the installation as it was found, with the cluster: every test of a process begins with
+// found is the installation as it was found, with the cluster. Every test of a process begins with
 // it.
 var found = sync.OnceValues(findOwner)
 
@@ -108,7 +108,7 @@ func findOwner() (*owner, error) {
 	if o.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		return nil, err
 	}
-	o.config.QPS, o.config.WarningHandler = -1, rest.NoWarnings{} // of deprecated kinds, which are listed, too
+	o.config.QPS, o.config.WarningHandler = -1, rest.NoWarnings{} // about deprecated kinds, which are listed, too
 	testapi.Insist(o.config)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -131,10 +131,11 @@ func findOwner() (*owner, error) {
 	return o, os.WriteFile(o.values, []byte(text), 0o600)
 }
 
-// programTimeout bounds a program that a test runs. Those that wait bound their waits themselves.
+// programTimeout bounds a program that a test runs. Programs that wait have bounds of their own.
 const programTimeout = 12 * time.Minute
 
-// run runs a program, fails the test with all that it printed, and returns its stdout.
+// run runs a program and returns its stdout. If the program fails, the test fails with all its
+// output.
 func (o *owner) run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := o.try(name, args...)
@@ -144,8 +145,8 @@ func (o *owner) run(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// insist is run for programs that may be run again: they ask, or bring something about that may be
-// there already.
+// insist is like run, for programs that may be repeated: they only read, or they make a change that
+// may exist already.
 func (o *owner) insist(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := o.persist(name, args...)
@@ -189,7 +190,7 @@ func (o *owner) try(name string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// lookPath finds a program on the PATH that the program itself will have.
+// lookPath finds a program on the PATH of the program itself.
 func lookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -209,16 +210,16 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("%s is not on PATH: run make tools", name)
 }
 
-// upgrade installs or upgrades the release, with the values that were found and more, and waits
-// until managers are ready.
+// upgrade installs or upgrades the release, with the values that were found and additional ones,
+// and waits until managers are ready.
 func (o *owner) upgrade(t *testing.T, chart string, more ...string) {
 	t.Helper()
 	args := []string{"upgrade", "--install", release, chart, "-n", namespace, "--create-namespace", "--values", o.values, "--wait", helmPatience}
 	o.run(t, "helm", append(args, more...)...)
 }
 
-// takenOver waits until a manager of the release as it is now leads. Until then one of the release
-// before it may accept experiments, as it was told to.
+// takenOver waits until a manager of the present release leads. Until then a manager of the earlier
+// release may accept experiments by its own settings.
 func (o *owner) takenOver(t *testing.T) {
 	t.Helper()
 	eventually(t, patience, "a manager of this release leads", func(ctx context.Context) (bool, error) {
@@ -242,21 +243,21 @@ func (o *owner) takenOver(t *testing.T) {
 	})
 }
 
-// restore leaves the installation as make deploy does, before the next test.
+// restore brings the installation into the state of make deploy, for the next test.
 func (o *owner) restore(t *testing.T) {
 	t.Helper()
 	o.others.configured = false
 	o.run(t, filepath.Join(root, "hack", "deploy.sh"), "install")
 }
 
-// eventually waits until the condition holds. Errors are tried again; the last one is told in the
-// end.
+// eventually waits until the condition holds. It retries after errors, and reports the last one at
+// the end.
 func eventually(t *testing.T, within time.Duration, what string, holds func(context.Context) (bool, error)) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), within)
 	defer stop()
 	for {
-		once, done := context.WithTimeout(ctx, patience/5) // a call that is never answered must not be the last one
+		once, done := context.WithTimeout(ctx, patience/5) // a call without an answer must not use up all the time
 		ok, err := holds(once)
 		done()
 		if ok {
@@ -270,8 +271,8 @@ func eventually(t *testing.T, within time.Duration, what string, holds func(cont
 	}
 }
 
-// create makes an object. It is offered again when no answer came, from the API server or from a
-// webhook that it asked.
+// create makes an object. It retries when it gets no answer from the API server, or when the API
+// server gets none from a webhook.
 func (o *owner) create(t *testing.T, obj client.Object) {
 	t.Helper()
 	offered := false
@@ -290,7 +291,7 @@ func (o *owner) create(t *testing.T, obj client.Object) {
 	})
 }
 
-// isAnswer reports whether an error is what the API server would answer again.
+// isAnswer reports whether the API server would give this error again.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -316,8 +317,9 @@ func (o *owner) deleted(t *testing.T, obj client.Object, how ...client.DeleteOpt
 	})
 }
 
-// makeNamespace makes a namespace in which agents may do their work. It is deleted when the test
-// ends, experiments first, and only a test that makes it again waits for that.
+// makeNamespace makes a namespace in which agents have the rights for their work. At the end of the
+// test it deletes the experiments, and then the namespace. Only a test that makes the namespace
+// again waits for that.
 func (o *owner) makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	o.openNamespace(t, name)
@@ -330,18 +332,18 @@ func (o *owner) makeNamespace(t *testing.T, name string) {
 	})
 }
 
-// openNamespace is makeNamespace for longer than a test. Objects in the namespace are deleted while
-// there is a manager.
+// openNamespace is like makeNamespace, but the namespace outlives the test. Objects in the
+// namespace are deleted while there is a manager.
 func (o *owner) openNamespace(t *testing.T, name string) {
 	t.Helper()
 	o.removeNamespace(t, name)
 	o.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}})
 }
 
-// abandon begins to delete a namespace with its experiments.
+// abandon starts to delete a namespace and its experiments.
 func (o *owner) abandon(ctx context.Context, name string) error {
 	err := client.IgnoreNotFound(o.DeleteAllOf(ctx, &v1alpha1.Experiment{}, client.InNamespace(name)))
-	if meta.IsNoMatchError(err) { // as above, the kind is gone
+	if meta.IsNoMatchError(err) { // as above, if the kind is gone
 		err = nil
 	}
 	return errors.Join(err, client.IgnoreNotFound(o.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
@@ -398,11 +400,11 @@ func read(t *testing.T, file string, into any) {
 
 // environment are the reasons for which a trial may be repeated: the kernel gave an agent no
 // processor for so long that too few samples are left. The experiments here tolerate all other
-// effects of a shared machine: only a defect goes beyond.
+// effects of a shared machine: only a defect exceeds them.
 var environment = []string{v1alpha1.ReasonResourcesNotMeasured}
 
-// complete waits for the end of an experiment and checks that it has so many valid trials, and that
-// none was repeated but for the machine's sake.
+// complete waits for the end of an experiment. It checks the number of valid trials, and that
+// trials were repeated only because of the machine.
 func (o *owner) complete(t *testing.T, exp *v1alpha1.Experiment, trials int32) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(exp)
@@ -425,8 +427,8 @@ func (o *owner) complete(t *testing.T, exp *v1alpha1.Experiment, trials int32) {
 	}
 }
 
-// isValid reports whether a trial that is over is valid. It fails the test unless it is, or was
-// repeated for the machine's sake.
+// isValid reports whether a finished trial is valid. It fails the test if the trial is not valid
+// for another reason than the machine.
 func isValid(t *testing.T, trial *v1alpha1.Trial) bool {
 	t.Helper()
 	c := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)

@@ -22,16 +22,15 @@ const (
 	idleWindow = 20 * time.Second
 )
 
-// sample of what a manager costs, as its kubelet counts it.
+// sample of a manager's use of memory and processors, by the counters of its kubelet.
 type sample struct {
 	at     time.Time
 	cpu    float64 // seconds
 	memory float64 // bytes of the working set
 }
 
-// Managers that have nothing to do cost next to nothing. Memory is the kubelet's working set, which
-// is what kubectl top and Prometheus (container_memory_working_set_bytes) show. No metrics server
-// is needed.
+// Managers without work use next to nothing. Memory is the kubelet's working set, which kubectl top
+// and Prometheus (container_memory_working_set_bytes) show. No metrics server is needed.
 func TestIdle(t *testing.T) {
 	o := newOwner(t)
 	eventually(t, patience, "no trial runs", func(ctx context.Context) (bool, error) {
@@ -43,7 +42,7 @@ func TestIdle(t *testing.T) {
 			return !meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialComplete)
 		}), nil
 	})
-	// Pods of the release before this one may still be about to go.
+	// Pods of the earlier release may still be about to end.
 	o.insist(t, "kubectl", "rollout", "status", "deployment/assay-manager", "-n", namespace, helmPatience)
 	memory, cores := o.leastCost(t)
 	if memory >= idleMemory {
@@ -54,9 +53,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// leastCost is what managers take at most, in bytes and cores, in the best of up to three windows.
-// A manager may lose the lease because its machine stood still. It then reads everything once, and
-// is not idle. One that is never idle is too expensive in all of them.
+// leastCost is the most that any manager uses, in bytes and cores, in the best of up to three
+// windows. A manager may lose the lease because its machine stood still. It then reads all objects
+// once, and is not idle. A manager that is never idle exceeds the bound in all windows.
 func (o *owner) leastCost(t *testing.T) (memory, cores float64) {
 	t.Helper()
 	memory, cores = math.Inf(1), math.Inf(1)
@@ -69,8 +68,8 @@ func (o *owner) leastCost(t *testing.T) (memory, cores float64) {
 	return memory, cores
 }
 
-// idleCost measures the managers once, and returns the most that any of them took. One that was
-// restarted meanwhile took too much.
+// idleCost measures the managers once, and returns the most that any of them used. A manager that
+// was restarted meanwhile counts as too expensive.
 func (o *owner) idleCost(t *testing.T) (mostMemory, mostCores float64) {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -85,7 +84,7 @@ func (o *owner) idleCost(t *testing.T) (mostMemory, mostCores float64) {
 	for i := range pods.Items {
 		before[pods.Items[i].Name] = o.sample(t, &pods.Items[i], time.Time{})
 	}
-	timer := time.NewTimer(idleWindow) // what is measured is time that passes
+	timer := time.NewTimer(idleWindow) // the measurement needs real time to pass
 	defer timer.Stop()
 	<-timer.C
 	for i := range pods.Items {
@@ -102,8 +101,8 @@ func (o *owner) idleCost(t *testing.T) (mostMemory, mostCores float64) {
 	return mostMemory, mostCores
 }
 
-// sample is what the kubelet of a pod has counted of it, not before an instant. A new pod takes a
-// moment until it has.
+// sample is the kubelet's reading of a pod, not older than an instant. A new pod has none for a
+// moment.
 func (o *owner) sample(t *testing.T, pod *corev1.Pod, after time.Time) sample {
 	t.Helper()
 	var s sample

@@ -35,8 +35,8 @@ func TestHelmTest(t *testing.T) {
 	}
 }
 
-// "make cluster" took a healthy cluster for a broken one, and replaced it with all that was on it:
-// it waited for leases that the controllers no longer had.
+// "make cluster" treated a healthy cluster as broken, and replaced it with all its content: it
+// waited for leases that the controllers no longer had.
 func TestAHealthyClusterIsLeftAlone(t *testing.T) {
 	own, err := filepath.Abs(filepath.Join(root, ".work", "kubeconfig"))
 	if err != nil {
@@ -67,14 +67,14 @@ func TestAHealthyClusterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The version before this one is installed on a cluster without Assay. In the middle of an
-// experiment it is upgraded to this version, whose certificates live for seconds, these and their
-// authority are renewed, and all is rolled back. Each trial runs once; no call to a webhook is
-// refused without a manager or of trust.
+// The earlier version is installed on a cluster without Assay. In the middle of an experiment it is
+// upgraded to this version, whose certificates live for seconds. The certificates and their
+// authority are renewed, and the upgrade is rolled back. Each trial runs once. No call to a webhook
+// fails because a manager is missing or because trust is.
 func TestUpgradeAndRollback(t *testing.T) {
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
-	const ns, trials = "install-upgrade", 2 // of each experiment: one of each point
+	const ns, trials = "install-upgrade", 2 // of each experiment: one for each point
 	image := o.installVersionBefore(t)
 	o.makeNamespace(t, ns)
 	exps := []*v1alpha1.Experiment{o.apply(t, ns, longer)}
@@ -108,7 +108,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 const versionBeforeVariable = "ASSAY_VERSION_BEFORE"
 
 // installVersionBefore removes the release with its kinds, installs the chart and the images of the
-// version before, and returns the image of its managers.
+// earlier version, and returns the image of its managers.
 func (o *owner) installVersionBefore(t *testing.T) (image string) {
 	t.Helper()
 	before := os.Getenv(versionBeforeVariable)
@@ -136,7 +136,7 @@ func (o *owner) installVersionBefore(t *testing.T) (image string) {
 	return image
 }
 
-// managerImage is what the managers' pods run.
+// managerImage is the image of the managers' pods.
 func (o *owner) managerImage(t *testing.T) string {
 	t.Helper()
 	d, err := o.clientset.AppsV1().Deployments(namespace).Get(t.Context(), "assay-manager", metav1.GetOptions{})
@@ -149,8 +149,7 @@ func (o *owner) managerImage(t *testing.T) string {
 // longer makes trials as long as an upgrade takes.
 func longer(e *v1alpha1.Experiment) { e.Spec.Schedule.Measure = "10s" }
 
-// The next version has these and this one has not: a field of a kind, and a variable in the
-// managers' pods.
+// The additions of the next version: a field of a kind, and a variable in the managers' pods.
 const (
 	nextField    = "ofNextVersion"
 	nextVariable = "OF_NEXT_VERSION"
@@ -183,8 +182,8 @@ func nextVersion(t *testing.T) string {
 	return dir
 }
 
-// has shows that what the next version has is there, or is gone: a System that was given its field
-// can be read and written by either.
+// has checks that the additions of the next version are there, or are gone. Either version can read
+// and write a System with the new field.
 func (o *owner) has(t *testing.T, ns string, next bool) {
 	t.Helper()
 	d, err := o.clientset.AppsV1().Deployments(namespace).Get(t.Context(), "assay-manager", metav1.GetOptions{})
@@ -210,7 +209,7 @@ func (o *owner) has(t *testing.T, ns string, next bool) {
 		if err := o.Get(ctx, client.ObjectKey{Namespace: ns, Name: "of-next-version"}, u); err != nil {
 			return false, err
 		}
-		if next { // what was created before the field was served has lost it
+		if next { // an object that was created before the field was served has lost it
 			if err := unstructured.SetNestedField(u.Object, "kept", "spec", nextField); err != nil {
 				return false, err
 			}
@@ -222,7 +221,8 @@ func (o *owner) has(t *testing.T, ns string, next bool) {
 	})
 }
 
-// deployedVersion is that of the managers, once all of them are of one version and ready.
+// deployedVersion is the version of the managers, once all of them have the same version and are
+// ready.
 func (o *owner) deployedVersion(t *testing.T) string {
 	t.Helper()
 	version := ""
@@ -237,7 +237,7 @@ func (o *owner) deployedVersion(t *testing.T) string {
 	return version
 }
 
-// authorities that the API server trusts, as PEM, the one that signs first.
+// authorities that the API server trusts, as PEM. The one that signs comes first.
 func (o *owner) authorities(t *testing.T) []string {
 	t.Helper()
 	w := &admissionv1.ValidatingWebhookConfiguration{}
@@ -252,9 +252,9 @@ func (o *owner) authorities(t *testing.T) []string {
 	return all[:len(all)-1]
 }
 
-// trialRuns waits until a trial of the last experiment is between its release and its end. Where
-// that experiment is over, since the machine took its time with something else, another one
-// follows. It returns all experiments.
+// trialRuns waits until a trial of the last experiment is between its release and its end. If that
+// experiment ends before, since the machine was slow, it starts another one. It returns all
+// experiments.
 func (o *owner) trialRuns(t *testing.T, exps []*v1alpha1.Experiment) []*v1alpha1.Experiment {
 	t.Helper()
 	eventually(t, patience, "a trial runs", func(ctx context.Context) (bool, error) {
@@ -279,9 +279,8 @@ func (o *owner) trialRuns(t *testing.T, exps []*v1alpha1.Experiment) []*v1alpha1
 	return exps
 }
 
-// callWebhooks offers the API server a System that only the webhook can refuse, five times a
-// second. The function that it returns stops that and fails the test if any answer was not the
-// webhook's.
+// callWebhooks sends the API server a System that only the webhook can reject, five times a second.
+// The returned function stops that and fails the test if any answer did not come from the webhook.
 func (o *owner) callWebhooks(t *testing.T, ns string) func(*testing.T) {
 	t.Helper()
 	wrong := system(t, "etcd", ns)
@@ -322,8 +321,9 @@ func (o *owner) callWebhooks(t *testing.T, ns string) func(*testing.T) {
 	}
 }
 
-// helm uninstall leaves the kinds, and in the namespaces of experiments their results. Then two
-// installations for one namespace each work side by side, each without a right in the other's.
+// helm uninstall leaves the kinds, and the results in the namespaces of experiments. Then two
+// installations, each for one namespace, work side by side. Neither has a right in the other's
+// namespace.
 func TestRemovalAndSomeNamespaces(t *testing.T) {
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
@@ -342,7 +342,7 @@ func TestRemovalAndSomeNamespaces(t *testing.T) {
 	}
 	o.insist(t, "kubectl", "get", "deployment", "assay-manager", "-n", namespace)
 	o.deleted(t, exp)
-	// While there is a manager: a trial that is about to go needs one.
+	// This happens while there is a manager: the deletion of a trial needs one.
 	eventually(t, patience, "its trials are gone", func(context.Context) (bool, error) {
 		left := len(o.trials(t, exp))
 		return left == 0, fmt.Errorf("%d are left", left)
@@ -369,7 +369,7 @@ func TestRemovalAndSomeNamespaces(t *testing.T) {
 	o.run(t, "helm", "install", "other", chart, "-n", "install-b-system", "--create-namespace", "--values", o.values,
 		"--set=namespaces={install-b},replicas=1,crds.install=false,aggregateRoles=false", "--wait", helmPatience)
 	o.run(t, "helm", "test", "other", "-n", "install-b-system", helmPatience)
-	// The API server hears of rights a moment after they are given or taken.
+	// The API server learns of changed rights a moment later.
 	for ns, manager := range map[string]string{"install-a": namespace, "install-b": "install-b-system"} {
 		eventually(t, time.Minute, "the manager of "+ns+" has rights there and nowhere else", func(ctx context.Context) (bool, error) {
 			elsewhere := o.may(ctx, t, manager, "list", "configmaps", "default") || o.may(ctx, t, manager, "get", "secrets", "kube-system")
@@ -381,7 +381,7 @@ func TestRemovalAndSomeNamespaces(t *testing.T) {
 	a, b := o.apply(t, "install-a", one), o.apply(t, "install-b", one)
 	o.complete(t, a, 1)
 	o.complete(t, b, 1)
-	// The namespaces can only be emptied while these managers are there.
+	// The namespaces can only be emptied while these managers run.
 	for _, ns := range []string{"install-a", "install-b"} {
 		o.removeNamespace(t, ns)
 	}
@@ -402,14 +402,14 @@ func (o *owner) results(t *testing.T, ns string) []string {
 	return names
 }
 
-// may asks whether the manager of a namespace may do something.
+// may asks whether the manager of a namespace may do an action.
 func (o *owner) may(ctx context.Context, t *testing.T, manager, verb, resource, ns string) bool {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               "system:serviceaccount:" + manager + ":assay-manager",
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ns, Verb: verb, Resource: resource},
 	}}
-	for o.Create(ctx, review) != nil { // nothing is made, so that it may be asked again
+	for o.Create(ctx, review) != nil { // the request makes no object, so it may be repeated
 		if ctx.Err() != nil {
 			t.Fatalf("ask what %s may: %v", manager, ctx.Err())
 		}
@@ -418,8 +418,8 @@ func (o *owner) may(ctx context.Context, t *testing.T, manager, verb, resource, 
 	return review.Status.Allowed
 }
 
-// left is everything that carries the release's label or lies in its namespace, of all kinds that
-// the cluster has. The kinds of Assay themselves and what every namespace has are left out.
+// left lists all objects with the release's label or in its namespace, of all kinds of the cluster.
+// It leaves out the kinds of Assay themselves and the default objects of every namespace.
 func (o *owner) left(t *testing.T) ([]string, error) {
 	t.Helper()
 	d, err := dynamic.NewForConfig(o.config)
@@ -447,7 +447,7 @@ func (o *owner) left(t *testing.T) ([]string, error) {
 			left = append(left, of...)
 		}
 	}
-	return slices.DeleteFunc(left, func(object string) bool { // what other tests, as the owner, made for their store
+	return slices.DeleteFunc(left, func(object string) bool { // other tests made these for their store, as the owner
 		return slices.ContainsFunc(archiveAccess(), func(o client.Object) bool {
 			return strings.HasSuffix(object, " "+o.GetNamespace()+"/"+o.GetName())
 		})

@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// overlay names images as that of docs/guide/install.md does. The last patch is for nodes that
-// cannot grant BPF, as make deploy finds.
+// overlay names images like the overlay of docs/guide/install.md. The last patch is for nodes that
+// cannot grant BPF, as make deploy detects.
 const overlay = `resources: [../../config/default]
 images:
 - {name: assay/manager, newTag: %s}

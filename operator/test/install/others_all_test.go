@@ -20,10 +20,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// All that others provide, in one experiment: its results in S3, numbers of Prometheus in its
-// report, and faults that Chaos Mesh carries out, beside one of our own. The effect of a fault is
-// looked at in the pods themselves, and the replicas' processor time by Prometheus is compared with
-// our own readings.
+// One experiment uses all services of other programs. Its results are in S3, and numbers of
+// Prometheus are in its report. Chaos Mesh carries out its faults, except for one of our own. The
+// test looks at the effect of a fault in the pods themselves. It compares the replicas' processor
+// time in Prometheus with our own readings.
 func TestOneExperimentUsesAllOthers(t *testing.T) {
 	o := withChaosMesh(t)
 	prom := o.others.prom
@@ -42,11 +42,11 @@ func TestOneExperimentUsesAllOthers(t *testing.T) {
 			prom.hurry(ctx, o)
 			return o.released(t, exp) || o.isComplete(ctx, exp), nil
 		})
-		// Only these can be seen from the node.
+		// Only the effects of these are visible on the node.
 		o.lookAtFaults(t, exp, slices.DeleteFunc(slices.Clone(missing), func(f string) bool { return f == "crash" || f == "kill" }), looked)
 		valid := o.checkUsed(t, exp)
 		for variant, r := range valid {
-			if variant != "kill" { // the counters of a process that is replaced begin anew
+			if variant != "kill" { // the counters of a replaced process begin anew
 				apart = min(apart, compareProcessorTime(t, r))
 			}
 		}
@@ -56,16 +56,16 @@ func TestOneExperimentUsesAllOthers(t *testing.T) {
 		})
 	}
 	// Samples are from different instants, and a machine that stands still for a second of a window
-	// spoils a comparison: the best one counts. A wrong window, unit or set of pods is in all of
-	// them.
+	// spoils a comparison. So the best one counts. A wrong window, unit or set of pods would be in
+	// all of them.
 	if apart > processTolerance {
 		t.Errorf("processor time by Prometheus and by our readings differ by %.2f of ours at least, want %.2f at most", apart, processTolerance)
 	}
 	o.noTrace(t)
 }
 
-// checkUsed waits for the end of an experiment, checks what it left in the store, in its report and
-// in Prometheus, and returns its valid trials by variant.
+// checkUsed waits for the end of an experiment. It checks the experiment's data in the store, in
+// its report and in Prometheus, and returns its valid trials by variant.
 func (o *owner) checkUsed(t *testing.T, exp *v1alpha1.Experiment) map[string]results.Trial {
 	t.Helper()
 	valid := map[string]results.Trial{}

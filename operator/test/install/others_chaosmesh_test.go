@@ -24,24 +24,24 @@ import (
 )
 
 const (
-	// chaosVictim is the replica that faults are for.
+	// chaosVictim is the replica that the faults target.
 	chaosVictim = 5
-	// chaosAttempts is how often what a test wants to see may pass before it could be looked at, or
-	// be spoilt by a machine that stands still.
+	// chaosAttempts is how often a test tries to observe an effect. The effect may end before the
+	// observation, or a machine that stands still may spoil it.
 	chaosAttempts = 3
 	// chaosUndone is how long it may take to undo a fault, once there is a manager that can.
 	chaosUndone = 25 * time.Second
 )
 
-// chaosKinds of Chaos Mesh that the faults here may leave something of. A PodNetworkChaos is made
-// by Chaos Mesh itself, for each pod that a NetworkChaos is about.
+// chaosKinds of Chaos Mesh that the faults here may leave objects of. Chaos Mesh itself makes a
+// PodNetworkChaos for each pod of a NetworkChaos.
 var chaosKinds = []string{"PodChaos", "NetworkChaos", "PodNetworkChaos"}
 
 func chaosKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "chaos-mesh.org", Version: "v1alpha1", Kind: kind}
 }
 
-// chaosFaults are those of the experiments here, by name.
+// chaosFaults are the faults of the experiments here, by name.
 func chaosFaults() map[string]v1alpha1.Fault {
 	fault := func(name, kind, spec string, at, length v1alpha1.Duration, peers *v1alpha1.Target) v1alpha1.Fault {
 		f := v1alpha1.Fault{Name: name, At: at, ChaosMesh: &v1alpha1.ChaosMesh{
@@ -67,7 +67,8 @@ func chaosFaults() map[string]v1alpha1.Fault {
 }
 
 // failureFP is the evaluation of experiments/failure-fp.yaml at smoke size: one trial for each of
-// the faults, without its claims. "crash" is its own fault, the others are those of chaosFaults.
+// the faults, without its claims. "crash" is a fault of the file, and the others are from
+// chaosFaults.
 func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...string) *v1alpha1.Experiment {
 	t.Helper()
 	exp := &v1alpha1.Experiment{}
@@ -77,9 +78,9 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	spec.Profile, spec.Claims, spec.Reported = "smoke", nil, nil
 	crash := spec.Faults[0]
 	spec.Faults = nil
-	spec.Results = &v1alpha1.Results{Store: v1alpha1.NoStore} // one thing at a time
+	spec.Results = &v1alpha1.Results{Store: v1alpha1.NoStore} // this test uses no store
 	smoke := &spec.Profiles[0]
-	// Delays by Chaos Mesh are far above what a machine does that others share.
+	// The delays by Chaos Mesh are far larger than the effects of a machine that others share.
 	bears := smoke.Tolerances
 	bears.Contention = "100%"
 	bears.Steal, bears.FaultLateness, bears.StartSpread, bears.ClockError, bears.LinkDelay = "100%", "1s", "1s", "500ms", "20ms"
@@ -99,8 +100,8 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	return exp
 }
 
-// refusedByAll waits until an experiment with the fault is refused with these words. Right after an
-// upgrade it may still be an earlier manager that answers.
+// refusedByAll waits until an experiment with the fault is rejected with these words. Right after
+// an upgrade an earlier manager may still answer.
 func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	t.Helper()
 	eventually(t, patience, "an experiment is refused that needs "+words, func(ctx context.Context) (bool, error) {
@@ -112,8 +113,8 @@ func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	})
 }
 
-// offer applies the experiment, for as long as the test lasts. An object that the API server has
-// taken may for a moment still be unknown to a manager.
+// offer applies the experiment and deletes it at the end of the test. For a moment, a manager may
+// not know an object that the API server has accepted.
 func (o *owner) offer(t *testing.T, exp *v1alpha1.Experiment) {
 	t.Helper()
 	t.Cleanup(func() { o.deleted(t, exp, client.PropagationPolicy(metav1.DeletePropagationForeground)) })
@@ -123,13 +124,13 @@ func (o *owner) offer(t *testing.T, exp *v1alpha1.Experiment) {
 	})
 }
 
-// excused reports whether a trial may be repeated for the machine's sake: see environment.
+// excused reports whether a trial may be repeated because of the machine: see environment.
 func excused(r results.Trial) bool {
 	return r.Outcome == v1alpha1.ReasonInvalid && slices.Contains(environment, r.Reason)
 }
 
-// succeeded reports whether a trial did. It fails the test unless it did, or may be repeated for
-// the machine's sake.
+// succeeded reports whether a trial did. It fails the test unless the trial succeeded, or may be
+// repeated because of the machine.
 func succeeded(t *testing.T, r results.Trial) bool {
 	t.Helper()
 	t.Logf("%s %v: %s %s %s; %+v", r.Name, r.Coordinates, r.Outcome, r.Reason, r.Message, r.Faults)
@@ -139,16 +140,16 @@ func succeeded(t *testing.T, r results.Trial) bool {
 	return r.Outcome == v1alpha1.ReasonSucceeded
 }
 
-// Without the owner's leave, or without Chaos Mesh, an experiment that needs it is refused when it
-// is applied. With both, Chaos Mesh itself is asked what it thinks of a fault.
+// Without the owner's permission, or without Chaos Mesh, an experiment that needs Chaos Mesh is
+// rejected when it is applied. With both, the manager asks Chaos Mesh itself to check a fault.
 func TestChaosMeshRefusals(t *testing.T) {
 	withoutChaosMesh(t).refusedByAll(t, "kill", "chaosMesh.enabled")
 	withOthers(t).refusedByAll(t, "kill", "install Chaos Mesh")
 	withChaosMesh(t).refusedByAll(t, "wrong", "parse rate field error")
 }
 
-// lookAtFaults looks at those faults of an experiment that have not been looked at, until all have
-// been or it is over.
+// lookAtFaults observes those faults of an experiment that have not been observed yet. It ends when
+// all have been observed, or when the experiment is over.
 func (o *owner) lookAtFaults(t *testing.T, exp *v1alpha1.Experiment, faults []string, looked map[string]bool) {
 	t.Helper()
 	eventually(t, 3*patience, "the faults were in force and were looked at", func(ctx context.Context) (bool, error) {
@@ -177,8 +178,8 @@ func (o *owner) isComplete(ctx context.Context, exp *v1alpha1.Experiment) bool {
 	return o.Get(ctx, client.ObjectKeyFromObject(exp), exp) == nil && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete)
 }
 
-// checkChaosRecords checks that a trial's results have its fault, confirmed, and its end, if it has
-// one, confirmed too.
+// checkChaosRecords checks that a trial's results have its fault, confirmed. The end of the fault,
+// if it has one, must be confirmed, too.
 func checkChaosRecords(t *testing.T, r results.Trial, fault string) {
 	t.Helper()
 	want := map[string]string{"kill": "PodChaos pod-kill", "partition": "NetworkChaos partition", "bandwidth": "NetworkChaos bandwidth"}[fault]
@@ -194,16 +195,16 @@ func checkChaosRecords(t *testing.T, r results.Trial, fault string) {
 	}
 	ends := 1
 	if fault == "kill" {
-		ends = 0 // it ends nothing: the pod comes back by itself
+		ends = 0 // it has no end: the pod comes back on its own
 	}
 	if kinds["Inject"] != 1 || kinds["Recover"] != ends || len(r.Faults) != 1+ends {
 		t.Errorf("%s: records by kind %v, want one Inject and %d Recover", r.Name, kinds, ends)
 	}
 }
 
-// The manager that leads is killed by SIGKILL while a partition is in force. The next one ends it
-// at its planned end, or as soon as it leads, and knows from the records of the one before what it
-// ends.
+// SIGKILL ends the leading manager while a partition is in force. The next manager ends the
+// partition at its planned end, or as soon as it leads. It finds the partition in the records of
+// the earlier manager.
 func TestChaosMeshPartitionOutlivesTheManager(t *testing.T) {
 	o := withChaosMesh(t)
 	for attempt := 1; ; attempt++ {
@@ -215,7 +216,7 @@ func TestChaosMeshPartitionOutlivesTheManager(t *testing.T) {
 		if len(trials) != 1 {
 			t.Fatalf("%d trials, want 1", len(trials))
 		}
-		if r := trials[0]; r.Reason != v1alpha1.ReasonFaultLate { // a partition that was longer than planned is not what the experiment asked for
+		if r := trials[0]; r.Reason != v1alpha1.ReasonFaultLate { // the partition was longer than planned, and so not the requested one
 			succeeded(t, r)
 		}
 		if inForce {
@@ -229,8 +230,8 @@ func TestChaosMeshPartitionOutlivesTheManager(t *testing.T) {
 	o.noTrace(t)
 }
 
-// killLeaderInPartition kills the manager that leads while the experiment's partition is in force,
-// and waits until that is undone. It reports whether it came in time for that.
+// killLeaderInPartition kills the leading manager while the experiment's partition is in force, and
+// waits for the end of the partition. It reports whether the kill came in time.
 func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (leader string, inForce bool) {
 	t.Helper()
 	leader, node, pid := o.leadingProcess(t)
@@ -247,7 +248,7 @@ func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (l
 	if object == nil {
 		return leader, false
 	}
-	if now := o.leader(t); now != leader { // for reasons of its own, since it was looked at
+	if now := o.leader(t); now != leader { // since the observation, for reasons of its own
 		leader, node, pid = o.leadingProcess(t)
 	}
 	t.Logf("killing %s while %s is in force", leader, object.GetName())
@@ -266,8 +267,8 @@ func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (l
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Six seconds of partition, or as long as it takes until another manager leads: it waits for 15
-	// s in vain for the one that gave no notice.
+	// The partition takes six seconds, or until another manager leads: that one waits 15 s for the
+	// lease of the killed one, which gave no notice.
 	since := began
 	if took := lease.Spec.AcquireTime; took != nil && took.After(began) {
 		since = took.Time
@@ -279,15 +280,15 @@ func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (l
 	return leader, inForce
 }
 
-// confirmed reports whether a manager has written down, for its successors, that it saw the fault
-// in force.
+// confirmed reports whether a manager has recorded, for its successors, that it saw the fault in
+// force.
 func (o *owner) confirmed(ctx context.Context, u *unstructured.Unstructured) bool {
 	list := &corev1.ConfigMapList{}
 	err := o.List(ctx, list, client.InNamespace(u.GetNamespace()), client.MatchingLabels{v1alpha1.LabelTrial: u.GetLabels()[v1alpha1.LabelTrial]})
 	return err == nil && slices.ContainsFunc(list.Items, func(cm corev1.ConfigMap) bool { return strings.Contains(cm.Data["chaos.json"], `"confirmed"`) })
 }
 
-// leadingProcess is the manager that leads, with its node and the number of its process there.
+// leadingProcess is the leading manager, with its node and its process ID there.
 func (o *owner) leadingProcess(t *testing.T) (leader, node, pid string) {
 	t.Helper()
 	eventually(t, patience, "the process of the manager that leads is known", func(ctx context.Context) (bool, error) {
@@ -304,7 +305,7 @@ func (o *owner) leadingProcess(t *testing.T) (leader, node, pid string) {
 	return leader, node, pid
 }
 
-// checkTakeover checks what a trial says of a partition during which the manager was killed.
+// checkTakeover checks a trial's records of a partition during which the manager was killed.
 func (o *owner) checkTakeover(t *testing.T, r results.Trial, killed string) {
 	t.Helper()
 	if len(r.Faults) != 2 {
@@ -320,8 +321,9 @@ func (o *owner) checkTakeover(t *testing.T, r results.Trial, killed string) {
 	}
 }
 
-// A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and reports
-// it. It does not wait for what cannot be, and releases what Chaos Mesh would not release.
+// A delay needs netem in the kernel of the nodes. Without it the trial fails with that reason. It
+// does not wait for an impossible effect, and releases the objects that Chaos Mesh would not
+// release.
 func TestChaosMeshDelay(t *testing.T) {
 	o := withChaosMesh(t)
 	lacking := o.lacksNetem(t)
@@ -349,7 +351,7 @@ func TestChaosMeshDelay(t *testing.T) {
 	o.noTrace(t)
 }
 
-// lacksNetem is why the kernel of the nodes has no netem; nil if it has.
+// lacksNetem says why the kernel of the nodes has no netem; nil if it has.
 func (o *owner) lacksNetem(t *testing.T) error {
 	t.Helper()
 	node := o.worker(t)
@@ -362,8 +364,8 @@ func (o *owner) lacksNetem(t *testing.T) error {
 	return lacking
 }
 
-// ended waits until the experiment is complete and its results are stored, and returns those of its
-// trials.
+// ended waits until the experiment is complete and its results are stored, and returns the results
+// of its trials.
 func (o *owner) ended(t *testing.T, exp *v1alpha1.Experiment) []results.Trial {
 	t.Helper()
 	eventually(t, 3*patience, exp.Name+" is complete", func(ctx context.Context) (bool, error) {
@@ -397,7 +399,7 @@ func (o *owner) chaosObjects(ctx context.Context, t *testing.T, kind string) []u
 	return list.Items
 }
 
-// injected reports whether Chaos Mesh says that the object's fault is in force.
+// injected reports whether Chaos Mesh states that the object's fault is in force.
 func injected(u *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	return u.GetDeletionTimestamp() == nil && slices.ContainsFunc(conditions, func(c any) bool {
@@ -406,8 +408,8 @@ func injected(u *unstructured.Unstructured) bool {
 	})
 }
 
-// lookInside looks at the victim's network itself, and says what is wrong there: whether its kernel
-// does what the action is.
+// lookInside observes the victim's network itself, and says what is wrong there: whether its kernel
+// carries out the action.
 func (o *owner) lookInside(ctx context.Context, u *unstructured.Unstructured, action string) (wrong string, err error) {
 	victim, err := o.chosen(ctx, u, ".")
 	if err != nil {
@@ -438,8 +440,8 @@ func (o *owner) lookInside(ctx context.Context, u *unstructured.Unstructured, ac
 	return "", nil
 }
 
-// chosen is the first pod that Chaos Mesh says it has chosen: for "." as the target, for ".Target"
-// as the other end.
+// chosen is the first pod that Chaos Mesh states to have chosen: for "." as the target, for
+// ".Target" as the other end.
 func (o *owner) chosen(ctx context.Context, u *unstructured.Unstructured, as string) (*corev1.Pod, error) {
 	records, _, err := unstructured.NestedSlice(u.Object, "status", "experiment", "containerRecords")
 	if err != nil {
@@ -457,7 +459,7 @@ func (o *owner) chosen(ctx context.Context, u *unstructured.Unstructured, as str
 	return nil, fmt.Errorf("%s has no record of %q", u.GetName(), as)
 }
 
-// networkOf returns what runs programs of the node in the network of a pod.
+// networkOf returns a function that runs programs of the node in the network of a pod.
 func (o *owner) networkOf(pod *corev1.Pod) (func(...string) (string, error), error) {
 	pid, err := o.processOf(pod)
 	return func(command ...string) (string, error) {
@@ -465,8 +467,8 @@ func (o *owner) networkOf(pod *corev1.Pod) (func(...string) (string, error), err
 	}, err
 }
 
-// processOf is the number, on its node, of the first process of a pod's first container. Nodes are
-// containers of the docker here.
+// processOf is the process ID, on its node, of the first process in a pod's first container. Nodes
+// are containers of the local docker.
 func (o *owner) processOf(pod *corev1.Pod) (string, error) {
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return "", fmt.Errorf("pod %s has no container yet", pod.Name)
@@ -479,8 +481,8 @@ func (o *owner) processOf(pod *corev1.Pod) (string, error) {
 	return pid, err
 }
 
-// noTrace checks that no object of Chaos Mesh is left, no pod of a trial, and in the networks of
-// the nodes nothing of what Chaos Mesh does.
+// noTrace checks that no object of Chaos Mesh and no pod of a trial is left, and no effect of Chaos
+// Mesh in the networks of the nodes.
 func (o *owner) noTrace(t *testing.T) {
 	t.Helper()
 	eventually(t, patience, "no pod and no object of Chaos Mesh is left", func(ctx context.Context) (bool, error) {
@@ -510,8 +512,8 @@ func (o *owner) noTrace(t *testing.T) {
 	}
 }
 
-// leader is the manager that leads: its pod, "_", and what another start of the same pod would not
-// have.
+// leader is the leading manager: its pod, "_", and a part that differs for another start of the
+// same pod.
 func (o *owner) leader(t *testing.T) string {
 	t.Helper()
 	var leader string

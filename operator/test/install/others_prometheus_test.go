@@ -33,21 +33,21 @@ import (
 )
 
 const (
-	// processTolerance is by how much two measurements of the same processor time may differ, as a
-	// share of ours. Both take a sample a second and not at the same time, and a window of ten
+	// processTolerance is how much two measurements of the same processor time may differ, as a
+	// share of ours. Each takes a sample a second, at different instants, and a window of ten
 	// seconds has ten.
 	processTolerance = 0.2
 )
 
-// prometheus is one that runs in the cluster: its API, and a file with the chart's values for it.
+// prometheus is a Prometheus in the cluster: its API, and a file with the chart's values for it.
 type prometheus struct {
 	promv1.API
 	values  string
 	hurried time.Time
 }
 
-// withPrometheus installs the operator and a Prometheus. The release's objects of the operator's
-// kinds must be gone by then.
+// withPrometheus installs the operator and a Prometheus. Before that, the release must have no
+// objects of the operator's kinds.
 func (o *owner) withPrometheus(t *testing.T) *prometheus {
 	t.Helper()
 	values := filepath.Join(o.dir, "prometheus.yaml")
@@ -65,9 +65,9 @@ func (o *owner) withPrometheus(t *testing.T) *prometheus {
 	return &prometheus{API: promv1.NewAPI(c), values: values}
 }
 
-// hurry has the kubelet look at Prometheus' pod, which it does by itself within a minute and a
-// half. The content of the operator's Secret for Prometheus gets there with that. It does so every
-// few seconds, however often it is called.
+// hurry makes the kubelet look at Prometheus' pod, and so brings the operator's Secret into the
+// pod. Otherwise the kubelet does so within a minute and a half. hurry acts every few seconds,
+// however often it is called.
 func (p *prometheus) hurry(ctx context.Context, o *owner) {
 	const every = 3 * time.Second
 	if time.Since(p.hurried) < every {
@@ -76,17 +76,17 @@ func (p *prometheus) hurry(ctx context.Context, o *owner) {
 	p.hurried = time.Now()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "prometheus-small-0"}}
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {"assay.dev/hurry": "%d"}}}`, p.hurried.UnixNano())
-	_ = o.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))) // or it comes later
+	_ = o.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))) // if this fails, the Secret comes later
 }
 
-// released reports whether a trial of the experiment has been released, which waits for Prometheus
-// to scrape its pods.
+// released reports whether a trial of the experiment has been released. A trial waits until
+// Prometheus scrapes its pods.
 func (o *owner) released(t *testing.T, exp *v1alpha1.Experiment) bool {
 	t.Helper()
 	return slices.ContainsFunc(o.trials(t, exp), func(trial v1alpha1.Trial) bool { return trial.Status.ZeroUnixNanos != 0 })
 }
 
-// number of a query that gives one series, at an instant.
+// number is the result of a query for one series, at an instant.
 func (p *prometheus) number(ctx context.Context, query string, at time.Time) (float64, error) {
 	answer, _, err := p.Query(ctx, query, at)
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *prometheus) number(ctx context.Context, query string, at time.Time) (fl
 	return 0, fmt.Errorf("%s gives %v, want one series", query, answer)
 }
 
-// alerts counts those that the chart has installed.
+// alerts counts the alerts that the chart has installed.
 func (o *owner) alerts(t *testing.T) (n int) {
 	t.Helper()
 	if err := monitoringv1.AddToScheme(o.Scheme()); err != nil {
@@ -123,9 +123,8 @@ func (o *owner) alerts(t *testing.T) (n int) {
 	return n
 }
 
-// Every alert of ours is evaluated without an error, and every query of the dashboard is
-// understood. Those about what a manager says all the time have a value; the others need
-// experiments.
+// Every alert of ours is evaluated without an error, and every query of the dashboard is valid.
+// Queries about a manager's constant metrics have a value; the others need experiments.
 func TestPrometheusRulesAndDashboard(t *testing.T) {
 	o := withOthers(t)
 	prom := o.others.prom
@@ -187,13 +186,13 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	})
 }
 
-// lacksNumber reports whether a report says that a number could not be had. That a trial was
-// repeated since ResourcesNotMeasured is something else.
+// lacksNumber reports whether a report says that a number is missing. A trial that was repeated
+// because of ResourcesNotMeasured is another case.
 func lacksNumber(report string) bool {
 	return regexp.MustCompile(`\bNotMeasured\b`).MatchString(report)
 }
 
-// checkPodMonitor waits for that of an experiment, and looks whose it is.
+// checkPodMonitor waits for the PodMonitor of an experiment, and checks its owner.
 func (o *owner) checkPodMonitor(t *testing.T, exp *v1alpha1.Experiment) {
 	t.Helper()
 	if err := monitoringv1.AddToScheme(o.Scheme()); err != nil {
@@ -213,9 +212,9 @@ func (o *owner) checkPodMonitor(t *testing.T, exp *v1alpha1.Experiment) {
 	}
 }
 
-// compareProcessorTime of all replicas together in the window: by their own counters, which
-// Prometheus has scraped, and by the kernel's, which agents have read. It returns how far they are
-// apart, as a share of the latter.
+// compareProcessorTime compares the processor time of all replicas together in the window: by their
+// own counters, which Prometheus has scraped, and by the kernel's counters, which agents have read.
+// It returns the difference as a share of the latter.
 func compareProcessorTime(t *testing.T, trial results.Trial) (difference float64) {
 	t.Helper()
 	ours, most := 0.0, 0.0
@@ -231,15 +230,15 @@ func compareProcessorTime(t *testing.T, trial results.Trial) (difference float64
 	if ours <= 0 {
 		t.Fatalf("%s: %.2f s by our readings", trial.Name, ours)
 	}
-	// Resident are pages of the program's file, too, and the working set has what the kernel holds
-	// for the process: the same thing in kind, not in amount.
+	// The two numbers are of the same kind, but not equal: resident pages include the program's
+	// file, and the working set includes memory that the kernel holds for the process.
 	if memory < most/4 || memory > 8*most {
 		t.Errorf("%s: %.0f MiB by Prometheus and %.0f MiB by our readings", trial.Name, memory, most)
 	}
 	return math.Abs(theirs-ours) / ours
 }
 
-// report is what "kubectl assay report" prints of an experiment.
+// report is the output of "kubectl assay report" for an experiment.
 func (o *owner) report(t *testing.T, exp *v1alpha1.Experiment) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -253,11 +252,11 @@ func (o *owner) report(t *testing.T, exp *v1alpha1.Experiment) string {
 }
 
 // The chart renders all objects that are off by default, and an API server with their kinds accepts
-// them. The kinds of cert-manager are not there. For other values operator/test/integration shows
-// that.
+// them. The kinds of cert-manager are missing here. Tests in operator/test/integration cover other
+// values.
 func TestServerTakesEverything(t *testing.T) {
 	o := withOthers(t)
-	for _, ns := range []string{"papers", "lab"} { // that the values name
+	for _, ns := range []string{"papers", "lab"} { // namespaces that the values name
 		if err := o.Get(t.Context(), client.ObjectKey{Name: ns}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 			o.makeNamespace(t, ns)
 		} else if err != nil {
@@ -268,8 +267,8 @@ func TestServerTakesEverything(t *testing.T) {
 	if want := []string{"Certificate"}; !slices.Equal(without, want) {
 		t.Errorf("the cluster lacks %v, and what needs them is not shown to the server; want %v", without, want)
 	}
-	// Hooks are made in an order: a pod whose account is not there yet would be refused. helm test
-	// makes them for real.
+	// Hooks have an order: a pod whose account does not exist yet would be rejected. helm test
+	// makes the real ones.
 	text := o.run(t, "helm", append([]string{"template", release, chart, "-n", namespace, "--no-hooks",
 		"--values=" + chart + "/testdata/everything.yaml", "--set=dashboard.namespace="}, flags...)...)
 	file := filepath.Join(t.TempDir(), "rendered.yaml")
@@ -282,8 +281,8 @@ func TestServerTakesEverything(t *testing.T) {
 	}
 }
 
-// kinds are the flags of helm template that name the foreign kinds of this cluster, and turn off
-// the objects of all other kinds: without.
+// kinds are the flags of helm template that name the foreign kinds of this cluster. They turn off
+// the objects of all other kinds, which are in without.
 func (o *owner) kinds(t *testing.T) (flags, without []string) {
 	t.Helper()
 	for _, k := range []struct{ group, resource, kind, value string }{

@@ -12,9 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
-// Chaos Mesh deletes the pod of a replica, kills its container, or lets the whole pod fail. The
-// trial goes on and is valid. Its clients feel that the replica is gone, and feel that it is back:
-// a transaction needs a vote of every replica for the fast path.
+// Chaos Mesh deletes the pod of a replica, kills its container, or makes the whole pod fail. The
+// trial goes on and is valid. Its clients notice the loss of the replica and its return: for the
+// fast path, a transaction needs a vote of every replica.
 func TestChaosMeshReplacesReplicas(t *testing.T) {
 	o := withChaosMesh(t)
 	seen := map[string]int{}
@@ -51,7 +51,7 @@ func (o *owner) replaced(t *testing.T) []results.Trial {
 // fastPathTimeout of testdata/replaced.yaml.
 const fastPathTimeout = 200.0
 
-// checkReplaced checks what the results say of the replica's pods.
+// checkReplaced checks the records of the replica's pods in the results.
 func checkReplaced(t *testing.T, r results.Trial) {
 	t.Helper()
 	variant, fault := r.Coordinates["variant"], r.Faults[0]
@@ -77,13 +77,14 @@ func checkReplaced(t *testing.T, r results.Trial) {
 	}
 }
 
-// feltWrong says how the clients should have felt the fault and did not, or nothing.
+// feltWrong says which effect of the fault on the clients is missing. It is empty if none is.
 func feltWrong(t *testing.T, r results.Trial) string {
 	t.Helper()
 	variant, fault := r.Coordinates["variant"], r.Faults[0]
-	// Before, while it was gone, and in the last seconds of the window. A transaction that waits in
-	// vain takes the whole timeout, and there is at most one for each client then. A machine that
-	// others share only adds to latencies: from before and after, the low ones count.
+	// The latencies are from before the fault, during it, and in the last seconds of the window. A
+	// transaction that waits in vain takes the whole timeout, and then there is at most one for
+	// each client. A machine that others share only adds to latencies, so low ones from before and
+	// after are compared.
 	end := time.Duration(r.MeasureNanos)
 	before := testseries.LowLatency(r, -time.Second, time.Duration(fault.StartedMillis-100)*time.Millisecond)
 	after := testseries.LowLatency(r, end-4*time.Second, end)
@@ -103,8 +104,8 @@ func feltWrong(t *testing.T, r results.Trial) string {
 	if after == 0 || after > before+fastPathTimeout/4 {
 		return "in the end the replica did not take part again"
 	}
-	// Two clients on a busy machine make so few transactions in 100 ms that the statistics may not
-	// tell a dip from noise; where they do, it must be over.
+	// Two clients on a busy machine make few transactions in 100 ms. So the statistics may not
+	// detect a dip in the noise. If they do, the dip must be over.
 	if len(r.Recovery) != 1 || r.Recovery[0].Error != "" || r.Recovery[0].Dipped && !r.Recovery[0].Recovered {
 		return fmt.Sprintf("the recovery is %+v, want none or a dip that is over", r.Recovery)
 	}

@@ -33,20 +33,20 @@ import (
 )
 
 const (
-	// s3Namespace has the server, s3Experiments the experiment.
+	// s3Namespace is the server's namespace, and s3Experiments that of the experiment.
 	s3Namespace   = "install-s3"
 	s3Experiments = "install-s3-runs"
-	// outage is how long the server is stopped, at least. How long managers wait after minutes is
-	// tested with a clock of the tests'.
+	// outage is how long the server is stopped, at least. Another test, with a clock of its own,
+	// covers how long managers wait after minutes.
 	outage = 20 * time.Second
-	// s3Trials is how many valid trials the experiment wants: more than run before and during the
+	// s3Trials is how many valid trials the experiment needs: more than run before and during the
 	// outage.
 	s3Trials = 4
 )
 
 // The server is stopped in the middle of an experiment, and the managers are replaced meanwhile.
-// Trials go on, none is repeated, the experiment says what is wrong, and in the end every object is
-// in the store with its checksum.
+// Trials go on, and none is repeated. The experiment reports the failure, and in the end every
+// object is in the store with its checksum.
 func TestS3Outage(t *testing.T) {
 	o := withOthers(t)
 	o.makeNamespace(t, s3Experiments)
@@ -57,7 +57,7 @@ func TestS3Outage(t *testing.T) {
 	o.trialsDone(t, exp, 1)
 	o.stored(t, exp, 1)
 	before := o.trialCount(t, exp)
-	t.Cleanup(func() { o.scale(t, 1) }) // what comes after this needs it, however it ends
+	t.Cleanup(func() { o.scale(t, 1) }) // the later steps need the server, even if the test fails
 	o.scale(t, 0)
 	began := time.Now()
 	o.trialsDone(t, exp, before+1)
@@ -67,7 +67,7 @@ func TestS3Outage(t *testing.T) {
 	})
 	o.run(t, "kubectl", "rollout", "restart", "deployment/assay-manager", "-n", namespace)
 	o.insist(t, "kubectl", "rollout", "status", "deployment/assay-manager", "-n", namespace, helmPatience)
-	time.Sleep(time.Until(began.Add(outage))) // the outage itself is what is tested
+	time.Sleep(time.Until(began.Add(outage))) // the test needs the outage itself
 	during := o.trialCount(t, exp)
 	o.scale(t, 1)
 	t.Logf("%d trials were done before the outage of %v, %d at its end", before, time.Since(began).Round(time.Second), during)
@@ -76,7 +76,7 @@ func TestS3Outage(t *testing.T) {
 	o.checkStored(t, o.others.s3.Bucket, exp)
 }
 
-// s3Server is one that runs in the cluster: a store in its bucket, and a file with the chart's
+// s3Server is an S3 server in the cluster: a store in its bucket, and a file with the chart's
 // values for it.
 type s3Server struct {
 	*s3.Bucket
@@ -142,7 +142,7 @@ func (o *owner) startS3(t *testing.T) *s3.Bucket {
 	return s
 }
 
-// archiveAccess are the objects beside the managers with which they reach the server.
+// archiveAccess are the objects with which the managers reach the server.
 func archiveAccess() []client.Object {
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "assay-archive"}},
@@ -150,7 +150,7 @@ func archiveAccess() []client.Object {
 	}
 }
 
-// certificate of a name and an address, which is its own authority, as PEM.
+// certificate of a name and an address, as PEM. It is its own authority.
 func certificate(t *testing.T, name, address string) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -172,7 +172,7 @@ func certificate(t *testing.T, name, address string) (cert, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 }
 
-// scale stops or starts the server and waits until it has happened.
+// scale stops or starts the server and waits for that.
 func (o *owner) scale(t *testing.T, replicas int32) {
 	t.Helper()
 	o.insist(t, "kubectl", "scale", "statefulset/s3", "-n", s3Namespace, fmt.Sprintf("--replicas=%d", replicas))
@@ -195,7 +195,7 @@ func (o *owner) trialCount(t *testing.T, exp *v1alpha1.Experiment) int {
 	return n
 }
 
-// trialsDone waits until so many trials are done, or all that there are to be.
+// trialsDone waits until n trials are done, or all trials of the experiment.
 func (o *owner) trialsDone(t *testing.T, exp *v1alpha1.Experiment, n int) {
 	t.Helper()
 	n = min(n, s3Trials)
@@ -205,7 +205,7 @@ func (o *owner) trialsDone(t *testing.T, exp *v1alpha1.Experiment, n int) {
 	})
 }
 
-// stored waits until so many trials are stored.
+// stored waits until n trials are stored.
 func (o *owner) stored(t *testing.T, exp *v1alpha1.Experiment, n int) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("%d trials are stored", n), func(context.Context) (bool, error) {
@@ -233,7 +233,7 @@ func (o *owner) resultsStored(ctx context.Context, exp *v1alpha1.Experiment) (me
 	return metav1.Condition{}, nil
 }
 
-// checkStored reads everything back.
+// checkStored reads all stored objects back.
 func (o *owner) checkStored(t *testing.T, s *s3.Bucket, exp *v1alpha1.Experiment) {
 	t.Helper()
 	folder := store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID))
@@ -268,7 +268,7 @@ func (o *owner) checkStored(t *testing.T, s *s3.Bucket, exp *v1alpha1.Experiment
 	}
 }
 
-// checkTrial checks that a trial's manifest has everything, and returns how many objects it lists.
+// checkTrial checks that a trial's manifest is complete, and returns how many objects it lists.
 func checkTrial(t *testing.T, s *s3.Bucket, folder store.Folder, listed bool) int {
 	t.Helper()
 	m, _, err := store.ReadManifest(t.Context(), s, folder)

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// others is what a cluster already has that Assay uses and does not replace: an S3 server,
-// Prometheus with its operator, Chaos Mesh. All of them really run. They are installed by the first
-// test that needs them and removed after the last one of the process: that takes as long as the
-// tests do otherwise.
+// others are services that a cluster already has, and that Assay uses and does not replace: an S3
+// server, Prometheus with its operator, Chaos Mesh. All of them really run. The first test that
+// needs them installs them, and they are removed after the last test of the process: installing
+// takes as long as the other tests.
 type others struct {
 	prom       *prometheus
 	s3         *s3Server
@@ -26,7 +26,7 @@ type others struct {
 	configured bool // the release uses all of them
 }
 
-// othersExperiments has the experiments that use them.
+// othersExperiments is the namespace of the experiments that use them.
 const othersExperiments = "install-others"
 
 var (
@@ -34,8 +34,8 @@ var (
 	prometheusScript = filepath.Join(root, "hack", "prometheus", "install.sh")
 )
 
-// withOthers returns the owner of an installation that uses all that others provide. Chaos Mesh
-// itself may not be there yet, see withChaosMesh.
+// withOthers returns the owner of an installation that uses all services of other programs. Chaos
+// Mesh itself may still be missing, see withChaosMesh.
 func withOthers(t *testing.T) *owner {
 	t.Helper()
 	o := newOwner(t)
@@ -52,7 +52,7 @@ func withOthers(t *testing.T) *owner {
 	return o
 }
 
-// withChaosMesh is withOthers, with Chaos Mesh.
+// withChaosMesh is like withOthers, but Chaos Mesh is installed.
 func withChaosMesh(t *testing.T) *owner {
 	t.Helper()
 	o := withOthers(t)
@@ -63,7 +63,7 @@ func withChaosMesh(t *testing.T) *owner {
 	return o
 }
 
-// withoutChaosMesh is newOwner, where neither the cluster has Chaos Mesh nor the release may use
+// withoutChaosMesh is like newOwner, but the cluster has no Chaos Mesh, and the release may not use
 // it.
 func withoutChaosMesh(t *testing.T) *owner {
 	t.Helper()
@@ -73,7 +73,7 @@ func withoutChaosMesh(t *testing.T) *owner {
 		o.takenOver(t)
 		o.others.configured = false
 	}
-	o.insist(t, chaosMeshScript, "down") // what an interrupted run left, too
+	o.insist(t, chaosMeshScript, "down") // also the remains of an interrupted run
 	o.others.chaosMesh = false
 	return o
 }
@@ -87,10 +87,11 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// leaveAll removes what the tests installed, and leaves the release as make deploy does.
+// leaveAll removes the services that the tests installed, and brings the release into the state of
+// make deploy.
 func leaveAll() error {
 	o, err := found()
-	if err != nil { // the tests have told
+	if err != nil { // the tests have reported it
 		return nil
 	}
 	defer os.RemoveAll(o.dir)
@@ -99,7 +100,7 @@ func leaveAll() error {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), 4*patience)
 	defer stop()
-	errs := []error{o.gone(ctx, othersExperiments)} // while there is a manager, and Chaos Mesh
+	errs := []error{o.gone(ctx, othersExperiments)} // while there are a manager and Chaos Mesh
 	for _, command := range [][]string{{filepath.Join(root, "hack", "deploy.sh"), "install"}, {chaosMeshScript, "down"}, {prometheusScript, "down"}} {
 		_, err := o.persist(command[0], command[1:]...)
 		errs = append(errs, err)

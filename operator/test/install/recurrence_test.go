@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// An experiment that recurs has its run at the due time, by the rights that the chart gives to
-// managers. Deleting it takes its runs along and leaves their results.
+// An experiment that recurs has its run at the due time. The managers have only the rights from the
+// chart. Deleting the experiment deletes its runs and leaves their results.
 func TestRecurrence(t *testing.T) {
 	o := newOwner(t)
 	const ns = "install-recurs"
@@ -50,7 +50,7 @@ func TestRecurrence(t *testing.T) {
 	}
 }
 
-// checkRecurs checks what the status says of the only run, and its results.
+// checkRecurs checks the status of the only run, and its results.
 func (o *owner) checkRecurs(t *testing.T, recurs, run *v1alpha1.Experiment) {
 	t.Helper()
 	eventually(t, patience, "the status names the run", func(ctx context.Context) (bool, error) {

@@ -21,8 +21,8 @@ import (
 // datasetsFolder is where the chart keeps data sets on nodes.
 const datasetsFolder = "/var/lib/assay/datasets"
 
-// The steps of "Remove" in docs/guide/install.md leave nothing: no object of any kind, none of the
-// four kinds, no results, and no byte of a data set on a node.
+// The steps of "Remove" in docs/guide/install.md leave no object of any kind, none of the four
+// kinds, no results, and no byte of a data set on a node.
 func TestRemovalLeavesNothing(t *testing.T) {
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
@@ -79,13 +79,13 @@ func (o *owner) applyTabled(t *testing.T, ns string) *v1alpha1.Experiment {
 	read(t, filepath.Join("testdata", "experiment.yaml"), short)
 	e.Spec.Parameters = map[string]v1alpha1.Value{"rows": v1alpha1.NewValue("1024")}
 	e.Spec.Repetitions.Min = 1
-	e.Spec.Results = &v1alpha1.Results{Store: v1alpha1.NoStore} // whatever managers that are being replaced have as their default
+	e.Spec.Results = &v1alpha1.Results{Store: v1alpha1.NoStore} // in place of the default of managers that are being replaced
 	e.Spec.Retries, e.Spec.Tolerances, e.Spec.Disturbances = short.Spec.Retries, short.Spec.Tolerances, short.Spec.Disturbances
 	o.create(t, e)
 	return e
 }
 
-// nodes are the names of the cluster's nodes, which are those of their containers.
+// nodes are the names of the cluster's nodes, and also of their containers.
 func (o *owner) nodes(t *testing.T) (names []string) {
 	t.Helper()
 	list := &corev1.NodeList{}
@@ -113,7 +113,7 @@ func (o *owner) onNodes(t *testing.T) (files []string) {
 	return files
 }
 
-// checkGone looks for kinds and results of Assay.
+// checkGone checks that kinds and results of Assay are gone.
 func (o *owner) checkGone(t *testing.T) {
 	t.Helper()
 	crds := &unstructured.UnstructuredList{}

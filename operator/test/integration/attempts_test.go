@@ -20,7 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Anyone who tries to get beyond his namespace is refused, and told at which field and why.
+// An author who tries to use objects outside of the namespace gets an error. It names the field and
+// the reason.
 func TestAttemptsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -35,8 +36,8 @@ func TestAttemptsAreRefused(t *testing.T) {
 	t.Run("Experiment", func(t *testing.T) { refuse(t, env, ns, "experiment-faults.yaml", refusals.AttemptsOfExperiments) })
 }
 
-// Fields that a client without strict checks gets past them are dropped: the pods are made without
-// them.
+// A client without strict checks gets forbidden fields past the checks, and the API server drops
+// them. So the pods are made without them.
 func TestWhatIsNotRefusedIsDropped(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -94,7 +95,7 @@ func podsOf(t *testing.T, system *v1alpha1.SystemSpec, shaping v1alpha1.Shaping,
 	return objects.Templates()
 }
 
-// harmless checks what no System and no Experiment can change.
+// harmless checks the settings that no System and no Experiment can change.
 func harmless(t *testing.T, template render.Template) {
 	t.Helper()
 	s := template.Spec
@@ -124,7 +125,7 @@ func harmless(t *testing.T, template render.Template) {
 				t.Errorf("%s, container %s: host port %d", template.What, c.Name, p.HostPort)
 			}
 		}
-		if len(c.EnvFrom) > 0 || c.Lifecycle != nil && c.Name != "agent" { // the agent's hook is Assay's own
+		if len(c.EnvFrom) > 0 || c.Lifecycle != nil && c.Name != "agent" { // the agent's own hook is allowed
 			t.Errorf("%s, container %s: env from %v, lifecycle %v", template.What, c.Name, c.EnvFrom, c.Lifecycle)
 		}
 	}
@@ -140,7 +141,7 @@ func secured(t *testing.T, env *testenv.Env, profile string) string {
 	return ns.Name
 }
 
-// The webhook says of a profile what the API server does with the pods.
+// The webhook predicts for a profile whether the API server accepts the pods.
 func TestPodSecurityProfiles(t *testing.T) {
 	env := testenv.Get(t)
 	root := edit{"spec.replicas.containers.0.runAsUser", "0"}
@@ -148,7 +149,7 @@ func TestPodSecurityProfiles(t *testing.T) {
 		profile string
 		shaping v1alpha1.Shaping
 		edits   []edit // of the System
-		refused string // field of the refusal
+		refused string // field of the rejection
 		why     string
 	}{
 		{profile: "privileged", shaping: v1alpha1.ShapingAllowed},
@@ -200,7 +201,7 @@ func checkPods(t *testing.T, env *testenv.Env, ns string, system v1alpha1.System
 	for _, template := range podsOf(t, &system, shaping, kill) {
 		harmless(t, template)
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: template.What}, Spec: *template.Spec.DeepCopy()}
-		pod.Spec.ServiceAccountName = "default" // what the API server of a cluster fills in
+		pod.Spec.ServiceAccountName = "default" // a cluster's API server fills this in
 		switch err := env.Client.Create(t.Context(), pod, client.DryRunAll); {
 		case apierrors.IsForbidden(err):
 			forbidden++
@@ -213,7 +214,7 @@ func checkPods(t *testing.T, env *testenv.Env, ns string, system v1alpha1.System
 	}
 }
 
-// A kill without silence is allowed and pointed out.
+// A kill without silence is allowed, with a warning.
 func TestLoudKillsAreWarnedOf(t *testing.T) {
 	obj := sample(t, "experiment-faults.yaml")
 	set(t, obj, "spec.network", "{shaping: None}")

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Every System and every Experiment of the catalogue is admitted as it is, and with each of its
-// profiles.
+// Every System and every Experiment of the catalogue is admitted without changes, and with each of
+// its profiles.
 func TestCatalogueIsAdmitted(t *testing.T) {
 	t.Parallel()
 	root, err := testenv.Root()
@@ -35,7 +35,7 @@ func TestCatalogueIsAdmitted(t *testing.T) {
 	experiments := 0
 	var wait sync.WaitGroup
 	offered := make(chan *unstructured.Unstructured)
-	for range 2 { // the largest take a processor for seconds, and webhooks have half a minute
+	for range 2 { // the largest ones need a processor for seconds, and webhooks have half a minute
 		wait.Go(func() {
 			for try := range offered {
 				if err := env.Client.Create(t.Context(), try, client.DryRunAll); err != nil {

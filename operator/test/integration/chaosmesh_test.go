@@ -11,8 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Chaos Mesh is asked about its own objects when an experiment is applied, and nothing of that
-// stays. Here only its kinds answer; its webhooks do on a cluster.
+// When an experiment is applied, the webhook asks Chaos Mesh to check the experiment's objects of
+// Chaos Mesh, and leaves none of them. Here only the schemas answer. Tests on a cluster cover the
+// webhooks of Chaos Mesh.
 func TestChaosMeshIsAskedWhenAnExperimentIsApplied(t *testing.T) {
 	env := testenv.Get(t)
 	env.ChaosMesh(t)
@@ -24,7 +25,7 @@ func TestChaosMeshIsAskedWhenAnExperimentIsApplied(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		edits []edit
-		wrong []string // in the refusal; none: it is accepted
+		wrong []string // in the rejection; none: it is accepted
 	}{
 		"the sample": {},
 		"an action that there is not": {

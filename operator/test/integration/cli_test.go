@@ -54,8 +54,8 @@ func cli(t *testing.T) (*session.Session, session.Cluster, string) {
 	}, cluster, filepath.Join(root, "experiments", "failure-fp.yaml")
 }
 
-// kubectl assay run sends a file with its System and profile, may be repeated, and respects what
-// others have set.
+// kubectl assay run sends a file with its System and profile, may be repeated, and keeps other
+// programs' settings.
 func TestCommandLineAppliesExperiment(t *testing.T) {
 	s, cluster, file := cli(t)
 	o := run.Options{Input: run.Input{Files: []string{file}, Profile: "smoke"}}
@@ -87,8 +87,8 @@ func TestCommandLineAppliesExperiment(t *testing.T) {
 	}
 }
 
-// kubectl assay watch ends when the controller says that the experiment is complete and its results
-// are stored.
+// kubectl assay watch ends when the controller reports that the experiment is complete and its
+// results are stored.
 func TestCommandLineWatches(t *testing.T) {
 	s, cluster, file := cli(t)
 	if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}}); err != nil {
@@ -130,8 +130,8 @@ func complete(t *testing.T, c client.Client, exp *v1alpha1.Experiment) {
 	}
 }
 
-// kubectl assay run says that a complete experiment did not run again, runs it again if asked, and
-// changes the images of Systems.
+// kubectl assay run reports that a complete experiment did not run again. On request it runs the
+// experiment again, and changes the images of Systems.
 func TestCommandLineRunsAgain(t *testing.T) {
 	s, cluster, file := cli(t)
 	in := run.Input{Files: []string{file}, Profile: "smoke", Set: []string{"repetitions={min: 4}"}}
@@ -167,7 +167,7 @@ func TestCommandLineRunsAgain(t *testing.T) {
 	}
 }
 
-// An experiment that has started can be suspended and resumed, and listed, by the verbs.
+// The verbs suspend, resume and list an experiment that has started.
 func TestCommandLineSteers(t *testing.T) {
 	s, cluster, file := cli(t)
 	if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}, Name: "another"}}); err != nil {
@@ -200,7 +200,7 @@ func TestCommandLineSteers(t *testing.T) {
 	}
 }
 
-// A repetition whose attempts are used up can be retried: its last trial goes.
+// A repetition without attempts left can be retried: its last trial is deleted.
 func TestCommandLineRetries(t *testing.T) {
 	s, cluster, file := cli(t)
 	if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}, Set: []string{"retries=0"}}}); err != nil {
@@ -239,7 +239,7 @@ func TestCommandLineRetries(t *testing.T) {
 	}
 }
 
-// The API server takes a try of each point, and what new writes.
+// The API server accepts a try of each point, and the objects of the verb new.
 func TestCommandLineTriesAndScaffolds(t *testing.T) {
 	s, cluster, file := cli(t)
 	for i, point := range []string{"clients=5,variant=ideal", "clients=50,variant=failure-fp"} {
@@ -262,8 +262,8 @@ func TestCommandLineTriesAndScaffolds(t *testing.T) {
 	}
 }
 
-// The connection flags reach the API server: a user without rights is told whom to ask, and logs
-// are asked of it.
+// The connection flags reach the API server. A user without rights gets an error that names whom to
+// ask, and logs come from the API server.
 func TestCommandLineConnects(t *testing.T) {
 	env := testenv.Get(t)
 	namespace := env.Namespace(t)

@@ -64,7 +64,7 @@ func chartWith(t *testing.T, namespace, template string, flags ...string) []*uns
 	}
 }
 
-// confined is an API server with the chart's policy, and a manager to whom RBAC allows everything.
+// confined is an API server with the chart's policy, and a manager that RBAC allows every action.
 type confined struct {
 	env     *testenv.Env
 	manager client.Client
@@ -105,13 +105,13 @@ func workloads(t *testing.T, name, namespace string) []client.Object {
 	system := decodeSystem(t, sample(t, name))
 	return workloadsOf(t, "experiment-minimal.yaml", system, namespace, func(spec *v1alpha1.ExperimentSpec) {
 		spec.Workload.Name = system.Workloads[0].Name
-		// Every capability that agents may have.
+		// The pods get every capability that agents may have.
 		spec.Network.Shaping = v1alpha1.ShapingAllowed
 		spec.Faults = []v1alpha1.Fault{{Name: "crash", At: "1s", EveryPoint: true, NodeKill: &v1alpha1.NodeKill{Target: v1alpha1.Target{Replicas: []int32{0}}}}}
 	})
 }
 
-// workloadsOf a trial of a changed sample of an experiment with a system.
+// workloadsOf a trial. Its experiment and system are changed samples.
 func workloadsOf(t *testing.T, experiment string, system v1alpha1.SystemSpec, namespace string, change func(*v1alpha1.ExperimentSpec)) []client.Object {
 	t.Helper()
 	text, err := sample(t, experiment).MarshalJSON()
@@ -146,9 +146,9 @@ func workloadsOf(t *testing.T, experiment string, system v1alpha1.SystemSpec, na
 	return all
 }
 
-// The manager's rights reach further than its work: an attacker who took it over made pods with any
-// service account in any namespace. The policy of the chart lets through what trials need, and
-// nothing else.
+// The manager had more rights than it needs: an attacker in its place could make pods with any
+// service account in any namespace. The policy of the chart allows the objects of trials, and no
+// others.
 func TestManagerIsConfined(t *testing.T) {
 	c := newConfined(t)
 	for _, name := range []string{"systems/client.yaml", "systems/driver.yaml", "systems/metrics.yaml", "systems/records.yaml", "systems/steps.yaml"} {
@@ -262,8 +262,8 @@ func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
 	}
 }
 
-// A StatefulSet makes its pods from ControllerRevisions. An attacker who replaced one had a
-// privileged pod that no policy on the manager saw.
+// A StatefulSet makes its pods from ControllerRevisions. An attacker could replace one and get a
+// privileged pod, which the policy on the manager did not check.
 func TestRevisionsOfTheManagerAreSnapshots(t *testing.T) {
 	c := newConfined(t)
 	yes, no := true, false
@@ -305,7 +305,7 @@ func TestRevisionsOfTheManagerAreSnapshots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := snapshot(name, change)
 			if name == "of-both" {
-				r.OwnerReferences[1].Controller = nil // the API server takes one controller only
+				r.OwnerReferences[1].Controller = nil // the API server accepts only one controller
 			}
 			if err := c.manager.Create(t.Context(), r.DeepCopy()); !apierrors.IsForbidden(err) {
 				t.Errorf("the manager makes it: %v", err)
@@ -340,10 +340,10 @@ func TestMachinesAreResetByOnePodOnly(t *testing.T) {
 	c := newConfined(t)
 	pod := func(namespace string) *corev1.Pod {
 		p := render.MachinePod(types.NamespacedName{Namespace: "confined-papers", Name: "t"}, "uid", "node", render.Environment{AgentImage: "agent", Namespace: namespace, CoordinatorAddress: "m:1"})
-		p.Spec.NodeName = "" // of a node that is not there
+		p.Spec.NodeName = "" // for a node that does not exist
 		return p
 	}
-	for _, namespace := range []string{"confined-system", "confined-papers"} { // what the cluster makes in every namespace
+	for _, namespace := range []string{"confined-system", "confined-papers"} { // objects that the cluster makes in every namespace
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}
 		if err := c.env.Client.Create(t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// The examples of docs/spec are accepted, the System first.
+// The examples of docs/spec are accepted; the System is created first.
 func TestDocumentedExamplesAreAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -32,7 +32,7 @@ func TestDocumentedExamplesAreAccepted(t *testing.T) {
 		for _, example := range examples {
 			example, _, _ = strings.Cut(example, "```")
 			if strings.HasPrefix(example, "# ") {
-				continue // a part of an object; hack/docs holds it against the schema
+				continue // a part of an object; hack/docs compares it with the schema
 			}
 			obj := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(example), &obj.Object); err != nil {

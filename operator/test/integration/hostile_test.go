@@ -21,10 +21,10 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// mostHostileMegabytes is what a manager may take at most, whatever Systems it is given.
+// mostHostileMegabytes bounds the manager's memory, whatever Systems there are.
 const mostHostileMegabytes = 300
 
-// filled returns a change of a System: as many files as it may have, each of one template.
+// filled returns a change of a System: the largest number of files, each from the same template.
 func filled(template string) func(*v1alpha1.SystemSpec) {
 	return func(s *v1alpha1.SystemSpec) {
 		for set := range 8 {
@@ -37,9 +37,9 @@ func filled(template string) func(*v1alpha1.SystemSpec) {
 	}
 }
 
-// Anyone who may write a System could have all managers killed one after the other, without memory,
-// or kept busy for hours. Each template was bounded, and all of them together were not. A user of
-// another namespace must not notice.
+// An author of a System could make all managers run out of memory, one after the other, or keep
+// them busy for hours. Each template had a bound, and the sum of all templates had none. A user of
+// another namespace must not be affected.
 func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 	env := testenv.Get(t)
 	binary := managerProgram(t)
@@ -53,7 +53,8 @@ func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 			}
 		},
 	}
-	// The experiments come first: without its System nothing is rendered when one is applied.
+	// The experiments come first: an experiment without its System renders no template when it is
+	// applied.
 	for name := range systems {
 		exp := builders.Experiment(name).Namespace(hostile).System(name).Obj()
 		if err := env.Client.Create(t.Context(), exp); err != nil {
@@ -102,8 +103,8 @@ func TestHostileSystemsHoldNoOtherTrialUp(t *testing.T) {
 	}
 }
 
-// clearOthers removes the experiments and trials of earlier tests: their trials hold all pools for
-// ever, since their managers have gone.
+// clearOthers removes the experiments and trials of earlier tests. Their managers are gone, so
+// these trials would hold all pools for ever.
 func clearOthers(t *testing.T, env *testenv.Env, keep string) {
 	t.Helper()
 	experiments, trials := &v1alpha1.ExperimentList{}, &v1alpha1.TrialList{}
@@ -133,7 +134,7 @@ func clearOthers(t *testing.T, env *testenv.Env, keep string) {
 	}
 }
 
-// addNode has the cluster have room for a trial.
+// addNode adds a node with room for a trial.
 func addNode(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "hostile-test"}}
@@ -154,7 +155,7 @@ func addNode(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// eventually waits until something holds, as long as the manager lives.
+// eventually waits until a condition holds. It fails when the manager has ended.
 func (m *manager) eventually(t *testing.T, within time.Duration, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(within)

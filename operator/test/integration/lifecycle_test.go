@@ -23,8 +23,8 @@ func apply(t testing.TB, env *testenv.Env, obj client.Object) error {
 	return client.WithFieldValidation(env.Client, metav1.FieldValidationStrict).Create(t.Context(), obj)
 }
 
-// An Experiment may come before its System: the user is warned, and told about every mistake that
-// shows without it.
+// An Experiment may come before its System. The user gets a warning, and an error for every mistake
+// that is visible without the System.
 func TestExperimentBeforeItsSystem(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -48,8 +48,8 @@ func TestExperimentBeforeItsSystem(t *testing.T) {
 	}
 }
 
-// A number that the clients of a System never report cannot decide a claim: the user who applies
-// the Experiment is warned of each such claim.
+// A number that the clients of a System never report cannot decide a claim. The user who applies
+// the Experiment gets a warning for each such claim.
 func TestClaimsThatReportsNeverDecide(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -79,8 +79,8 @@ func TestClaimsThatReportsNeverDecide(t *testing.T) {
 	}
 }
 
-// An experiment that recurs has no trials of its own, so that its spec may change for the runs to
-// come. It recurs all its life: its runs would become another experiment's.
+// An experiment that recurs has no trials of its own, so its spec may change for later runs. It
+// cannot stop or start to recur: its runs would then belong to another experiment.
 func TestSpecThatRecursMayChange(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -166,7 +166,7 @@ func TestSpecIsFixedOnceAccepted(t *testing.T) {
 	}
 }
 
-// A System that an accepted experiment uses may change, and the experiment's finalizer can still be
+// A System of an accepted experiment may change, and the experiment's finalizer can still be
 // removed.
 func TestMetadataChangesAreNotValidatedAgain(t *testing.T) {
 	env := testenv.Get(t)
@@ -190,7 +190,7 @@ func TestMetadataChangesAreNotValidatedAgain(t *testing.T) {
 	}
 }
 
-// The plan without an API server is the plan with one: Expand fills the same defaults in.
+// The plan without an API server equals the plan with one: Expand sets the same defaults.
 func TestDefaultsAreTheSameOffline(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -25,13 +25,13 @@ import (
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
-// hostileLimit is the data segment that the kernel gives the manager in this test, in MiB: beyond
-// it an allocation fails, and the process with it.
+// hostileLimit is the manager's limit for its data segment in this test, in MiB. Beyond it an
+// allocation fails, and the process ends.
 const hostileLimit = 512
 
-// A manager with 512 MiB lives beside an author and a system that send it all that took gigabytes
-// or minutes once, at the same time and again and again. The trial of another namespace is released
-// in time meanwhile, and counts.
+// A manager with 512 MiB survives an author and a system that attack it at the same time, again and
+// again. They send all requests that once took gigabytes or minutes. Meanwhile the trial of another
+// namespace is released in time, and counts.
 func TestTheManagerLivesBesideHostileTenants(t *testing.T) {
 	env := testenv.Get(t)
 	binary := managerProgram(t)
@@ -85,7 +85,7 @@ func authorOf(t *testing.T, env *testenv.Env, ns string) {
 			s.Measurements = []v1alpha1.Measurement{{Name: "m", Query: nested, Unit: "1"}}
 		}),
 	}
-	for _, b := range experiments { // before their Systems: nothing is rendered when they are applied
+	for _, b := range experiments { // before their Systems, so that applying them renders no template
 		if err := env.Client.Create(t.Context(), b.Namespace(ns).Obj()); err != nil && !strings.Contains(err.Error(), "spec.measurements") {
 			t.Fatal(err)
 		}
@@ -104,11 +104,11 @@ func authorOf(t *testing.T, env *testenv.Env, ns string) {
 	}
 }
 
-// attack is what hostile pods send.
+// attack has the requests that hostile pods send.
 type attack struct {
 	t    *testing.T
 	sent atomic.Int64
-	said [600]atomic.Int64 // answers, by status
+	said [600]atomic.Int64 // number of answers, by status
 }
 
 func (a *attack) statuses() string {
@@ -121,7 +121,7 @@ func (a *attack) statuses() string {
 	return strings.Join(list, ", ")
 }
 
-// from has a pod send all of it, eight requests at a time.
+// from makes a pod send all requests, eight at a time.
 func (a *attack) from(ctx context.Context, p *playedPod) {
 	requests := a.requests(p)
 	for range 8 {
@@ -137,7 +137,7 @@ func (a *attack) from(ctx context.Context, p *playedPod) {
 				if status != 0 {
 					a.sent.Add(1)
 				}
-				if status == http.StatusForbidden || status == 0 { // not known yet, or no more
+				if status == http.StatusForbidden || status == 0 { // the pod is not known yet, or no longer
 					select {
 					case <-ctx.Done():
 					case <-time.After(100 * time.Millisecond):

@@ -30,7 +30,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// pageStage is the live page as the chart serves it: with the chart's account and no other right.
+// pageStage is the live page in the chart's configuration: it has the rights of the chart's
+// account, and no others.
 type pageStage struct {
 	t      *testing.T
 	env    *testenv.Env
@@ -44,7 +45,7 @@ func newPageStage(t *testing.T) *pageStage {
 	s.system = s.env.Namespace(t)
 	for _, o := range chartWith(t, s.system, "templates/livepage.yaml", "--set=livePage.enabled=true") {
 		if kind := o.GetKind(); kind == "Deployment" || kind == "Service" {
-			continue // the test is the pod
+			continue // the test takes the pod's place
 		}
 		s.must(s.env.Client.Create(t.Context(), o))
 		t.Cleanup(func() { _ = s.env.Client.Delete(context.WithoutCancel(t.Context()), o) }) // the server ends with the package
@@ -75,7 +76,7 @@ func (s *pageStage) must(err error) {
 	}
 }
 
-// token of an account that exists.
+// token of an existing account.
 func (s *pageStage) token(namespace, account string) string {
 	s.t.Helper()
 	request := &authenticationv1.TokenRequest{}
@@ -83,7 +84,7 @@ func (s *pageStage) token(namespace, account string) string {
 	return request.Status.Token
 }
 
-// account of a visitor with these rights in a namespace, and its token.
+// account makes an account with these rights in a namespace, for a visitor, and returns its token.
 func (s *pageStage) account(namespace, name string, rules ...rbacv1.PolicyRule) string {
 	s.t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
@@ -97,7 +98,7 @@ func (s *pageStage) account(namespace, name string, rules ...rbacv1.PolicyRule) 
 	return s.token(namespace, name)
 }
 
-// browser keeps cookies and believes the page's certificate.
+// browser keeps cookies and trusts the page's certificate.
 func (s *pageStage) browser() *http.Client {
 	s.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -105,7 +106,7 @@ func (s *pageStage) browser() *http.Client {
 	return &http.Client{Jar: jar, Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // #nosec G402 -- it signs itself
 }
 
-// do asks for a path, with a token as a proxy sends it unless that is empty.
+// do requests a path. If the token is not empty, it sends the token like a proxy.
 func (s *pageStage) do(b *http.Client, method, path, token string, form url.Values, header http.Header) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(form.Encode()))
@@ -149,7 +150,7 @@ var (
 	reads = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "pods"}, Verbs: []string{"get", "list"}}
 )
 
-// Visitors of the page in the cluster see what the API server lets them see, and nothing else.
+// In the cluster, visitors of the page see exactly the objects that the API server lets them read.
 func TestLivePageInTheClusterAsksWhoVisits(t *testing.T) {
 	s := newPageStage(t)
 	papers, lab := s.env.Namespace(t), s.env.Namespace(t)
@@ -186,8 +187,8 @@ func TestLivePageInTheClusterAsksWhoVisits(t *testing.T) {
 	}
 }
 
-// A browser signs in by a form, keeps the token in a cookie and signs out. Another site's page
-// cannot sign it out or in.
+// A browser signs in by a form, keeps the token in a cookie and signs out. A page of another site
+// can neither sign it out nor in.
 func TestLivePageInTheClusterSignsIn(t *testing.T) {
 	s := newPageStage(t)
 	papers := s.env.Namespace(t)
@@ -211,8 +212,7 @@ func TestLivePageInTheClusterSignsIn(t *testing.T) {
 	}
 }
 
-// A page that stays open shows what changes, and its stream ends when the cluster no longer knows
-// the visitor.
+// An open page shows changes. Its stream ends when the cluster no longer knows the visitor.
 func TestLivePageInTheClusterFollows(t *testing.T) {
 	t.Parallel()
 	s := newPageStage(t)

@@ -1,5 +1,5 @@
-// Package integration tells user stories against a real API server: what is refused when it is
-// applied, and with which words; what is accepted; what many experiments cost.
+// Package integration tests user stories against a real API server: rejected objects with their
+// messages, accepted objects, and the cost of many experiments.
 package integration
 
 import (
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program is the manager's; empty: no test has asked for it.
+// program is the manager's program; empty: no test has asked for it yet.
 var (
 	program     string
 	programOnce sync.Once
@@ -79,8 +79,8 @@ func sample(t testing.TB, name string) *unstructured.Unstructured {
 	return obj
 }
 
-// set puts a value, written as YAML, at a path such as "spec.sweep.0.values"; "-" as the last
-// element appends to a list and an empty value removes a field.
+// set puts a YAML value at a path such as "spec.sweep.0.values". "-" as the last element appends to
+// a list, and an empty value removes a field.
 func set(t testing.TB, obj *unstructured.Unstructured, path, value string) {
 	t.Helper()
 	var v any

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// The schema or the webhook refuses measurements that cannot work when they are applied, and names
+// Measurements that cannot work are rejected when they are applied. The schema or the webhook names
 // the problem.
 func TestMeasurementsAreRefused(t *testing.T) {
 	env := testenv.Get(t)

@@ -34,10 +34,10 @@ const (
 	mostMegabytes   = 200
 )
 
-// BenchmarkManagerMemory measures the manager's peak memory (VmHWM) when it runs a namespace of 200
-// experiments of 50 trials each. The manager reads them all, puts the results of every experiment
-// together, writes them and the verdicts, and keeps everything in its cache. The trials are done,
-// so that no pod exists.
+// BenchmarkManagerMemory measures the manager's peak memory (VmHWM) for a namespace of 200
+// experiments with 50 trials each. The manager reads all trials, computes the results of every
+// experiment, writes these and the verdicts, and keeps all objects in its cache. The trials are
+// done, so there are no pods.
 //
 //	make bench-memory
 func BenchmarkManagerMemory(b *testing.B) {
@@ -82,8 +82,7 @@ func create(b *testing.B, env *testenv.Env, ns string) {
 	})
 }
 
-// addTrials makes the trials that the experiments would have made, done and valid, and lets the
-// experiments go on.
+// addTrials makes the experiments' trials, done and valid, and then lets the experiments continue.
 func addTrials(b *testing.B, env *testenv.Env, ns string) {
 	b.Helper()
 	list := &v1alpha1.ExperimentList{}
@@ -136,7 +135,7 @@ func addTrial(ctx context.Context, env *testenv.Env, exp *v1alpha1.Experiment, p
 	return env.Client.Status().Update(ctx, trial)
 }
 
-// parallel does n things, sixteen at a time.
+// parallel calls do n times, sixteen at a time.
 func parallel(b *testing.B, n int, do func(ctx context.Context, i int) error) {
 	b.Helper()
 	var wg sync.WaitGroup
@@ -185,7 +184,7 @@ func startManager(b testing.TB, env *testenv.Env, binary string, under ...string
 	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), env.Kubeconfig(), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "assay-certificates"}} // the chart's
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "assay-certificates"}} // the chart makes this Secret
 	if err := env.Client.Create(b.Context(), secret); client.IgnoreAlreadyExists(err) != nil {
 		b.Fatal(err)
 	}
@@ -237,7 +236,7 @@ func (m *manager) tail() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// peakMegabytes is the most memory that the process has held at once.
+// peakMegabytes is the largest memory that the process has had.
 func (m *manager) peakMegabytes(b testing.TB) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
@@ -247,11 +246,11 @@ func (m *manager) peakMegabytes(b testing.TB) float64 {
 	return number(b, status, highWater) / 1024
 }
 
-// highWater is the most memory that a process has held at once, in its status.
+// highWater is the largest memory of a process, in its status file.
 const highWater = `VmHWM:\s+(\d+) kB`
 
-// beside says how much memory at most the others have held: this test, which plays nodes, pods and
-// agents, and the API server. None of it is the manager's.
+// beside is the peak memory of the other processes: this test, which plays nodes, pods and agents,
+// and the API server. The manager's memory is not in it.
 func (m *manager) beside(b testing.TB) string {
 	b.Helper()
 	own, err := os.ReadFile("/proc/self/status")
@@ -266,7 +265,7 @@ func (m *manager) beside(b testing.TB) string {
 	for _, path := range found {
 		status, err := os.ReadFile(path)
 		if err != nil || !regexp.MustCompile(fmt.Sprintf(`(?m)^PPid:\s+%d$`, os.Getpid())).Match(status) {
-			continue // it has ended, or is not of this test
+			continue // it has ended, or does not belong to this test
 		}
 		if name := regexp.MustCompile(`Name:\s+(\S+)`).FindSubmatch(status); name != nil && filepath.Base(filepath.Dir(path)) != strconv.Itoa(m.cmd.Process.Pid) {
 			all = append(all, fmt.Sprintf("%s %.0f MB", name[1], number(b, status, highWater)/1024))
@@ -275,19 +274,19 @@ func (m *manager) beside(b testing.TB) string {
 	return strings.Join(all, ", ")
 }
 
-// processorSeconds is what the manager has used. Unlike the time, it says what a trial costs on a
-// machine that others use, too.
+// processorSeconds is the manager's processor time. Unlike elapsed time, it also shows the cost of
+// a trial on a busy machine.
 func (m *manager) processorSeconds(b testing.TB) float64 {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
 	if err != nil {
 		b.Fatal(err)
 	}
-	const ticks = 100 // a second, as Linux tells programs
+	const ticks = 100 // a second, in the unit of Linux's interfaces
 	return (number(b, stat, `^\d+ \(.*\) \S(?: \S+){10} (\d+)`) + number(b, stat, `^\d+ \(.*\) \S(?: \S+){11} (\d+)`)) / ticks
 }
 
-// heapMegabytes is what lives in the heap now.
+// heapMegabytes is the live data in the heap now.
 func (m *manager) heapMegabytes(b *testing.B) float64 {
 	b.Helper()
 	answer, err := http.Get("http://" + m.metrics + "/metrics")

@@ -28,18 +28,18 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// sizes of the trials of BenchmarkOneTrial: so many replicas, and as many clients on half as many
-// pods, of which a trial has 256 at most.
+// sizes of the trials of BenchmarkOneTrial. Each is a number of replicas and also of clients. The
+// clients run in half as many pods, since a trial has at most 256 client pods.
 var sizes = []int{62, 125, 250, 500}
 
-// ofShard is how many replicas a shard of such a trial has at most; 200 are possible.
+// ofShard is the largest number of replicas in a shard of such a trial; 200 are possible.
 const ofShard = 125
 
-// oneTrialMegabytes is what the manager may take for the largest trial. Half of that are buffers of
-// its 750 connections, and their 561,750 links.
+// oneTrialMegabytes bounds the manager's memory for the largest trial. Half of it is for buffers of
+// its 750 connections and for their 561,750 links.
 const oneTrialMegabytes = 500
 
-// arrivals are when agents came to a phase.
+// arrivals are the times at which agents reached a phase.
 type arrivals struct {
 	mu   sync.Mutex
 	last map[string]time.Time
@@ -52,7 +52,7 @@ func (a *arrivals) note(phase string) {
 	a.last[phase], a.n[phase] = time.Now(), a.n[phase]+1
 }
 
-// onePhase is from the last agent of the phase before to the last of this one.
+// onePhase lasts from the last agent of the previous phase to the last agent of this one.
 type onePhase struct{ name, doc string }
 
 var onePhases = []onePhase{
@@ -68,9 +68,10 @@ var onePhases = []onePhase{
 
 const processorRow = "processor"
 
-// BenchmarkOneTrial runs trials of up to 500 replicas and 500 clients by a real manager and a real
-// API server, with played nodes and agents. It says how long each phase takes, and how it grows:
-// twice the pods should take twice the time, or four times where each pod knows each other.
+// BenchmarkOneTrial runs trials of up to 500 replicas and 500 clients with a real manager and a
+// real API server. Nodes and agents are played. It prints how long each phase takes, and how that
+// grows. Twice the pods should take twice the time, or four times in phases where each pod handles
+// all others.
 //
 //	make bench-scale
 func BenchmarkOneTrial(b *testing.B) {
@@ -89,11 +90,11 @@ func BenchmarkOneTrial(b *testing.B) {
 	}
 }
 
-// oneTrial runs a trial, and says how long each phase took, and the manager's processor-seconds.
+// oneTrial runs a trial. It returns how long each phase took, and the manager's processor-seconds.
 func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) (took map[string]time.Duration, processor float64) {
 	b.Helper()
 	m := startManager(b, env, binary)
-	ns, pool := env.Namespace(b), fmt.Sprintf("one-%d", size) // no size waits for what another has left
+	ns, pool := env.Namespace(b), fmt.Sprintf("one-%d", size) // no size waits for the remains of another
 	schedulable(b, env, pool, pool)
 	came := &arrivals{last: map[string]time.Time{}, n: map[string]int{}}
 	defer (&cluster{t: b, env: env, manager: m, reached: came.note}).begin(pool, ns)()
@@ -138,7 +139,7 @@ func oneTrial(b *testing.B, env *testenv.Env, binary string, size int) (took map
 	return took, processor
 }
 
-// loadAverage is how many programs of this machine wanted a processor in the last minutes.
+// loadAverage is how many programs of this machine needed a processor in the last minutes.
 func loadAverage(b *testing.B) string {
 	b.Helper()
 	text, err := os.ReadFile("/proc/loadavg")
@@ -148,8 +149,8 @@ func loadAverage(b *testing.B) string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// growthTable has a row for each phase: its time for each size, and by how much the last is longer
-// than the one before, of half the size. One size has no growth.
+// growthTable has a row for each phase: its time for each size, and the growth from the second
+// largest size, which is half as large, to the largest. A single size has no growth.
 func growthTable(sizes []int, took map[string][]time.Duration) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%-10s", "phase")
@@ -174,7 +175,7 @@ func growthTable(sizes []int, took map[string][]time.Duration) string {
 	return t.String()
 }
 
-// The table of a run of one size, as someone shortens the list to look at one, ended in a panic.
+// Someone may shorten the list to one size. The table of that run ended in a panic.
 func TestOneSizeHasNoGrowth(t *testing.T) {
 	took := map[string][]time.Duration{"files": {time.Second, 2 * time.Second}}
 	if got := growthTable([]int{62, 125}, took); !strings.Contains(got, "125  growth from 62 to 125\n") || !strings.Contains(got, "files         1.00s    2.00s  x 2.0  ") {
@@ -189,8 +190,8 @@ func TestOneSizeHasNoGrowth(t *testing.T) {
 // leastAdmitted is how many trials a second a pass must admit at least.
 const leastAdmitted = 100
 
-// BenchmarkAdmission has one pass admit 200 trials, each into a pool of five nodes of its own. The
-// API server and the trials are real, and so is the controller's cache.
+// BenchmarkAdmission lets one pass admit 200 trials, each into its own pool of five nodes. The API
+// server, the trials and the controller's cache are real.
 //
 //	make bench-scale
 func BenchmarkAdmission(b *testing.B) {
@@ -237,13 +238,13 @@ func BenchmarkAdmission(b *testing.B) {
 	}
 }
 
-// calls counts requests to the API server by their verbs and resources.
+// calls counts requests to the API server by verb and resource.
 type calls struct {
 	mu sync.Mutex
 	of map[string]int
 }
 
-// counted is a transport whose requests are counted.
+// counted is a transport that counts its requests.
 type counted struct {
 	*calls
 	next http.RoundTripper

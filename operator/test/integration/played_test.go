@@ -33,15 +33,15 @@ import (
 )
 
 // cluster plays the controllers, kubelets and agents of some namespaces, beside a real API server
-// and a real manager. Pods of StatefulSets and Jobs appear and go, and their agents dial the
-// manager with real tokens. Nothing runs in the pods.
+// and a real manager. It makes and ends the pods of StatefulSets and Jobs, and their agents dial
+// the manager with real tokens. The pods run no processes.
 type cluster struct {
 	t       testing.TB
 	env     *testenv.Env
 	manager *manager
-	// play is what becomes of a pod that runs; nil: an agent that does as it is told.
+	// play plays a running pod; nil: an agent that does as it is told.
 	play func(ctx context.Context, p *playedPod)
-	// reached is told what an agent has come to; nil: that is of no interest.
+	// reached gets each phase that an agent has reached; nil: no test needs it.
 	reached func(phase string)
 
 	mu     sync.Mutex
@@ -57,13 +57,13 @@ type playedPod struct {
 	http  *http.Client
 }
 
-// playCluster plays the namespaces until the test ends. Its nodes must be there.
+// playCluster plays the namespaces until the test ends. Its nodes must exist.
 func playCluster(t testing.TB, env *testenv.Env, m *manager, node string, play func(context.Context, *playedPod), namespaces ...string) {
 	t.Helper()
 	(&cluster{t: t, env: env, manager: m, play: play}).begin(node, namespaces...)
 }
 
-// begin plays the namespaces until the test ends, or until what it returns is called.
+// begin plays the namespaces until the test ends, or until the returned function is called.
 func (c *cluster) begin(node string, namespaces ...string) (end func()) {
 	t, env := c.t, c.env
 	t.Helper()
@@ -96,8 +96,8 @@ func (c *cluster) begin(node string, namespaces ...string) (end func()) {
 // podsAtOnce is how many pods are made or ended at the same time.
 const podsAtOnce = 8
 
-// sync makes the missing pods and ends the deleted ones, and says whether there were any. It tries
-// calls that fail again.
+// sync makes the missing pods and ends the deleted ones, and reports whether there were any. It
+// retries calls that fail.
 func (c *cluster) sync(ctx context.Context, ns, node string) (changed bool) {
 	in := client.InNamespace(ns)
 	sets, jobs, pods := &appsv1.StatefulSetList{}, &batchv1.JobList{}, &metav1.PartialObjectMetadataList{}
@@ -158,7 +158,7 @@ func (c *cluster) sync(ctx context.Context, ns, node string) (changed bool) {
 	return changed
 }
 
-// run makes a pod that runs on the node, and plays its agent.
+// run makes a running pod on the node, and plays its agent.
 func (c *cluster) run(ctx context.Context, owner client.Object, version, kind, name, node string, of *corev1.PodTemplateSpec, more map[string]string) {
 	yes := true
 	pod := &corev1.Pod{ObjectMeta: *of.ObjectMeta.DeepCopy(), Spec: *of.Spec.DeepCopy()}
@@ -198,7 +198,7 @@ func (c *cluster) run(ctx context.Context, owner client.Object, version, kind, n
 	c.agents.Go(func() { play(ctx, p) })
 }
 
-// ask sends a request to the manager as the pod's agent does. Status 0: it could not be sent.
+// ask sends a request to the manager like the pod's agent. Status 0: it could not be sent.
 func (p *playedPod) ask(ctx context.Context, path string, body []byte, within time.Duration) (status int, answer []byte) {
 	return p.request(ctx, http.MethodPost, path, body, within)
 }
@@ -222,17 +222,17 @@ func (p *playedPod) request(ctx context.Context, method, path string, body []byt
 	return response.StatusCode, answer
 }
 
-// playedAgent does at once what its directive says, and measures nothing.
+// playedAgent follows its directive at once, and measures nothing.
 type playedAgent struct {
 	*playedPod
 	directive protocol.Directive
 	report    protocol.Report
 	links     measuredLinks
-	files     string          // the digest of those that it has
+	files     string          // the digest of the files that it has
 	told      map[string]bool // phases
 }
 
-// reach tells, once, what the agent has come to.
+// reach reports, once, that the agent has reached a phase.
 func (a *playedAgent) reach(phase string) {
 	if a.reached == nil || a.told[phase] {
 		return
@@ -282,7 +282,7 @@ func (a *playedAgent) run(ctx context.Context) {
 			if p := (&corev1.Pod{}); a.env.Client.Get(ctx, client.ObjectKeyFromObject(a.pod), p) != nil || p.UID != a.pod.UID {
 				return // the pod is gone
 			}
-			pause = time.Second // hundreds of agents ask after their pods
+			pause = time.Second // hundreds of agents send requests for their pods
 			fallthrough
 		default:
 			select {
@@ -293,7 +293,7 @@ func (a *playedAgent) run(ctx context.Context) {
 	}
 }
 
-// quiet is for how long nothing happens here that the manager does not ask for.
+// quiet is how long the agent has nothing to do, unless the manager sends a directive.
 func (a *playedAgent) quiet() time.Duration {
 	const longest = 10 * time.Second
 	run := a.directive.Run
@@ -303,13 +303,13 @@ func (a *playedAgent) quiet() time.Duration {
 	if left := time.Until(time.Unix(0, run.ZeroUnixNanos).Add(run.LastRequest())); left > 0 {
 		return min(longest, left+time.Millisecond)
 	}
-	if a.directive.Client != nil { // its results were not taken
+	if a.directive.Client != nil { // its results were not accepted
 		return 500 * time.Millisecond
 	}
 	return longest
 }
 
-// obey brings the report up to the directive.
+// obey follows the directive and updates the report.
 func (a *playedAgent) obey(ctx context.Context) {
 	d, r := &a.directive, &a.report
 	a.fetch(ctx)
@@ -346,7 +346,7 @@ func (a *playedAgent) obey(ctx context.Context) {
 	}
 }
 
-// measuredLinks are measured once before the links are shaped, and once after.
+// measuredLinks are measured once before the links are shaped, and once after that.
 type measuredLinks struct{ before, after *protocol.NetworkReport }
 
 func (m *measuredLinks) of(n *protocol.Network) *protocol.NetworkReport {
@@ -360,7 +360,7 @@ func (m *measuredLinks) of(n *protocol.Network) *protocol.NetworkReport {
 	return *one
 }
 
-// measured are links that are as asked.
+// measured are links that match the request.
 func measured(n *protocol.Network) *protocol.NetworkReport {
 	const undelayed = 200 * time.Microsecond
 	r := &protocol.NetworkReport{Tried: true, Backends: shaping.Backends, Baseline: true}
@@ -378,14 +378,14 @@ func measured(n *protocol.Network) *protocol.NetworkReport {
 	return r
 }
 
-// goOn does what of the run is due.
+// goOn carries out the due steps of the run.
 func (a *playedAgent) goOn(ctx context.Context) {
 	d, r := &a.directive, &a.report
 	since := time.Since(time.Unix(0, d.Run.ZeroUnixNanos))
 	w := d.Run.Windows
 	r.ClockManager = "played"
 	if d.Client != nil && r.Client == nil {
-		r.Client = &protocol.ClientRun{Released: max(since, -w.WarmUp)} // late, if it was told late
+		r.Client = &protocol.ClientRun{Released: max(since, -w.WarmUp)} // late, if the directive came late
 	}
 	if since > w.LastRequest() {
 		late := 0.0
@@ -411,7 +411,7 @@ func (a *playedAgent) goOn(ctx context.Context) {
 	}
 }
 
-// playedResults are those of a client that committed ten times a second.
+// playedResults are the results of a client that committed ten times a second.
 func playedResults(c *protocol.Client, w timeline.Windows) ([]byte, error) {
 	const interval = 100 * time.Millisecond
 	h := results.NewHistogram()
@@ -463,7 +463,7 @@ func schedulable(t testing.TB, env *testenv.Env, name, pool string) {
 	}
 }
 
-// pooled has all pods of an experiment in one pool, and its trials take few seconds.
+// pooled puts all pods of an experiment into one pool, and makes its trials take only seconds.
 func pooled(pool string) func(*v1alpha1.ExperimentSpec) {
 	return func(s *v1alpha1.ExperimentSpec) {
 		s.Placement.Replicas, s.Placement.Clients = pool, pool

@@ -17,7 +17,7 @@ import (
 )
 
 // Any author could jump the queue. With priority.restricted, a priority above the bound needs the
-// verb prioritize; what leaves it or lowers it does not.
+// right to the verb prioritize. A change that leaves or lowers the priority needs no right.
 func TestWhoMayPrioritize(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -19,10 +19,10 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// The command plan says of a file what a cluster says of it. Every bound and rule of the schemas,
-// at every place that has it, and every case of the webhooks, is fed to both. They must agree on
-// the verdict, and plan must name every field that the cluster names. Package admit's test of the
-// same cases runs without a cluster.
+// The verb plan gives the same answer about a file as a cluster. Every bound and rule of the
+// schemas, at every place that has it, and every case of the webhooks, goes to both. They must
+// agree on the verdict, and plan must name every field that the cluster names. The test of the same
+// cases in package admit needs no cluster.
 func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -37,7 +37,7 @@ func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	cases := allCases(t)
 	var wait sync.WaitGroup
 	next := make(chan refusals.Case)
-	for range 4 { // requests are mostly waited for
+	for range 4 { // most of the time is spent waiting for requests
 		wait.Go(func() {
 			for tc := range next {
 				compare(t, env, ns, tc, systems)
@@ -52,7 +52,7 @@ func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	t.Logf("%d objects were offered to an API server with webhooks and to plan", len(cases))
 }
 
-// allCases are those of the schemas and the written ones, and the samples that they were made of.
+// allCases are the cases of the schemas, the cases written by hand, and their samples.
 func allCases(t *testing.T) (cases []refusals.Case) {
 	t.Helper()
 	for _, kind := range admit.Kinds {
@@ -77,7 +77,7 @@ func allCases(t *testing.T) (cases []refusals.Case) {
 	return cases
 }
 
-// compare offers one object to both.
+// compare gives one object to both.
 func compare(t *testing.T, env *testenv.Env, ns string, tc refusals.Case, systems map[string]v1alpha1.SystemSpec) {
 	u := (&unstructured.Unstructured{Object: tc.Object}).DeepCopy()
 	u.SetNamespace(ns)
@@ -101,7 +101,7 @@ func compare(t *testing.T, env *testenv.Env, ns string, tc refusals.Case, system
 	}
 }
 
-// planned is what plan says of a document.
+// planned is the answer of plan about a document.
 func planned(t *testing.T, d *admit.Document, systems map[string]v1alpha1.SystemSpec) (problems admit.Problems) {
 	switch d.Object.GetKind() {
 	case "System":
@@ -114,8 +114,8 @@ func planned(t *testing.T, d *admit.Document, systems map[string]v1alpha1.System
 	return problems
 }
 
-// fieldsOf a refusal. That an API server asks no rules of an object is of no field, nor is a number
-// that does not fit.
+// fieldsOf a rejection. Two errors have no field: that an API server checks no rules of an object,
+// and that a number does not fit.
 func fieldsOf(err error) (fields []string) {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -129,7 +129,7 @@ func fieldsOf(err error) (fields []string) {
 	return fields
 }
 
-// A change of a field that may never change is refused by both, with the same words.
+// A change of an immutable field is rejected by both, with the same words.
 func TestChangesAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

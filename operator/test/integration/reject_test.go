@@ -14,7 +14,8 @@ import (
 // edit puts a value at a path.
 type edit struct{ path, value string }
 
-// Anyone who applies a specification that cannot work is told so at once, and how to repair it.
+// A user who applies a specification that cannot work gets an error at once, with the way to repair
+// it.
 func TestWrongExperimentsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -17,9 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// The API server takes what the chart makes of sets of values: defaults, an owner with little
-// trust, stores. The set of everything, with the kinds of others that it needs, is in
-// operator/test/install.
+// The API server accepts the chart's objects for some sets of values: defaults, an owner with
+// little trust, and stores. A test in operator/test/install has the set with everything, since that
+// needs kinds of other programs.
 func TestServerTakesWhatIsRendered(t *testing.T) {
 	env := testenv.Get(t)
 	root, err := testenv.Root()
@@ -33,7 +33,7 @@ func TestServerTakesWhatIsRendered(t *testing.T) {
 		}
 	}
 	chart := filepath.Join(root, "charts", "assay")
-	for _, name := range []string{"assay-system", "papers", "lab"} { // that the values name
+	for _, name := range []string{"assay-system", "papers", "lab"} { // namespaces that the values name
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := env.Client.Create(t.Context(), ns); err != nil {
 			t.Fatal(err)
@@ -45,8 +45,8 @@ func TestServerTakesWhatIsRendered(t *testing.T) {
 		"stores":   {"--values=" + chart + "/testdata/stores.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Hooks are made in an order: a pod whose account is not there yet would be refused.
-			// helm test makes them for real.
+			// Hooks have an order: a pod whose account does not exist yet would be rejected. helm
+			// test makes the real ones.
 			cmd := exec.CommandContext(t.Context(), helm, append([]string{"template", "assay", chart, "-n", "assay-system", "--no-hooks"}, flags...)...)
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs
@@ -65,7 +65,7 @@ func TestServerTakesWhatIsRendered(t *testing.T) {
 					continue
 				}
 				if obj.GetKind() == "ValidatingWebhookConfiguration" {
-					obj.SetName("rendered") // the webhooks of this package have the name, and are called elsewhere
+					obj.SetName("rendered") // the webhooks of this package have this name already, and another address
 				}
 				if namespaced, err := env.Client.IsObjectNamespaced(obj); err != nil {
 					t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)

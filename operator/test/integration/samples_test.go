@@ -9,11 +9,11 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Every file of config/samples is accepted as it is, and what the API server stores is accepted
-// again.
+// Every file of config/samples is accepted without changes, and the object that the API server
+// stores is accepted again.
 func TestSamplesAreAccepted(t *testing.T) {
 	env := testenv.Get(t)
-	env.ChaosMesh(t) // which one of them uses
+	env.ChaosMesh(t) // one of the samples uses it
 	ns := env.Namespace(t)
 	root, err := testenv.Root()
 	if err != nil {
@@ -53,7 +53,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 	}
 }
 
-// The longest names that are allowed are: what is refused is one letter longer.
+// The longest allowed names are accepted; one letter more is rejected.
 func TestLongestNamesAreAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -13,18 +13,18 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// BenchmarkScale makes nodes in pools, and in each namespace as many experiments, each of one trial
-// of three replicas and two client pods.
+// BenchmarkScale makes nodes in pools. In each namespace it makes the same number of experiments,
+// each with one trial of three replicas and two client pods.
 const (
 	scaleNodes, scalePools            = 1000, 40
 	scaleNamespaces, scaleExperiments = 20, 10
 	scaleMegabytes                    = 300
 )
 
-// BenchmarkScale runs 200 experiments in 20 namespaces on 1,000 nodes in 40 pools, by a real
+// BenchmarkScale runs 200 experiments in 20 namespaces on 1,000 nodes in 40 pools, with a real
 // manager and a real API server. Nodes, kubelets and agents are played. It measures the manager's
-// peak memory, whether a namespace waits much longer than others, and how many trials one pass of
-// admission lets in at most. How many trials count says how busy this machine is.
+// peak memory, whether a namespace waits much longer than others, and the most trials that one pass
+// admits. The number of trials that count shows how busy this machine is.
 //
 //	make bench-scale
 func BenchmarkScale(b *testing.B) {
@@ -91,7 +91,7 @@ func awaitScale(b *testing.B, m *manager, within time.Duration, holds func() boo
 	}
 }
 
-// reportScale says how long namespaces waited, and how many trials were admitted together.
+// reportScale reports how long namespaces waited, and how many trials were admitted together.
 func reportScale(b *testing.B, trials []v1alpha1.Trial, namespaces []string, took time.Duration) {
 	b.Helper()
 	last := map[string]time.Time{}

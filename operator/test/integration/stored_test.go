@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
-// Objects that earlier managers have stored are accepted by today's CRDs, and nothing of them is
-// dropped. A manager that takes over writes such statuses again.
+// Today's CRDs accept the objects that earlier managers have stored, and drop no field of them. A
+// manager that takes over writes such statuses again.
 func TestStoredObjectsAreAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

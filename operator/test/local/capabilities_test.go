@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A replica that listens on port 87 needs NET_BIND_SERVICE. It gets that if the user allows it; the
-// plan names it if not.
+// A replica that listens on port 87 needs NET_BIND_SERVICE. It gets the capability if the user
+// allows it. Otherwise the plan names it.
 func TestAReplicaHasTheCapabilityThatTheUserAllows(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"--set", "repetitions.min=1", "-f", "testdata/crash.yaml", "-f", systemOnALowPort(t)}

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A data set is prepared once on the machine, whatever experiment wants it. Trials verify their
-// copies byte by byte and then spoil them. A set whose bytes were deleted is prepared again.
+// A data set is prepared once on the machine, whatever experiment needs it. Trials verify their
+// copies byte by byte and then change them. A set whose bytes were deleted is prepared again.
 func TestADatasetIsPreparedOnce(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // data sets are kept in its .cache
 	kept := filepath.Join(os.Getenv("HOME"), ".cache", "assay", "datasets")

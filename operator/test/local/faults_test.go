@@ -15,9 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Every kind of fault that one machine has happens in one trial, over a link of 20 ms that is
-// proven, and the test prints how late each was. The validity of the trial judges whether each was
-// carried out and confirmed, and ended.
+// Every kind of fault that one machine supports happens in one trial, over a proven link of 20 ms.
+// The test prints how late each was. The validity of the trial covers whether each was carried out,
+// confirmed and ended.
 func TestFaultsOnOneMachine(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/faults.yaml", "-f", systemWithARole(t, "../../.."))
@@ -65,7 +65,7 @@ func TestFaultsOnOneMachine(t *testing.T) {
 	t.Logf("%d links of 20 ms by %s, as an example from %+v", shaped, trial.Network.Backend, trial.Network.Links[len(trial.Network.Links)-1])
 }
 
-// systemWithARole is a file with the Basil of a tree, of which the replica 0 has the role first.
+// systemWithARole is a file with the Basil of a tree. At first, replica 0 has the role.
 func systemWithARole(t *testing.T, tree string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(tree, "experiments", "systems", "basil.yaml"))
@@ -87,7 +87,7 @@ func validTrial(t *testing.T, folder string) *results.Trial {
 	return valid[len(valid)-1]
 }
 
-// validTrials reads the results of all valid trials. There must be one at least.
+// validTrials reads the results of all valid trials. It fails the test if there are none.
 func validTrials(t *testing.T, folder string) (valid []*results.Trial) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*-results.json"))
@@ -105,7 +105,7 @@ func validTrials(t *testing.T, folder string) (valid []*results.Trial) {
 			t.Fatal(err)
 		}
 		if kept.BinaryData["trial.json.gz"] == nil {
-			continue // of the experiment
+			continue // the file is that of the experiment
 		}
 		packed, err := gzip.NewReader(bytes.NewReader(kept.BinaryData["trial.json.gz"]))
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/results/flame"
 )
 
-// filesOf a bundle, by their names without its folder.
+// filesOf a bundle, by their names without the bundle's folder.
 func filesOf(t *testing.T, bundle string) map[string]string {
 	t.Helper()
 	file, err := os.Open(bundle)
@@ -44,9 +44,9 @@ func filesOf(t *testing.T, bundle string) map[string]string {
 	}
 }
 
-// From the Experiment to a flame graph in its bundle, which the page links. Replicas sample
-// themselves for real. Basil's image has no perf, which the page says by name. The trial counts
-// nowhere.
+// This test goes from the Experiment to a flame graph in its bundle, which the page links. Replicas
+// really sample themselves. Basil's image has no perf, and the page names the missing program. The
+// trial counts for no claim.
 func TestFlameGraphsOfReplicas(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/flame.yaml", "-f", "../../../experiments/systems/basil.yaml")

@@ -1,7 +1,8 @@
-// Package local tests trials on one machine without a cluster, as a user runs them: by the program,
-// with images of archives. make test-local builds both. Root runs them, or an ordinary user.
+// Package local tests trials on one machine without a cluster, as users run them: with the program,
+// and with images from archives. make test-local builds both. The tests run for root or for an
+// ordinary user.
 //
-// The program is killed in these tests, so that it is a process of its own.
+// These tests kill the program, so it is a process of its own.
 package local
 
 import (
@@ -27,11 +28,10 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// build is a program, which has the manager in it, and the folders of the images that it looks in,
-// with a comma between them.
+// build is a program that includes the manager, and the folders of its images, separated by commas.
 type build struct{ program, images string }
 
-// ours is what is built of this tree.
+// ours is the build of this tree.
 func ours(t *testing.T) build {
 	t.Helper()
 	b := build{program: os.Getenv("ASSAY_LOCAL_PROGRAM"), images: os.Getenv("ASSAY_LOCAL_IMAGES")}
@@ -75,13 +75,13 @@ func (b build) run(t *testing.T, dir string, args ...string) (out, said string, 
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// small is an experiment of four short trials, in half of which a replica is killed. Disturbances
-// by other programs are not what is tested.
+// small is an experiment of four short trials. In half of them a replica is killed. It tolerates
+// disturbances by other programs, since the test is not about them.
 var small = []string{
 	"-f", "testdata/crash.yaml", "-f", "../../../experiments/systems/basil.yaml",
 }
 
-// trials of the experiment crash that are in the folder, by name.
+// trials of the experiment crash in the folder, by name.
 func trials(t *testing.T, dir string) map[string]v1alpha1.Trial {
 	t.Helper()
 	return trialsOf(t, dir, "crash")
@@ -108,7 +108,7 @@ func trialsOf(t *testing.T, dir, experiment string) map[string]v1alpha1.Trial {
 	return found
 }
 
-// leftovers are what must not outlive a run: processes, control groups, mounts, files.
+// leftovers must not exist after a run: processes, control groups, mounts, files.
 func leftovers(t *testing.T) (left []string) {
 	t.Helper()
 	groups, err := filepath.Glob("/sys/fs/cgroup/*/assay-local")
@@ -140,8 +140,8 @@ func outcomes(all map[string]v1alpha1.Trial) map[string]int {
 	return n
 }
 
-// judged says whether a run ended with a verdict that is not against the claim. Two rounds may
-// leave it open.
+// judged reports whether a run ended with a verdict that does not refute the claim. Two rounds may
+// leave it undecided.
 func judged(code int) bool { return code == 0 || code == 4 }
 
 func TestAnExperimentOnOneMachine(t *testing.T) {
@@ -176,8 +176,8 @@ func TestAnExperimentOnOneMachine(t *testing.T) {
 	}
 }
 
-// A run that is killed leaves processes behind, and the next one removes them, repeats the trial
-// that was cut, and no other.
+// A run that is killed leaves processes behind. The next run removes them, and repeats only the
+// interrupted trial.
 func TestAKilledRunGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	cmd := command(t.Context(), t, dir, append([]string{"run", "--wait"}, small...)...)
@@ -195,7 +195,7 @@ func TestAKilledRunGoesOn(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	time.Sleep(3 * time.Second) // amid the second trial
+	time.Sleep(3 * time.Second) // in the middle of the second trial
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +245,9 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// Whatever instant a run is killed at, what is complete stays as it is, no repetition is measured
-// twice, and nothing is left in the end. Another run follows each complete one, so that each kill
-// hits a running one.
+// A run is killed at random instants. Complete trials stay as they are, no repetition is measured
+// twice, and no process is left in the end. Another run follows each complete one, so that each
+// kill hits a running one.
 func TestKilledAtRandomInstants(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -268,13 +268,13 @@ type campaign struct {
 	complete map[string]v1alpha1.Trial // as they were when they were first seen complete
 }
 
-// args of the run. No budget pays for what is cut.
+// args of the run. No budget counts interrupted trials.
 func (*campaign) args() []string {
 	return append([]string{"run", "--wait", "--set", "disturbances.retryFor=0s"}, small...)
 }
 
-// kill the run at random instants, at most so often, until it is complete. It returns how often it
-// has killed.
+// kill the run at random instants, at most that often, until it is complete. It returns the number
+// of kills.
 func (c *campaign) kill(t *testing.T, most int) (killed int) {
 	t.Helper()
 	for killed < most {
@@ -285,7 +285,7 @@ func (c *campaign) kill(t *testing.T, most int) (killed int) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = cmd.Wait() // it was killed, or the run at the end says what is wrong
+			_ = cmd.Wait() // it was killed, or the run at the end reports the error
 		}()
 		select {
 		case <-ended:
@@ -301,7 +301,7 @@ func (c *campaign) kill(t *testing.T, most int) (killed int) {
 	return killed
 }
 
-// check that what was complete has not changed.
+// check that complete trials have not changed.
 func (c *campaign) check(t *testing.T) {
 	t.Helper()
 	after := trials(t, c.dir)
@@ -317,7 +317,7 @@ func (c *campaign) check(t *testing.T) {
 	}
 }
 
-// end lets the run complete, and returns how many trials were cut.
+// end lets the run complete, and returns how many trials were interrupted.
 func (c *campaign) end(t *testing.T) (cut int) {
 	t.Helper()
 	out, said, code := run(t, c.dir, c.args()...)
@@ -361,7 +361,7 @@ func TestCtrlCCleansUp(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the exit code says how
+	_ = cmd.Wait() // the exit code has the reason
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}

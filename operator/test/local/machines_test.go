@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A script that hangs is killed at its deadline. The report says what it waited for. keepFailed
-// keeps the machines, on which a person has a shell, until its time is over.
+// A script that hangs is killed at its deadline. The report names the command that it waited for.
+// keepFailed keeps the machines for a time, and a person can open a shell on them.
 func TestAScriptThatHangs(t *testing.T) {
 	dir := t.TempDir()
 	cmd := command(t.Context(), t, dir, "run", "--wait", "-f", "testdata/hung.yaml")
@@ -25,7 +25,7 @@ func TestAScriptThatHangs(t *testing.T) {
 	trial := awaitInvalid(t, dir, "hung")
 	shell := func(machine, line string) (string, int) {
 		c := exec.CommandContext(t.Context(), os.Getenv("ASSAY_LOCAL_PROGRAM"), "ssh", trial, machine, "--local="+dir, "--", line)
-		out, _ := c.CombinedOutput() // its state says the same
+		out, _ := c.CombinedOutput() // the process state has the same information
 		return string(out), c.ProcessState.ExitCode()
 	}
 	if out, code := shell("m1", `read line < booted; echo "$line on $HOSTNAME as $USER in $PWD"; exit 4`); code != 4 || !strings.HasPrefix(out, "up on m1 as author in /home/author\n") {
@@ -34,7 +34,7 @@ func TestAScriptThatHangs(t *testing.T) {
 	if out, code := shell("m7", "true"); code != 2 || !strings.Contains(out, "there are: m0, m1") {
 		t.Errorf("a command on no machine exited with %d: %s", code, out)
 	}
-	_ = cmd.Wait() // with a failed trial
+	_ = cmd.Wait() // it ends with a failed trial
 	if code := cmd.ProcessState.ExitCode(); code != 5 {
 		t.Errorf("the run exited with %d, want 5", code)
 	}
@@ -66,8 +66,8 @@ func awaitInvalid(t *testing.T, dir, experiment string) string {
 	return ""
 }
 
-// A fault kills the machine that a session of the script is on. The trial's record says which fault
-// ended the session, and when the script's ssh ended, as the script itself saw it.
+// A fault kills the machine of one of the script's sessions. The trial's record names the fault
+// that ended the session, and has when the script's ssh ended, as seen by the script.
 func TestTheScriptsSSHSeesAFault(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/lost.yaml")
@@ -90,8 +90,8 @@ func TestTheScriptsSSHSeesAFault(t *testing.T) {
 			continue
 		}
 		// A session begins when its client has connected. If ssh gives up before the machine has
-		// booted, the kernel keeps its socket until a packet that it sends again is answered: at
-		// most 3.2 s later here.
+		// booted, the kernel keeps ssh's socket. It closes the socket when a retransmitted packet
+		// gets an answer: here at most 3.2 s later.
 		took := *s.ClosedMillis - s.BeginMillis
 		if took > row.P50Millis+3200 || took < row.P50Millis-2000 {
 			t.Errorf("the record has %.0f ms of the session; the script saw %.0f ms", took, row.P50Millis)
@@ -109,8 +109,8 @@ func TestTheScriptsSSHSeesAFault(t *testing.T) {
 	}
 }
 
-// Machines of a script are in regions, with the delays between them that replicas have, and the
-// same proof.
+// Machines of a script are in regions. Their links have the same delays as those of replicas, and
+// the same proof.
 func TestMachinesFarApart(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/wan.yaml")
@@ -119,7 +119,7 @@ func TestMachinesFarApart(t *testing.T) {
 	}
 	trial := validTrial(t, filepath.Join(dir, "wan", "configmaps"))
 	near, far := trial.Rows[0].Summary.P50Millis, trial.Rows[1].Summary.P50Millis
-	// TCP, versions, keys, the user and the command take six round trips at least.
+	// TCP, versions, keys, the user and the command take at least six round trips.
 	if far-near < 6*40 {
 		t.Errorf("ssh m1 true takes %v ms and ssh m2 true %v ms, want six round trips of 40 ms more", near, far)
 	}
@@ -154,8 +154,8 @@ func TestWholeRunsAreMeasured(t *testing.T) {
 	}
 }
 
-// A machine writes to a shared directory. All machines of its trial read that at once, and machines
-// of the next trial do not.
+// A machine writes to a shared directory. All machines of its trial can read the file at once, and
+// machines of the next trial cannot.
 func TestMachinesShareDirectories(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/shared.yaml")

@@ -15,7 +15,7 @@ import (
 )
 
 // A script that knows nothing of faults gets a kill, a partition, 20 ms and a pause in its third
-// row. They count from its lines, and from one in the log of another machine.
+// row. They count from its lines, and from a line in the log of another machine.
 func TestFaultsCountFromMarks(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/marks.yaml")
@@ -63,8 +63,9 @@ func TestFaultsCountFromMarks(t *testing.T) {
 	}
 }
 
-// A command that a fault runs on a machine counts from a line of the script, and finds what a
-// session there finds: its user, home and name. Delay begins three seconds after another line.
+// A fault runs a command on a machine, at an instant that counts from a line of the script. The
+// command has the user, home and name of a session there. The delay begins three seconds after
+// another line.
 func TestCommandsCountFromMarks(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/commands.yaml")
@@ -75,7 +76,7 @@ func TestCommandsCountFromMarks(t *testing.T) {
 	kinds := map[string]int{}
 	for _, f := range trial.Faults {
 		kinds[f.Kind]++
-		// A fault begins late on a busy machine, and never before its instant.
+		// On a busy machine a fault may begin late, but never before its instant.
 		if after := f.StartedMillis - f.MarkMillis; f.Error != "" || f.Mark == "" || f.Kind == string(timeline.Execute) && after < map[string]float64{"tell": 1000, "repeat": 2000}[f.Fault] {
 			t.Errorf("%s began %.1f ms after the mark %q; %s", f.ID, after, f.Mark, f.Error)
 		}
@@ -90,7 +91,7 @@ func TestCommandsCountFromMarks(t *testing.T) {
 	}
 }
 
-// A mark that never comes has its reason.
+// If a mark never comes, the trial has the reason.
 func TestAMarkThatNeverComes(t *testing.T) {
 	dir := t.TempDir()
 	out, said, code := run(t, dir, "run", "--wait", "-f", "testdata/nomark.yaml")
@@ -99,8 +100,8 @@ func TestAMarkThatNeverComes(t *testing.T) {
 	}
 }
 
-// It prints how long it takes from a line of a script to a signal on another machine that is to
-// come 250 ms later: make bench-marks. The script reads its own clock right before it writes.
+// It prints how long it takes from a line of a script to a signal on another machine that is due
+// 250 ms later: make bench-marks. The script reads its own clock right before it writes the line.
 func TestFromLineToSignal(t *testing.T) {
 	trials, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_LOCAL_MARKS"), "1"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Trials of a script take little longer than the script. It prints for each trial how long it took
+// Trials of a script take little longer than the script. The test prints for each trial the time
 // beyond its script: make bench-setup, with an image whose set-up took minutes.
 func TestTrialsTakeLittleLongerThanTheirScripts(t *testing.T) {
 	trials, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_LOCAL_TRIALS"), "2"))
@@ -55,7 +55,7 @@ func TestTrialsTakeLittleLongerThanTheirScripts(t *testing.T) {
 	t.Logf("the whole command took %.2f s, which is %.2f s a trial beyond the scripts", took, (took-scripts)/float64(trials))
 }
 
-// scriptOf is when the script of a trial began and ended.
+// scriptOf returns when the script of a trial began and ended.
 func scriptOf(t *testing.T, r *results.Trial) (begin, end time.Time) {
 	t.Helper()
 	at := func(millis float64) time.Time { return time.Unix(0, r.ZeroUnixNanos+int64(millis*1e6)) }

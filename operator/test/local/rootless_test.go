@@ -28,11 +28,11 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// firstUser of those that a person may use, and how many these are.
+// firstUser and manyUsers are the range of users that a person may use.
 const firstUser, manyUsers = 1_000_000_000, 65536
 
 // person is an ordinary user of this machine. Its home has copies of the program, the images and
-// the files that its commands name, for it may read nothing else.
+// the files of its commands, since it may read no others.
 type person struct {
 	t          *testing.T
 	name, home string
@@ -40,7 +40,7 @@ type person struct {
 	path       string
 }
 
-// newPerson makes a user, with users of its own or without.
+// newPerson makes a user, with or without a range of users of its own.
 func newPerson(t *testing.T, users bool) *person {
 	t.Helper()
 	p := &person{t: t, name: fmt.Sprintf("assay-%d", os.Getpid()), path: "/usr/local/bin:/usr/bin:/bin"}
@@ -93,7 +93,7 @@ func (p *person) copy(from, to string) {
 	p.write(to, text)
 }
 
-// write a file in the home, which belongs to the person as its directories do.
+// write a file in the home. The person owns the file and its directories.
 func (p *person) write(to string, text []byte) {
 	p.t.Helper()
 	at := filepath.Join(p.home, to)
@@ -132,7 +132,7 @@ func (p *person) run(args ...string) (out, said string, code int) {
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// owns reports whether a user of this machine is the person, or in its range.
+// owns reports whether a user ID is the person's, or in the person's range.
 func (p *person) owns(uid uint32) bool {
 	return uid == p.uid || uid >= firstUser && uid < firstUser+manyUsers
 }
@@ -150,7 +150,7 @@ func (p *person) processes() (found []string) {
 			continue // it has ended
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok && p.owns(stat.Uid) {
-			name, _ := os.ReadFile(filepath.Join(dir, "comm")) // empty: it has ended
+			name, _ := os.ReadFile(filepath.Join(dir, "comm")) // empty if it has ended
 			found = append(found, filepath.Base(dir)+" "+strings.TrimSpace(string(name)))
 		}
 	}
@@ -160,7 +160,7 @@ func (p *person) processes() (found []string) {
 // files of pods that are left in the person's home.
 func (p *person) files() string { return filepath.Join(p.home, ".local/state/assay/local") }
 
-// left is all that must not outlive a run.
+// left lists the remains of a run, which must be empty.
 func (p *person) left() []string {
 	p.t.Helper()
 	left := p.processes()
@@ -172,7 +172,7 @@ func (p *person) left() []string {
 
 var ordinary = []string{"-f", "crash.yaml"}
 
-// awaitSecond waits for the second trial of a run to be in its middle.
+// awaitSecond waits until the second trial of a run is half over.
 func (p *person) awaitSecond() {
 	p.t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -189,8 +189,8 @@ func (p *person) awaitSecond() {
 
 func (p *person) results() string { return filepath.Join(p.home, "assay-results") }
 
-// An ordinary user gets verdicts as root does. Results belong to the user. The plan, the report and
-// the bundle say what could not be enforced.
+// An ordinary user gets verdicts like root. The results belong to the user. The plan, the report
+// and the bundle name the settings that could not be enforced.
 func TestAnOrdinaryUserRunsTrials(t *testing.T) {
 	p := newPerson(t, true)
 	if out, said, code := p.run(append([]string{"plan"}, ordinary...)...); code != 0 || !strings.Contains(out, "the largest trial fits on 1 node") || !strings.Contains(said, "limits of memory are not enforced") {
@@ -241,7 +241,7 @@ func TestAnOrdinaryUserRunsTrials(t *testing.T) {
 }
 
 // When the user's command is killed, the kernel ends its pods at once. The next run removes the
-// files, and repeats the trial that was cut, and no other.
+// files, and repeats only the interrupted trial.
 func TestAnOrdinaryUsersKilledRunGoesOn(t *testing.T) {
 	p := newPerson(t, true)
 	cmd := p.command(t.Context(), append([]string{"run", "--wait"}, ordinary...)...)
@@ -300,7 +300,7 @@ func TestAnOrdinaryUsersCtrlCCleansUp(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the exit code says how
+	_ = cmd.Wait() // the exit code has the reason
 	if code := cmd.ProcessState.ExitCode(); code != 130 || strings.Count(said.String(), "kubectl assay:") != 1 {
 		t.Errorf("exit code %d, want 130, and one message:\n%s", code, &said)
 	}
@@ -309,7 +309,7 @@ func TestAnOrdinaryUsersCtrlCCleansUp(t *testing.T) {
 	}
 }
 
-// Links are shaped, and faults cut them, without root: by the kernel's own queues.
+// Without root, links are shaped and faults cut them: the kernel's own queues do it.
 func TestAnOrdinaryUsersFaults(t *testing.T) {
 	p := newPerson(t, true)
 	p.copy("testdata/faults.yaml", "faults.yaml")
@@ -338,8 +338,8 @@ func TestAnOrdinaryUsersFaults(t *testing.T) {
 	t.Logf("links are shaped by %s", trial.Network.Backend)
 }
 
-// Machines that answer SSH, with a shared directory, run without root. A person has no shell on
-// them, and is told so.
+// Machines that answer SSH, with a shared directory, run without root. A person cannot open a shell
+// on them, and gets an error.
 func TestAnOrdinaryUsersMachines(t *testing.T) {
 	p := newPerson(t, true)
 	p.copy("testdata/shared.yaml", "shared.yaml")
@@ -358,7 +358,7 @@ func TestAnOrdinaryUsersMachines(t *testing.T) {
 	}
 }
 
-// Fields that need root are refused by name, at plan and at run, before anything is made.
+// Plan and run reject fields that need root, by name, before they make any object.
 func TestAnOrdinaryUserIsRefusedWhatNeedsRoot(t *testing.T) {
 	p := newPerson(t, true)
 	system, err := os.ReadFile("../../../experiments/systems/basil.yaml")
@@ -402,7 +402,8 @@ func TestAnOrdinaryUserIsRefusedWhatNeedsRoot(t *testing.T) {
 	}
 }
 
-// A user is told all that root must set up, with the commands, before anything is made.
+// Before it makes any object, the command lists everything that root must set up, with the commands
+// for it.
 func TestAnOrdinaryUserIsToldWhatIsMissing(t *testing.T) {
 	p := newPerson(t, false)
 	for name, tc := range map[string]struct {
@@ -430,8 +431,8 @@ func TestAnOrdinaryUserIsToldWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A trial that waits for an image names it, with the reason: the image is nowhere, or it has files
-// of a user that the namespace does not have.
+// A trial that waits for an image names the image and the reason: the image does not exist, or it
+// has files of a user that the namespace lacks.
 func TestATrialNamesTheImageThatItLacks(t *testing.T) {
 	p := newPerson(t, true)
 	p.write(".work/images/far.tar", imageOf(t, "lab/far:dev", &tar.Header{Name: "data", Typeflag: tar.TypeReg, Mode: 0o644, Uid: 70000, Gid: 5}))
@@ -504,8 +505,8 @@ func imageOf(t *testing.T, ref string, file *tar.Header) []byte {
 	return archive.Bytes()
 }
 
-// An ordinary user's data set is prepared once, in its home, and the trials of a second experiment
-// verify their copies of it.
+// An ordinary user's data set is prepared once, in the user's home. The trials of a second
+// experiment verify their copies of it.
 func TestAnOrdinaryUsersDatasetIsPreparedOnce(t *testing.T) {
 	p := newPerson(t, true)
 	p.copy("testdata/tabled.yaml", "tabled.yaml")
@@ -528,8 +529,8 @@ func TestAnOrdinaryUsersDatasetIsPreparedOnce(t *testing.T) {
 	}
 }
 
-// Every pod has the agent. The command ends at once if it cannot have the agent's image, says where
-// it looked, and leaves nothing.
+// Every pod has the agent. If the command cannot get the agent's image, it ends at once, names the
+// places that it searched, and leaves no file.
 func TestARunWithoutTheAgentsImageEnds(t *testing.T) {
 	p := newPerson(t, true)
 	out, said, code := p.run(append([]string{"run", "--wait", "--local-agent-image", "localhost:1/nowhere:dev"}, ordinary...)...)

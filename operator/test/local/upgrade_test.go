@@ -9,10 +9,10 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// before is the version before this one, and the folder with its programs, its images and its tree.
+// before is the earlier version, and the folder with its programs, its images and its tree.
 type before struct{ dir, version string }
 
-// theVersionBefore is what hack/cluster/version-before.sh has built.
+// theVersionBefore is the build of hack/cluster/version-before.sh.
 func theVersionBefore(t *testing.T) before {
 	t.Helper()
 	dir := os.Getenv("ASSAY_VERSION_BEFORE")
@@ -26,12 +26,12 @@ func theVersionBefore(t *testing.T) before {
 	return before{dir, strings.TrimSpace(string(version))}
 }
 
-// An owner upgrades the managers while trials run, whose pods have the agents of the version
-// before. These carry out every kind of fault that one machine has.
+// An owner upgrades the managers while trials run. The pods of these trials have the agents of the
+// earlier version. These agents carry out every kind of fault that one machine supports.
 func TestAnOldAgentUnderThisManager(t *testing.T) {
 	b := theVersionBefore(t)
 	this := ours(t)
-	this.images = filepath.Join(b.dir, "images") + "," + this.images // the first that has an image is taken
+	this.images = filepath.Join(b.dir, "images") + "," + this.images // the first folder that has an image counts
 	for _, trial := range everyFault(t, this, "../../..") {
 		if trial.Software.Manager == b.version {
 			t.Errorf("the manager is of version %s, which is the version before", trial.Software.Manager)
@@ -44,7 +44,8 @@ func TestAnOldAgentUnderThisManager(t *testing.T) {
 	}
 }
 
-// An owner rolls an upgrade back while trials run, whose pods have agents of this version.
+// An owner rolls an upgrade back while trials run. The pods of these trials have agents of this
+// version.
 func TestThisAgentUnderAnOldManager(t *testing.T) {
 	b := theVersionBefore(t)
 	old := ours(t)

@@ -1,5 +1,5 @@
-// Package paper tests what authors hand in beside a paper, with the programs that they have: LaTeX
-// sets the appendix, and the artifact's own script runs the experiment again.
+// Package paper tests the files that authors hand in beside a paper, with the programs that read
+// them: LaTeX sets the appendix, and the artifact's own script repeats the experiment.
 package paper
 
 import (
@@ -21,8 +21,8 @@ const experiments = "../../../experiments"
 // can make too few trials valid for a verdict.
 var unrefuted = []int{0, 4, 5}
 
-// An author runs failure-fp on one machine and makes its artifact. A reviewer, who has only the
-// archive and the program, checks it, sets its appendix, and runs the experiment again.
+// An author runs failure-fp on one machine and makes its artifact. A reviewer has only the archive
+// and the program. The reviewer checks the archive, sets its appendix, and repeats the experiment.
 func TestArtifactOfFailureFP(t *testing.T) {
 	program, images := os.Getenv("ASSAY_LOCAL_PROGRAM"), os.Getenv("ASSAY_LOCAL_IMAGES")
 	if program == "" {
@@ -56,7 +56,7 @@ func TestArtifactOfFailureFP(t *testing.T) {
 			t.Errorf("%s has no %q: %v", name, has, err)
 		}
 	}
-	execute(t, folder, time.Minute, []int{0}, "./check.sh") // the files that were handed in did not change
+	execute(t, folder, time.Minute, []int{0}, "./check.sh") // the check does not change the files
 }
 
 // setAppendix makes a PDF of the appendix for each venue, and finds the claims in it.
@@ -73,15 +73,15 @@ func setAppendix(t *testing.T, folder string) {
 	}
 }
 
-// execute runs a program in a folder and returns what it prints. An exit code that is not among
-// codes ends the test.
+// execute runs a program in a folder and returns its output. An exit code that is not among codes
+// ends the test.
 func execute(t *testing.T, folder string, within time.Duration, codes []int, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir = folder
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // so that pods are removed
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // so that the program removes its pods
 	c.WaitDelay = time.Minute
 	out, err := c.CombinedOutput()
 	if c.ProcessState == nil || !slices.Contains(codes, c.ProcessState.ExitCode()) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The programs that build the site are what was reviewed: each has a version and a hash.
+// The programs that build the site are the reviewed ones: each has a pinned version and hash.
 func TestProgramsOfTheSiteArePinned(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "hack", "docs", "site", "requirements.txt"))
 	if err != nil {

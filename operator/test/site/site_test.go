@@ -1,6 +1,6 @@
 //go:build browser
 
-// Package site looks at the static site of the documents in a real browser.
+// Package site opens the static site of the documents in a real browser.
 package site
 
 import (
@@ -21,7 +21,7 @@ import (
 
 const patience = time.Minute
 
-// built is the site, which the first test that asks for it builds.
+// built is the site. The first test that needs it builds it.
 var built = sync.OnceValues(func() (root string, err error) {
 	if root, err = testenv.Root(); err != nil {
 		return "", err
@@ -32,8 +32,8 @@ var built = sync.OnceValues(func() (root string, err error) {
 	return root, nil
 })
 
-// A reader finds a page by a word, in light and dark, with nothing from another host. The browser
-// of this test finds this machine only.
+// A reader finds a page by a word, in light and dark, without files from another host. The browser
+// of this test reaches only this machine.
 func TestSiteInABrowser(t *testing.T) {
 	root, err := built()
 	if err != nil {
@@ -55,7 +55,7 @@ func TestSiteInABrowser(t *testing.T) {
 	}
 }
 
-// A link to what does not exist fails the build, and so does one to a heading that is missing.
+// A link to a missing page fails the build, and so does a link to a missing heading.
 func TestBrokenLinksFailTheSiteInABrowser(t *testing.T) {
 	root, err := built()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// agent is a pod's, with the launchers and processes of its containers, and the kubelet's part in
-// them. It speaks the protocol as package agent does. These differ:
+// agent is the agent of a pod, with the launchers and processes of its containers, and the
+// kubelet's work for them. It speaks the protocol like package agent. These parts differ:
 //
 //   - Nothing is shaped, killed or measured: what an agent would find out is made up, and is right
 //     unless the history wants it otherwise.
@@ -35,32 +35,32 @@ type agent struct {
 	key    types.NamespacedName
 	uid    types.UID
 	number int
-	of     types.UID // the trial
+	of     types.UID // UID of the trial
 	trial  string
 	node   *node
 	part   string
 
-	// up: its container runs. The pod is gone when over.
+	// up: the container runs. over: the pod is gone.
 	up, over bool
-	life     int // counts the restarts of the container; what was begun in an earlier one is dropped
+	life     int // counts the restarts of the container; work from an earlier life is dropped
 	talking  bool
-	manager  *manager // that it is connected to
-	news     bool     // there is something to report
+	manager  *manager // the one that it is connected to
+	news     bool     // there is a change to report
 	failures int
 
 	disk journalled
 	mem  remembered
-	// process is that of the system's containers, as their launchers know it.
+	// process is the process of the system's containers, as their launchers know it.
 	process process1
-	// truth is what really happened.
+	// truth has the real events.
 	truth truth
 }
 
-// journalled is what survives a restart of the agent.
+// journalled has the facts that survive a restart of the agent.
 type journalled struct {
 	directive *protocol.Directive
-	digest    string // of the files that are written
-	launched  int    // in which boot of the launchers the process was started; 0: it was not
+	digest    string // of the written files
+	launched  int    // the launchers' boot in which the process was started; 0: it was not started
 	settled   bool
 	manager   string
 	base      time.Duration // of the manager's clock when the run was agreed
@@ -71,11 +71,11 @@ type journalled struct {
 	commands  []protocol.CommandResult
 	stepped   time.Duration
 	failure   string
-	// unreadable: failure is about the client's report, which damaged says that it is.
+	// unreadable: failure is about the client's report. damaged: the report is damaged.
 	unreadable, damaged bool
 }
 
-// remembered is what does not.
+// remembered has the facts that a restart of the agent loses.
 type remembered struct {
 	sequence             uint64
 	begun                map[string]bool
@@ -97,14 +97,14 @@ type process1 struct {
 	expected bool
 	exited   time.Duration // relative to t = 0
 	launcher int           // counts the launchers' lives
-	lost     bool          // the launcher is another one than it was started in
-	digest   string        // of the files that were there when it was started
+	lost     bool          // the launcher is not the one that started the process
+	digest   string        // of the files that existed when it was started
 	released time.Time
 }
 
-// truth is what the world knows of a pod.
+// truth has what the world knows of a pod.
 type truth struct {
-	ranWithout string // what was wrong with the files that the process was started with
+	ranWithout string // what was wrong with the files when the process was started
 	killedAt   map[string]time.Time
 	starts     int
 	handed     []handed // files that are safe, as the agent was told
@@ -125,10 +125,10 @@ func newAgent(c *cluster, n *node, pod *corev1.Pod) *agent {
 	return a
 }
 
-// alive: the agent's container runs, on a node that does.
+// alive: the agent's container runs, on a node that runs.
 func (a *agent) alive() bool { return a.up && a.node.up && !a.over }
 
-// later does something in the agent's present life.
+// later calls do after a time, if the agent's present life still lasts.
 func (a *agent) later(d time.Duration, do func()) {
 	life := a.life
 	a.after(d, func() {
@@ -138,7 +138,7 @@ func (a *agent) later(d time.Duration, do func()) {
 	})
 }
 
-// once begins something that takes a while, once in a life.
+// once calls do after a time, once in a life.
 func (a *agent) once(what string, d time.Duration, do func()) {
 	if a.mem.begun[what] {
 		return
@@ -151,7 +151,7 @@ func (a *agent) once(what string, d time.Duration, do func()) {
 	})
 }
 
-// act does what the directive says and has not been done.
+// act carries out the steps of the directive that it has not carried out yet.
 func (a *agent) act() {
 	d := a.disk.directive
 	if !a.alive() || d == nil {
@@ -200,7 +200,7 @@ func (a *agent) fetch(d *protocol.Directive) {
 	})
 }
 
-// connect measures the links, and shapes them when it is to.
+// connect measures the links, and shapes them if the directive says so.
 func (a *agent) connect(d *protocol.Directive) {
 	n := d.Network
 	if n == nil || a.disk.digest != d.FilesDigest {
@@ -247,7 +247,7 @@ func (a *agent) launch() {
 	a.tell()
 }
 
-// prepare sends what the prepare step has made.
+// prepare sends the output of the prepare step.
 func (a *agent) prepare() {
 	a.dies(0, true)
 	a.disk.over = true
@@ -288,7 +288,7 @@ func (a *agent) steps(d *protocol.Directive) {
 	})
 }
 
-// at does something at an instant of the run, or at once if it has passed.
+// at calls do at an instant of the run, or at once if that has passed.
 func (a *agent) at(what string, instant time.Duration, do func()) {
 	a.once(what, a.zero().Add(instant).Sub(a.now), do)
 }
@@ -313,7 +313,7 @@ func (a *agent) runs(d *protocol.Directive) {
 	}
 }
 
-// carryOut does one action of a fault, unless the history has it fail.
+// carryOut carries out one action of a fault, unless the history makes it fail.
 func (a *agent) carryOut(x timeline.Action) {
 	started := a.now.Sub(a.zero())
 	r := protocol.ActionRecord{ID: x.ID, Planned: x.At, Started: started, Confirmed: started + time.Millisecond}

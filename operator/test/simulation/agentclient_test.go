@@ -87,10 +87,10 @@ func (a *agent) results(d *protocol.Directive, w timeline.Windows) {
 	})
 }
 
-// resultsCache holds packed results of clients, which many histories have in common.
+// resultsCache holds packed results of clients, which many histories share.
 var resultsCache sync.Map
 
-// packedResults are those of a client that committed once in every so much time.
+// packedResults are the results of a client that commits at a fixed interval.
 func packedResults(c *protocol.Client, w timeline.Windows, every time.Duration) []byte {
 	key := fmt.Sprint(c.Index, c.FirstClient, c.Clients, w, every)
 	if b, made := resultsCache.Load(key); made {

@@ -38,10 +38,10 @@ func (a *agent) finish(d *protocol.Directive) {
 	})
 }
 
-// uploadLimit is how long the agent hands its files over.
+// uploadLimit is how long the agent may hand over its files.
 const uploadLimit = 75 * time.Second
 
-// filesOf the pod, by name, that go to the store.
+// filesOf the pod that go to the store, by name.
 func (a *agent) filesOf(d *protocol.Directive) []string {
 	if a.disk.failure != "" && !a.disk.unreadable {
 		return nil // there is no room to pack them
@@ -59,8 +59,8 @@ func (a *agent) filesOf(d *protocol.Directive) []string {
 	return append(names, "agent.log.gz")
 }
 
-// handOver gives the files to the store, one by one. From the first one on that it does not take,
-// the manager gets them.
+// handOver gives the files to the store, one by one. If the store rejects one, the manager gets
+// that file and all later ones.
 func (a *agent) handOver(names []string, direct bool, by time.Time) {
 	if len(names) == 0 || !a.now.Before(by) {
 		a.mem.handedOver = true
@@ -89,7 +89,7 @@ func (a *agent) handOver(names []string, direct bool, by time.Time) {
 	})
 }
 
-// known is the name by which managers know the pod: without the suffix, if a Job made it.
+// known is the managers' name of the pod: without the suffix, if a Job made the pod.
 func (a *agent) known() string {
 	if a.part == v1alpha1.PodTypeReplica {
 		return a.key.Name
@@ -105,7 +105,7 @@ func (a *agent) noteHanded(u protocol.Upload) {
 	}
 }
 
-// putOnce asks for a ticket, and puts a file into the store by it.
+// putOnce asks for a ticket, and uses it to put a file into the store.
 func (a *agent) putOnce(u protocol.Upload, data []byte, then func(taken bool)) {
 	body, err := json.Marshal(u)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *agent) putOnce(u protocol.Upload, data []byte, then func(taken bool)) {
 	})
 }
 
-// keep has the manager keep a file, which is small enough for one part.
+// keep lets the manager keep a file, which is small enough for one part.
 func (a *agent) keep(u protocol.Upload, data []byte, by time.Time, then func(safe bool)) {
 	query := url.Values{"name": {u.Name}, "sha256": {u.SHA256}, "size": {strconv.FormatInt(u.Size, 10)}, "part": {"0"}}
 	a.ask(http.MethodPost, "/v1/keep?"+query.Encode(), data, true, func(r answer) {

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-// begin is the kubelet's start of the pod.
+// begin starts the pod as a kubelet does.
 func (a *agent) begin() {
 	pod, _ := a.find("Pod", a.key).(*corev1.Pod)
 	if pod == nil || pod.UID != a.uid || a.over || !a.node.up || a.up {
@@ -43,7 +43,7 @@ func (a *agent) boot() {
 	a.act()
 }
 
-// restartAgent is a crash of the agent's container alone.
+// restartAgent crashes only the agent's container.
 func (a *agent) restartAgent() {
 	if !a.alive() {
 		return
@@ -58,14 +58,15 @@ func (a *agent) restartAgent() {
 	})
 }
 
-// powerOff is what a node that goes down does to the pod.
+// powerOff has the effects on the pod of a node that goes down.
 func (a *agent) powerOff() {
 	a.up = false
 	a.life++
 	a.dies(137, false)
 }
 
-// powerOn starts the pod's containers again, or fails the pod where none are restarted.
+// powerOn starts the pod's containers again. It fails the pod if its containers are never
+// restarted.
 func (a *agent) powerOn() {
 	if a.over {
 		return
@@ -89,13 +90,13 @@ func (a *agent) powerOn() {
 			return
 		}
 		a.boot()
-		// The kubelet reports the restarts when its turn comes.
+		// The kubelet reports the restarts in its next turn.
 		a.after(a.between(200*time.Millisecond, 10*time.Second), func() { a.count(true, true) })
 	})
 }
 
-// restartContainers is the end of all containers of the system, by their launchers: a runtime that
-// loses its shims. Those of the pod are restarted as well.
+// restartContainers ends all containers of the system with their launchers, as a runtime that loses
+// its shims does. It fails a pod whose containers are never restarted.
 func (a *agent) restartContainers() {
 	pod, _ := a.find("Pod", a.key).(*corev1.Pod)
 	if pod == nil || pod.UID != a.uid || !a.alive() {
@@ -132,8 +133,8 @@ func (a *agent) count(agent, containers bool) {
 	a.write(now)
 }
 
-// fails ends the pod for good, as the kubelet says: its containers are not restarted, or it evicts
-// it for its own needs.
+// fails ends the pod for good, with the kubelet's reason: its containers are not restarted, or the
+// kubelet evicts the pod.
 func (a *agent) fails(reason, message string) {
 	a.dies(137, false)
 	a.up, a.over = false, true
@@ -157,17 +158,17 @@ func (a *agent) fails(reason, message string) {
 	})
 }
 
-// terminate is the kubelet's end of a pod that was deleted: processes get SIGTERM, the agent says
-// farewell, and the object goes.
+// terminate ends a deleted pod as the kubelet does: processes get SIGTERM, the agent sends its last
+// report, and the object is deleted.
 func (a *agent) terminate() {
 	if !a.node.reachable() {
-		return // it is told when it is back
+		return // the kubelet ends the pod when the node is back
 	}
 	if a.over {
 		a.gone()
 		return
 	}
-	// The launcher takes the signal, and kills its process: it was asked to.
+	// The launcher gets the signal and kills its process, so the exit counts as requested.
 	if a.process.state == protocol.StateRunning {
 		a.dies(137, true)
 		a.process.state, a.process.expected = protocol.StateHeld, true
@@ -191,7 +192,7 @@ func (a *agent) terminate() {
 	})
 }
 
-// gone has the kubelet take the pod's object away.
+// gone lets the kubelet delete the pod's object.
 func (a *agent) gone() {
 	a.after(a.between(20*time.Millisecond, 800*time.Millisecond), func() {
 		zero := int64(0)
@@ -201,7 +202,8 @@ func (a *agent) gone() {
 	})
 }
 
-// removed forgets the pod: its object is gone, and its processes if the kubelet saw that.
+// removed forgets the pod: its object is gone. If the kubelet has seen that, its processes are
+// gone, too.
 func (a *agent) removed() {
 	if a.node.reachable() || !a.node.up {
 		a.up, a.over = false, true

@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// report is all that the agent sees.
+// report is the agent's whole state.
 func (a *agent) report() *protocol.Report {
 	d := a.disk.directive
 	if d == nil {

@@ -16,13 +16,13 @@ func (a *agent) zero() time.Time {
 	return time.Unix(0, a.disk.directive.Run.ZeroUnixNanos).Add(-a.disk.base)
 }
 
-// tell has the state reported soon.
+// tell makes the agent report soon.
 func (a *agent) tell() {
 	a.news = true
 	a.later(a.between(5*time.Millisecond, 25*time.Millisecond), a.talk)
 }
 
-// talk sends a report, if one is due and none is on its way.
+// talk sends a report, if one is due and no other one is on its way.
 func (a *agent) talk() {
 	if a.talking || !a.news {
 		return
@@ -82,7 +82,7 @@ func (a *agent) hear(name string) {
 	}
 }
 
-// ask sends a request to one of the managers, whichever answers at the address.
+// ask sends a request to one of the managers behind the address.
 func (a *agent) ask(method, path string, body []byte, stores bool, then func(answer)) {
 	life := a.life
 	answered := false
@@ -119,7 +119,7 @@ func (a *agent) ask(method, path string, body []byte, stores bool, then func(ans
 	a.after(a.between(200*time.Microsecond, 2*time.Millisecond), func() { m.serve(request, stores, reply) })
 }
 
-// send delivers something until a manager has it, or never will.
+// send retries until a manager has accepted the content, or has rejected it for good.
 func (a *agent) send(path string, packed []byte, then func(ok bool, why string)) {
 	a.ask(http.MethodPost, path, packed, true, func(r answer) {
 		switch {

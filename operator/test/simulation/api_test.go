@@ -36,21 +36,21 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// server is the API server: objects under versions, and who is told about their changes. An object
-// that is in it is never changed, but replaced.
+// server is the API server: it has objects with versions, and notifies watchers of changes. It
+// never changes a stored object, but replaces it.
 type server struct {
 	*scheduler
 
 	objects map[string]*collection // by kind
 	version int64
 	uids    int
-	// changed are told about every change, old or now being nil where there is none.
+	// changed are called at every change. old or now is nil if there is none.
 	changed []func(kind string, old, now client.Object)
-	// denies says why a policy of the cluster's owner denies an object; nil: it does not.
+	// denies says why a policy of the cluster's owner rejects an object; nil: it does not.
 	denies func(o client.Object) error
-	// forbids says why a manager may not do something any more; nil: it may.
+	// forbids says why a manager may not do an action any more; nil: it may.
 	forbids func(verb, kind, namespace string) error
-	// slow is what a call takes more at most.
+	// slow is the most by which a call is slowed down.
 	slow time.Duration
 	// faster divides the times of calls; 0: 1.
 	faster time.Duration
@@ -60,7 +60,7 @@ func newServer(s *scheduler) *server {
 	return &server{scheduler: s, objects: map[string]*collection{}}
 }
 
-// limit is the most that an object may take in a ConfigMap or Secret.
+// limit is the largest size of the data in a ConfigMap or Secret.
 const limit = 1 << 20
 
 func kindOf(o runtime.Object) string {
@@ -75,19 +75,19 @@ func resourceOf(kind string) schema.GroupResource {
 	return schema.GroupResource{Resource: strings.ToLower(kind) + "s"}
 }
 
-// separate kinds have a status of their own, which Update leaves alone.
+// separate reports whether a kind has a status subresource, which Update leaves alone.
 func separate(kind string) bool { return kind == "Trial" || kind == "Experiment" || kind == "System" }
 
 func (a *server) find(kind string, key types.NamespacedName) client.Object {
 	return a.objects[kind].get(key)
 }
 
-// each object of a kind, in the order of names.
+// each returns the objects of a kind, in the order of names.
 func (a *server) each(kind string) []client.Object {
 	return a.objects[kind].inOrder()
 }
 
-// put replaces an object, or takes it away, and reports it.
+// put replaces or deletes an object, and reports the change.
 func (a *server) put(kind string, key types.NamespacedName, old, now client.Object) {
 	a.version++
 	if a.objects[kind] == nil {
@@ -161,7 +161,7 @@ func clearStatus(o client.Object) {
 	}
 }
 
-// keepStatus puts back the status of what is there.
+// keepStatus replaces the status by that of the stored object.
 func keepStatus(o, there client.Object) {
 	switch o := o.(type) {
 	case *v1alpha1.Trial:
@@ -171,7 +171,7 @@ func keepStatus(o, there client.Object) {
 	}
 }
 
-// onlyStatus puts back all but the status.
+// onlyStatus replaces all but the status by the stored object.
 func onlyStatus(o, there client.Object) client.Object {
 	out := there.DeepCopyObject().(client.Object)
 	switch o := o.(type) {
@@ -200,7 +200,8 @@ func copyInto(dst, src client.Object) {
 	reflect.ValueOf(dst).Elem().Set(reflect.ValueOf(src.DeepCopyObject()).Elem())
 }
 
-// replace writes an object under the version that the caller has read; empty: whatever is there.
+// replace writes an object if its version is still the one that the caller has read. An empty
+// version matches every version.
 func (a *server) replace(o client.Object, version string, status bool) error {
 	kind, key := kindOf(o), client.ObjectKeyFromObject(o)
 	there := a.find(kind, key)
@@ -242,7 +243,7 @@ func (a *server) replace(o client.Object, version string, status bool) error {
 	return nil
 }
 
-// patch merges.
+// patch merges a patch.
 func (a *server) patch(o client.Object, data []byte, status bool) error {
 	kind, key := kindOf(o), client.ObjectKeyFromObject(o)
 	there := a.find(kind, key)
@@ -280,7 +281,7 @@ func (a *server) patch(o client.Object, data []byte, status bool) error {
 	return nil
 }
 
-// remove deletes an object: at once, or when its finalizers, or its kubelet, let it go.
+// remove deletes an object at once, or after its finalizers or its kubelet have released it.
 func (a *server) remove(o client.Object, opts client.DeleteOptions) error {
 	kind, key := kindOf(o), client.ObjectKeyFromObject(o)
 	there := a.find(kind, key)
@@ -348,8 +349,8 @@ func list(into client.ObjectList, all *collection, opts []client.ListOption) err
 	return meta.SetList(into, items)
 }
 
-// calls is a client of the API server for one manager, past its cache. Every call takes a while,
-// and may fail before or after it did what it was to.
+// calls is a manager's client of the API server, past its cache. Every call takes a while, and may
+// fail before or after its effect.
 type calls struct {
 	*server
 
@@ -358,8 +359,7 @@ type calls struct {
 
 var _ client.Client = (*calls)(nil)
 
-// call makes one call. It is lost on the way there, or its answer is on the way back, as the
-// manager's connection is.
+// call makes one call. Like a real connection, it may lose the request or the answer.
 func (c *calls) call(write bool, verb string, o runtime.Object, namespace, name string, do func() error) error {
 	if c.running == nil {
 		panic("a manager calls the API server outside of a process")
@@ -444,7 +444,7 @@ func (c *calls) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllO
 	panic("nobody deletes all of a kind")
 }
 
-// Apply of a ConfigMap, the one kind that is applied, replaces all of it.
+// Apply of a ConfigMap, the only kind that is applied, replaces the whole object.
 func (c *calls) Apply(_ context.Context, config runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	raw, err := json.Marshal(config)
 	if err != nil {
@@ -499,7 +499,7 @@ func (c statusCalls) Patch(_ context.Context, o client.Object, p client.Patch, _
 	return c.call(true, "patch status of", o, o.GetNamespace(), o.GetName(), func() error { return c.patch(o, data, true) })
 }
 
-// cached are the kinds that a manager keeps; all others it reads from the API server.
+// cached are the kinds that a manager caches; it reads all others from the API server.
 var cached = map[string]bool{
 	kindOf(&v1alpha1.Trial{}): true, kindOf(&v1alpha1.Experiment{}): true, kindOf(&v1alpha1.System{}): true, kindOf(&v1alpha1.Dataset{}): true,
 	kindOf(&corev1.Pod{}): true, kindOf(&appsv1.StatefulSet{}): true, kindOf(&batchv1.Job{}): true, kindOf(&corev1.Service{}): true,

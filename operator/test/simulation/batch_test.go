@@ -26,7 +26,7 @@ var (
 	record    = flag.String("record", "", "a file to which each history is added when it is over; those that are in it are not run again")
 )
 
-// line is a history in the file of a batch.
+// line describes one history in the file of a batch.
 type line struct {
 	Seed       uint64         `json:"seed"`
 	Hours      float64        `json:"hours"`   // of virtual time
@@ -38,21 +38,21 @@ type line struct {
 	Violations []string       `json:"violations,omitempty"`
 }
 
-// batch runs histories of many seeds, some at once.
+// batch runs histories of many seeds, some at the same time.
 type batch struct {
 	t *testing.T
 
 	mu    sync.Mutex
 	next  uint64
-	over  bool // no further one begins
+	over  bool // no further history begins
 	done  map[uint64]line
-	old   int // of those, how many were run before
+	old   int // how many of those an earlier run did
 	file  *os.File
 	began time.Time
 	told  time.Time
 }
 
-// TestSeeds runs histories. See the package's comment for how to look at one.
+// TestSeeds runs histories. The package's comment says how to inspect one.
 func TestSeeds(t *testing.T) {
 	b := &batch{t: t, next: *first, done: map[uint64]line{}, began: time.Now(), told: time.Now()}
 	b.resume()
@@ -76,7 +76,7 @@ func TestSeeds(t *testing.T) {
 	b.sum()
 }
 
-// resume reads what was run before.
+// resume reads the histories of earlier runs.
 func (b *batch) resume() {
 	if *record == "" {
 		return
@@ -90,7 +90,7 @@ func (b *batch) resume() {
 	for scanner.Scan() {
 		var l line
 		if json.Unmarshal(scanner.Bytes(), &l) != nil {
-			continue // it was cut as the batch was ended
+			continue // it was cut off when the batch was ended
 		}
 		if l.Seed >= *first && l.Seed < *first+uint64(*seeds) {
 			b.done[l.Seed] = l
@@ -108,7 +108,7 @@ func (b *batch) resume() {
 	}
 }
 
-// take gives the next seed that was not run.
+// take returns the next seed that was not run yet.
 func (b *batch) take() (seed uint64, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +137,7 @@ func (b *batch) play(seed uint64) line {
 	}
 }
 
-// add notes a history that is over.
+// add notes a finished history.
 func (b *batch) add(l line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,7 +159,7 @@ func (b *batch) add(l line) {
 	}
 }
 
-// tell reports what is wrong with a history, if anything is.
+// tell reports the violations of a history, if there are any.
 func (b *batch) tell(l line) (bad bool) {
 	violations := slices.DeleteFunc(slices.Clone(l.Violations), func(v string) bool { return !strings.Contains(v, *wanted) })
 	if len(violations) > 0 {
@@ -168,7 +168,7 @@ func (b *batch) tell(l line) (bad bool) {
 	return len(violations) > 0
 }
 
-// sum says what all histories were together.
+// sum prints totals of all histories.
 func (b *batch) sum() {
 	hours, seconds, trials, reconciles, bad := 0.0, 0.0, 0, 0, 0
 	outcomes := map[string]int{}

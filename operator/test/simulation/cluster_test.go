@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// notReadyAfter is when the control plane calls a node that does not answer NotReady, and
-	// evictedAfter when it gives its pods up.
+	// notReadyAfter is when the control plane marks a node without answers as NotReady.
+	// evictedAfter is when it gives up the pods of that node.
 	notReadyAfter = 40 * time.Second
 	evictedAfter  = 5 * time.Minute
 )
 
-// node runs pods. Its kubelet and all processes are up, or none is.
+// node runs pods. Either its kubelet and all its processes are up, or none of them is.
 type node struct {
 	name, pool string
-	up, cut    bool // cut: up, and nothing reaches it
+	up, cut    bool // cut: the node is up, but no packet reaches it
 	boots      int
 	pods       map[types.UID]*agent
 }
@@ -39,8 +39,8 @@ type node struct {
 // reachable: the control plane and the managers reach it.
 func (n *node) reachable() bool { return n.up && !n.cut }
 
-// cluster is what Kubernetes does by itself: controllers of StatefulSets and Jobs, the scheduler,
-// kubelets, and the garbage collector.
+// cluster plays Kubernetes: controllers of StatefulSets and Jobs, the scheduler, kubelets, and the
+// garbage collector.
 type cluster struct {
 	*server
 
@@ -94,7 +94,7 @@ func (c *cluster) own(kind string, old, now client.Object) {
 	}
 }
 
-// see does what follows from a change.
+// see carries out the consequences of a change.
 func (c *cluster) see(kind string, old, now client.Object) {
 	c.own(kind, old, now)
 	switch {
@@ -145,7 +145,7 @@ func (c *cluster) seePod(old, now client.Object) {
 	}
 }
 
-// collect deletes what an object that is gone has owned.
+// collect deletes the objects that a deleted object owned.
 func (c *cluster) collect(owner types.UID) {
 	kinds := []string{"Trial", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "ControllerRevision"}
 	order := func(x, y named) int {
@@ -160,7 +160,7 @@ func (c *cluster) collect(owner types.UID) {
 	delete(c.owned, owner)
 }
 
-// orphan deletes an object whose owner was gone when it was made.
+// orphan deletes an object whose owner was already gone when it was made.
 func (c *cluster) orphan(kind string, o client.Object) {
 	there := c.find(kind, client.ObjectKeyFromObject(o))
 	if there == nil || there.GetUID() != o.GetUID() {
@@ -176,7 +176,7 @@ func (c *cluster) orphan(kind string, o client.Object) {
 	}
 }
 
-// syncSet makes the pods that a StatefulSet lacks. One that has failed it deletes first.
+// syncSet makes the missing pods of a StatefulSet. It deletes failed pods first.
 func (c *cluster) syncSet(key types.NamespacedName) {
 	set, _ := c.find("StatefulSet", key).(*appsv1.StatefulSet)
 	if set == nil || set.DeletionTimestamp != nil {
@@ -228,7 +228,7 @@ func (c *cluster) makePod(owner client.Object, kind, name string, of *corev1.Pod
 	}
 }
 
-// bind gives a pod a node, and tries again while there is none.
+// bind assigns a node to a pod, and retries while there is none.
 func (c *cluster) bind(uid types.UID, key types.NamespacedName) {
 	pod, _ := c.find("Pod", key).(*corev1.Pod)
 	if pod == nil || pod.UID != uid || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
@@ -253,8 +253,8 @@ func (c *cluster) bind(uid types.UID, key types.NamespacedName) {
 	c.after(c.between(30*time.Millisecond, 400*time.Millisecond), a.begin)
 }
 
-// write replaces an object, whatever has become of it; as a kubelet or a controller tries until it
-// can.
+// write replaces an object, whatever version it has now. A real kubelet or controller retries until
+// it succeeds.
 func (c *cluster) write(o client.Object) {
 	there := c.find(kindOf(o), client.ObjectKeyFromObject(o))
 	if there == nil || there.GetUID() != o.GetUID() {
@@ -282,7 +282,7 @@ func (c *cluster) setReady(name string, ready bool) {
 	c.write(now)
 }
 
-// lose takes a node down or cuts it off, for so long; 0: for ever.
+// lose takes a node down or cuts it off, for the given time; 0: for ever.
 func (c *cluster) lose(n *node, cut bool, d time.Duration) {
 	n.boots++
 	boot := n.boots
@@ -310,14 +310,14 @@ func (c *cluster) lose(n *node, cut bool, d time.Duration) {
 	}
 }
 
-// abandon marks the pods of a node that does not answer as deleted.
+// abandon marks the pods of a node without answers as deleted.
 func (c *cluster) abandon(n *node) {
 	for _, a := range n.inOrder() {
 		c.evict(a, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
 	}
 }
 
-// evict deletes a pod for the cluster's sake, and reports it before.
+// evict deletes a pod for the cluster's needs, after it has reported that.
 func (c *cluster) evict(a *agent, reason, message string) {
 	p, _ := c.find("Pod", a.key).(*corev1.Pod)
 	if p == nil || p.UID != a.uid || p.DeletionTimestamp != nil {
@@ -329,7 +329,8 @@ func (c *cluster) evict(a *agent, reason, message string) {
 	_ = c.remove(now, client.DeleteOptions{})
 }
 
-// restore brings a node back. Its kubelet ends what was deleted meanwhile, and starts the rest.
+// restore brings a node back. Its kubelet ends the pods that were deleted meanwhile, and starts the
+// others.
 func (c *cluster) restore(n *node) {
 	if n.reachable() {
 		return

@@ -1,13 +1,13 @@
-// Package simulation runs whole histories of Assay in one goroutine at a time and in virtual time.
-// One seed is one history, and the same seed is always the same history.
+// Package simulation runs whole histories of Assay in virtual time, with one goroutine at a time.
+// One seed is one history, and the same seed always gives the same history.
 //
 // The code that decides is real: the engine, the controllers of trials, of experiments and of
-// admission, and the coordinator with its handlers and limits. So are the stores of agents'
-// messages, what puts results into a store outside of the cluster, and validity. The world around
-// them is simulated. It has an API server (api_test.go), the caches of two managers (view_test.go),
-// and their work queues, leases and deaths (manager_test.go). It also has the controllers of
-// Kubernetes, nodes and kubelets (cluster_test.go), the agents (agent*_test.go), and a store that
-// may be slow or down, or lie (store_test.go).
+// admission, and the coordinator with its handlers and limits. The stores of agents' messages, the
+// upload of results into a store outside of the cluster, and validity are real, too. The world
+// around them is simulated. It has an API server (api_test.go), the caches of two managers
+// (view_test.go), and their work queues, leases and deaths (manager_test.go). It also has the
+// controllers of Kubernetes, nodes and kubelets (cluster_test.go), the agents (agent*_test.go), and
+// a store that may be slow or down, or lie (store_test.go).
 //
 //	make sim SEEDS=500            500 histories; a violation prints its seed
 //	make sim-night                10,000 histories, with their virtual hours; goes on where it was ended
@@ -21,29 +21,29 @@
 //
 // A scheduler of our own (scheduler_test.go) has one queue of events in virtual time. Code that
 // must wait in the middle, such as a reconcile that calls the API server, is a coroutine. It runs
-// until it waits, and nothing else runs meanwhile. The package testing/synctest has virtual time,
-// too. But it leaves to the Go scheduler which goroutine of one instant runs first, so that a seed
+// until it waits, and no other code runs meanwhile. The package testing/synctest has virtual time,
+// too. But there the Go scheduler decides which goroutine runs first at one instant, so a seed
 // would not be one history.
 //
 // # What is checked
 //
-// Safety is checked after every write, by what the world knows and no manager does
+// Safety is checked after every write, with the world's knowledge, which no manager has
 // (invariants_test.go). No pool is held by two trials. An instant or an outcome that was written
 // does not change. No two processes of a client run. A trial that counts was undisturbed, and
 // judged over its whole plan. All trials of a repetition run on one set of nodes. Liveness is
-// checked hours after the last disturbance: every trial and experiment has ended with a reason,
-// nothing is left, and the right party is to blame.
+// checked hours after the last disturbance: every trial and experiment has ended with a reason, no
+// object is left, and the right party is blamed.
 //
-// A store is never a reason for a trial not to count. Where the condition ResultsStored is True,
-// the store has all results, whole, and lacks no file that an agent was told is safe. Results that
-// wait in the cluster go only when they are in the store. Hours later all of them are there, or the
-// condition says that the store does not have what it was given.
+// A store never makes a trial invalid. If the condition ResultsStored is True, the store has all
+// results, whole, and has every file that an agent was told is safe. Results that wait in the
+// cluster are deleted only when they are in the store. Hours later all of them are in the store, or
+// the condition says that the store lost what it was given.
 //
 // # Failpoints
 //
 // Each write of a manager, to the API server or to a store, is between two points that have names:
-// "before create ConfigMap exp0-0-results, time 1". TestAManagerEndsAroundEachWrite lists those of
-// one trial, and ends the manager at each. The code of the manager has none.
+// "before create ConfigMap exp0-0-results, time 1". TestAManagerEndsAroundEachWrite lists the
+// points of one trial, and ends the manager at each. The manager's own code has no such points.
 //
 // # What differs from the real world
 //

@@ -18,13 +18,13 @@ var eachWrite = flag.Bool("each-write", false, "end a manager around every write
 type failpoints struct {
 	watched bool
 	times   map[string]int
-	// names of those that managers have come to, in order.
+	// names of the points that managers have reached, in order.
 	names []string
-	// fatal is the one at which the manager dies.
+	// fatal is the point at which the manager dies.
 	fatal string
 }
 
-// passed notes a point, and says whether the manager dies at it.
+// passed notes a point, and reports whether the manager dies there.
 func (w *world) passed(point string) bool {
 	f := &w.failpoints
 	if !f.watched {
@@ -37,7 +37,7 @@ func (w *world) passed(point string) bool {
 }
 
 // oneTrial runs an experiment of one trial, with a prepare step, shaped links, a fault, files and a
-// store, and ends the manager at a point; "": at none.
+// store. It ends the manager at a point; "": at none.
 func oneTrial(fatal string) *world {
 	w := newWorld(1, false)
 	w.stored = true
@@ -57,8 +57,9 @@ func oneTrial(fatal string) *world {
 	return w
 }
 
-// kindOfPoint is what is the same of a write in any trial: what is written, and not how often. A
-// trial's status is another with each condition, so that each time is of its own kind.
+// kindOfPoint is the part of a point's name that is the same in any trial: the written object, but
+// not how often it was written. A trial's status changes with each condition, so each of its writes
+// is a kind of its own.
 func kindOfPoint(name string) string {
 	kind, _, _ := strings.Cut(name, ", time ")
 	if strings.Contains(kind, "status of Trial") {
@@ -67,8 +68,9 @@ func kindOfPoint(name string) string {
 	return kind
 }
 
-// A manager that ends before or after any of its writes loses nothing, repeats nothing, and leaves
-// nothing behind. The first and the last write of each kind are tried; -each-write tries all.
+// A manager that ends before or after any of its writes loses no result, repeats no trial, and
+// leaves no object behind. The test ends the manager at the first and the last write of each kind;
+// -each-write tests all.
 func TestAManagerEndsAroundEachWrite(t *testing.T) {
 	quiet := oneTrial("")
 	if len(quiet.violations) > 0 {

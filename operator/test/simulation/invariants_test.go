@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// observe checks every change that is written.
+// observe checks every change when it is written.
 func (w *world) observe(kind string, old, now client.Object) {
 	switch kind {
 	case "Trial":
@@ -73,7 +73,7 @@ func over(e *v1alpha1.Experiment) bool {
 	return e != nil && meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete)
 }
 
-// unchanged: what was written once stays.
+// unchanged checks that the fields which are written once stay as they are.
 func (w *world) unchanged(before, after *v1alpha1.Trial) {
 	if zero := before.Status.ZeroUnixNanos; zero != 0 && zero != after.Status.ZeroUnixNanos {
 		w.violated("trial %s: t = 0 was %d and is %d", after.Name, zero, after.Status.ZeroUnixNanos)
@@ -89,12 +89,12 @@ func (w *world) unchanged(before, after *v1alpha1.Trial) {
 	}
 }
 
-// final: a condition does not change any more.
+// final reports whether a condition does not change any more.
 func final(name string, c *metav1.Condition) bool {
 	return c != nil && (c.Status == metav1.ConditionTrue || name == v1alpha1.TrialValid && c.Status == metav1.ConditionFalse)
 }
 
-// pools: no two trials hold one.
+// pools checks that no two trials hold the same pool.
 func (w *world) pools() {
 	held := w.active()
 	for i, a := range held {
@@ -106,7 +106,7 @@ func (w *world) pools() {
 	}
 }
 
-// startedProcess is told about every start: no process of another may run there.
+// startedProcess is called at every start. No process of another trial may run there.
 func (w *world) startedProcess(a *agent) {
 	f := w.factsOf(a.of)
 	if a.part == v1alpha1.PodTypeClient {
@@ -121,7 +121,7 @@ func (w *world) startedProcess(a *agent) {
 	}
 }
 
-// processDied is told about every end of a process that runs.
+// processDied is called at every end of a running process.
 func (w *world) processDied(a *agent) {
 	f := w.factsOf(a.of)
 	f.unplanned = append(f.unplanned, unplanned{a.key.Name, w.now})
@@ -140,7 +140,7 @@ func (w *world) complete(t *v1alpha1.Trial) {
 	w.blamed(t, valid)
 }
 
-// ranOn checks that nothing of a trial runs any more.
+// ranOn checks that no process of a trial runs any more.
 func (w *world) ranOn(t *v1alpha1.Trial, is string) {
 	for _, a := range w.factsOf(t.UID).agents {
 		if a.process.state == protocol.StateRunning && !a.over && a.node.reachable() {
@@ -192,7 +192,7 @@ func (w *world) counts(t *v1alpha1.Trial) {
 	w.sameBase(t, f)
 }
 
-// sameBase: all agents went by one clock.
+// sameBase checks that all agents used the same clock.
 func (w *world) sameBase(t *v1alpha1.Trial, f *facts) {
 	var zero time.Time
 	for _, a := range f.agents {
@@ -216,7 +216,7 @@ func (f *facts) named(pod string) *agent {
 	return f.agents[i]
 }
 
-// plannedActions of a trial, counted by its spec alone.
+// plannedActions counts the actions of a trial from its spec alone.
 func plannedActions(t *v1alpha1.Trial) int {
 	n := 0
 	for _, f := range t.Spec.Faults {
@@ -260,7 +260,7 @@ func (w *world) blamed(t *v1alpha1.Trial, valid *metav1.Condition) {
 	}
 }
 
-// settled checks what holds hours after the last disturbance.
+// settled checks the conditions that must hold hours after the last disturbance.
 func (w *world) settled() {
 	for _, key := range w.experiments {
 		e, _ := w.find("Experiment", key).(*v1alpha1.Experiment)
@@ -273,7 +273,7 @@ func (w *world) settled() {
 				continue
 			}
 			if w.forbids != nil && c != nil && (strings.Contains(c.Message, "cannot be made, and is tried again") || lacksRight(c)) {
-				continue // an administrator must give the right back, and is told so
+				continue // an administrator must give the right back, and the trial says so
 			}
 			w.violated("experiment %s is not over, hours after the last disturbance: %+v", key.Name, c)
 			continue
@@ -298,13 +298,14 @@ func (w *world) settled() {
 	w.storesSettled()
 }
 
-// lacksRight: a trial that holds nothing waits for a right that its manager lacks, and names it.
+// lacksRight reports whether a trial without a pool waits because its manager lacks a right, and
+// names the right.
 func lacksRight(c *metav1.Condition) bool {
 	return c != nil && c.Reason == v1alpha1.ReasonInsufficientResources && strings.Contains(c.Message, "is forbidden")
 }
 
-// toldOf: the trial says that the object could not be deleted, and what keeps the manager from it.
-// It goes with the trial.
+// toldOf reports whether the trial names the object that could not be deleted, and the reason. The
+// object is deleted with the trial.
 func (w *world) toldOf(o client.Object) bool {
 	t := w.trialNamed(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[v1alpha1.LabelTrial]})
 	if t == nil && w.forbids != nil && w.deleted[o.GetLabels()[v1alpha1.LabelExperiment]] {
@@ -317,7 +318,8 @@ func (w *world) toldOf(o client.Object) bool {
 	return c != nil && strings.Contains(c.Message, "could not be deleted")
 }
 
-// slots: of each repetition of each point one trial counts, or the experiment says why not.
+// slots checks that one trial counts for each repetition of each point, or that the experiment has
+// the reason.
 func (w *world) slots(e *v1alpha1.Experiment) {
 	counted := map[plan.Slot]int{}
 	numbers := map[int32]bool{}
@@ -356,7 +358,7 @@ func (w *world) slots(e *v1alpha1.Experiment) {
 	}
 }
 
-// blocks: all trials of one repetition ran on one set of nodes.
+// blocks checks that all trials of one repetition ran on one set of nodes.
 func (w *world) blocks(e *v1alpha1.Experiment) {
 	set := map[int32]string{}
 	for _, t := range w.eachTrial() {
@@ -373,7 +375,7 @@ func (w *world) blocks(e *v1alpha1.Experiment) {
 	}
 }
 
-// grants: none is kept for a trial that is over, except the grants that the next pass will drop.
+// grants checks that no finished trial has a grant, except for grants that the next pass drops.
 func (w *world) grants() {
 	m, _ := w.find("ConfigMap", types.NamespacedName{Namespace: home, Name: admission.GrantsName}).(*corev1.ConfigMap)
 	if m == nil {

@@ -22,15 +22,15 @@ var (
 	only   = flag.String("only", "", "the one known defect to put back")
 )
 
-// defect is one that there was. It is put back by changes of the code.
+// defect is a former defect. Changes of the code put it back.
 type defect struct {
 	name, doc string
-	// want is part of the violation that shows it.
+	// want is a part of the violation that it causes.
 	want    string
 	changes []replacement
 }
 
-// replacement of what occurs once in a file.
+// replacement of text that occurs once in a file.
 type replacement struct{ file, old, new string }
 
 var defects = []defect{
@@ -63,9 +63,9 @@ var defects = []defect{
 	}},
 }
 
-// The simulation finds what others have found before it. Each defect is put back in an overlay of
-// the tree, and seeds are run until one shows it. Without -known the test says only whether each
-// defect can still be put back, which takes no build.
+// The simulation finds defects that people or tests found before. The test puts each defect back in
+// an overlay of the tree, and runs seeds until one finds it. Without -known it only checks, without
+// a build, whether each defect can still be put back.
 func TestKnownDefectsAreFound(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -95,8 +95,8 @@ func TestKnownDefectsAreFound(t *testing.T) {
 	fmt.Print(table)
 }
 
-// The second change of a file undid the first. So R1 was put back by half, and none of 500 seeds
-// found it.
+// The second change of a file undid the first one. So only half of R1 was put back, and none of 500
+// seeds found it.
 func TestADefectIsPutBackByAllOfItsChanges(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -117,11 +117,11 @@ func TestADefectIsPutBackByAllOfItsChanges(t *testing.T) {
 }
 
 // lostPlan is the first seed that finds R1. Its history deletes the prepare step's Secret, and ends
-// the manager in the run. The next manager cannot know which faults and links were planned.
+// the manager in the run. The next manager cannot know the planned faults and links.
 const lostPlan = 5
 
-// R1 is put back here by dropping the two checks that mended it. Where histories have changed, so
-// that this seed does not find it any more, make sim-known KNOWN=R1 says which one does.
+// The test puts R1 back by removing the two checks that fixed it. If histories have changed and
+// this seed no longer finds R1, make sim-known KNOWN=R1 names another seed.
 func TestASeedFindsARunWhosePlanIsLost(t *testing.T) {
 	if h := play(lostPlan, false); len(h.violations) > 0 {
 		t.Fatalf("seed %d without the defect: %q", lostPlan, h.violations)
@@ -142,7 +142,8 @@ func TestASeedFindsARunWhosePlanIsLost(t *testing.T) {
 
 var found = regexp.MustCompile(`seed (\d+), disturbed by .*\n\s+(.*)`)
 
-// putBack writes the files that the defect changes into a folder, and says which they replace.
+// putBack writes the changed files of the defect into a folder, and returns the files that they
+// replace.
 func (d defect) putBack(t *testing.T, root, dir string) map[string]string {
 	t.Helper()
 	replaced := map[string]string{}
@@ -169,7 +170,7 @@ func (d defect) putBack(t *testing.T, root, dir string) map[string]string {
 	return replaced
 }
 
-// find runs seeds with the defect in place.
+// find runs seeds on the code with the defect.
 func (d defect) find(t *testing.T, root string) (seed, shown string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -41,9 +41,9 @@ import (
 )
 
 const (
-	// leaseTime is how long a manager that does not answer keeps the lead.
+	// leaseTime is how long a manager without answers keeps the lead.
 	leaseTime = 15 * time.Second
-	// firstRetry and lastRetry bound the wait of a work queue after an error, as those of
+	// firstRetry and lastRetry bound the wait of a work queue after an error, as in
 	// controller-runtime.
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 1000 * time.Second
@@ -58,20 +58,20 @@ type manager struct {
 	name         string
 	gone, leads  bool
 	stoppedUntil time.Time
-	offset       time.Duration // of its steady clock from the world's
+	offset       time.Duration // of its steady clock from the world's clock
 	processes    []*process
 
-	// fails is how many of its next calls fail, failsFor until when all do.
+	// fails is how many of its next calls fail. Until failsFor all of its calls fail.
 	fails     int
 	failsFor  time.Time
-	dieAt     int                  // in so many points of writes the manager dies; 0: it does not
-	dieTold   int                  // so many new directives that it answers with later it dies; 0: it does not
-	told      map[types.UID]string // the version of the directive that it answered with last
+	dieAt     int                  // after how many points of writes the manager dies; 0: never
+	dieTold   int                  // after how many answers with a new directive it dies; 0: never
+	told      map[types.UID]string // the version of the latest directive in an answer
 	view      *view
 	coord     *coordinator.Coordinator
 	handler   http.Handler
 	queues    []*workQueue
-	inbox     []func() // deliveries of agents that wait for the one before
+	inbox     []func() // deliveries of agents that wait for an earlier one
 	busy      bool
 	trials    *workQueue
 	admission *workQueue
@@ -80,7 +80,7 @@ type manager struct {
 	archiveTrials, archiveExps *workQueue
 }
 
-// simClock is a clock that is off by a constant.
+// simClock is a clock with a constant error.
 type simClock struct {
 	clock.Clock
 
@@ -91,7 +91,7 @@ type simClock struct {
 func (c simClock) Now() time.Time                  { return c.s.now.Add(c.off()) }
 func (c simClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// NewTimer is one that is over: nothing is held back.
+// NewTimer returns an expired timer, so that no answer is delayed.
 func (c simClock) NewTimer(time.Duration) clock.Timer { return overTimer{} }
 
 type overTimer struct{}
@@ -114,7 +114,7 @@ func (j journal) Eventf(about runtime.Object, _ runtime.Object, kind, reason, _,
 	_ = fmt.Sprintf(note, args...)
 }
 
-// passes is the coordinator, which tells the world whom it directs.
+// passes is the coordinator. It reports to the world which pods it directs.
 type passes struct {
 	*coordinator.Coordinator
 
@@ -141,7 +141,8 @@ func (p *passes) Direct(trial types.NamespacedName, pod string, d protocol.Direc
 	}
 }
 
-// same reports whether an agent is told the same. A directive's version is not set yet.
+// same reports whether two directives are the same for an agent. A directive's version is not set
+// yet.
 func same(a, b protocol.Directive) bool { return reflect.DeepEqual(a, b) }
 
 func newManager(w *world, name string) *manager {
@@ -179,7 +180,7 @@ func newManager(w *world, name string) *manager {
 	return m
 }
 
-// tokens are the UIDs of pods.
+// tokens maps each token to the pod whose UID it is.
 type tokens struct{ w *world }
 
 func (t tokens) Claimed(token string) (types.UID, bool) { return types.UID(token), true }
@@ -193,7 +194,7 @@ func (t tokens) Identify(context.Context, string) (types.UID, error) {
 	return "", &coordinator.DeniedError{Reason: "the pod is gone"}
 }
 
-// packStored is a bundle of the results alone: that of a real manager has a report, too.
+// packStored is a bundle with only the results. The bundle of a real manager also has a report.
 func packStored(_ context.Context, stored corev1.ConfigMap, w io.Writer) error {
 	b := bundle.NewWriter(w, stored.Name, began)
 	for _, name := range slices.Sorted(maps.Keys(stored.Data)) {
@@ -211,7 +212,7 @@ func (m *manager) drop(p *process) {
 	}
 }
 
-// point is one before or after a write. A manager may die there.
+// point is a point before or after a write. A manager may die there.
 func (m *manager) point(name, object string) {
 	dies := m.passed(name + " " + object)
 	if m.dieAt > 0 {
@@ -225,7 +226,7 @@ func (m *manager) point(name, object string) {
 	}
 }
 
-// answeredWith may have the manager die after it has told an agent something new.
+// answeredWith may make the manager die after it has answered an agent with a new directive.
 func (m *manager) answeredWith(request *http.Request, answer *httptest.ResponseRecorder) {
 	if m.dieTold == 0 || request.URL.Path != "/v1/sync" || answer.Code != http.StatusOK {
 		return
@@ -244,7 +245,7 @@ func (m *manager) answeredWith(request *http.Request, answer *httptest.ResponseR
 	}
 }
 
-// trouble is why a call of the API server fails, if it does.
+// trouble says why a call of the API server fails; nil: it does not.
 func (m *manager) trouble() error {
 	if m.fails > 0 && m.oneIn(2) {
 		m.fails--
@@ -257,7 +258,7 @@ func (m *manager) trouble() error {
 	return nil
 }
 
-// elected begins the controllers, with all that is there.
+// elected starts the controllers, with all existing objects in their queues.
 func (m *manager) elected() {
 	if m.gone {
 		return
@@ -290,7 +291,7 @@ func (m *manager) die(released bool) {
 	m.ended(m, released)
 }
 
-// saw makes of a change what the watches of the controllers do.
+// saw queues keys for a change, like the watches of the controllers.
 func (m *manager) saw(kind string, old, now client.Object) {
 	o := now
 	if o == nil {
@@ -317,7 +318,7 @@ func (m *manager) saw(kind string, old, now client.Object) {
 		if old == nil || now == nil || old.GetGeneration() != now.GetGeneration() {
 			m.admission.add(types.NamespacedName{Name: "waiting-trials"})
 		}
-	case "System": // experiments that are not accepted wait for it
+	case "System": // experiments that are not accepted wait for their System
 		for _, e := range m.view.kinds["Experiment"].objects.inOrder() {
 			e := e.(*v1alpha1.Experiment)
 			names := slices.ContainsFunc(e.Spec.Systems, func(ref v1alpha1.SystemReference) bool { return ref.Name == key.Name })
@@ -332,7 +333,7 @@ func (m *manager) saw(kind string, old, now client.Object) {
 	}
 }
 
-// sawStored is what the watches of the archive let through.
+// sawStored passes on the same changes as the watches of the archive.
 func (m *manager) sawStored(before, after *v1alpha1.Trial) {
 	if after != nil {
 		m.archiveTrial(after)
@@ -349,14 +350,14 @@ func (m *manager) archiveTrial(t *v1alpha1.Trial) {
 	}
 }
 
-// archiveExp has no work in a history without a store, which it leaves as it was.
+// archiveExp does no work in a history without a store, so such histories stay the same.
 func (m *manager) archiveExp(key types.NamespacedName) {
 	if m.stored {
 		m.archiveExps.add(key)
 	}
 }
 
-// archived is what the experiment controller's predicate looks at.
+// archived has the fields that the experiment controller's predicate reads.
 func archived(t *v1alpha1.Trial) string {
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialResultsStored); c != nil {
 		return string(c.Status) + c.Reason + c.Message
@@ -364,7 +365,7 @@ func archived(t *v1alpha1.Trial) string {
 	return ""
 }
 
-// queueChanged is what the admission controller's predicate lets through.
+// queueChanged reports whether the admission controller's predicate passes a change on.
 func queueChanged(before, after *v1alpha1.Trial) bool {
 	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialComplete} {
 		if meta.IsStatusConditionTrue(before.Status.Conditions, c) != meta.IsStatusConditionTrue(after.Status.Conditions, c) {
@@ -381,7 +382,7 @@ func waits(t *v1alpha1.Trial) string {
 	return ""
 }
 
-// workQueue is a controller's, with one worker.
+// workQueue is the work queue of a controller with one worker.
 type workQueue struct {
 	m        *manager
 	name     string
@@ -389,7 +390,7 @@ type workQueue struct {
 	waiting  []types.NamespacedName
 	in       map[types.NamespacedName]bool
 	running  *types.NamespacedName
-	again    bool // running was added meanwhile
+	again    bool // the running key was added again
 	failures map[types.NamespacedName]int
 }
 
@@ -424,7 +425,7 @@ func (q *workQueue) addAfter(key types.NamespacedName, d time.Duration) {
 	})
 }
 
-// next takes the next key, as soon as the worker is free.
+// next takes the next key as soon as the worker is free.
 func (q *workQueue) next() {
 	if q.m.gone || q.running != nil || len(q.waiting) == 0 {
 		return
@@ -467,14 +468,14 @@ func (q *workQueue) done(key types.NamespacedName, result ctrl.Result, err error
 	}
 }
 
-// answer is what an agent gets of a manager; code 0: nothing.
+// answer is a manager's answer to an agent; code 0: there is none.
 type answer struct {
 	code    int
 	manager string
 	body    []byte
 }
 
-// serve has the manager handle one request of an agent, and answers it. Deliveries are taken one
+// serve makes the manager handle one request of an agent, and answers it. It handles deliveries one
 // after the other.
 func (m *manager) serve(request *http.Request, stores bool, answered func(answer)) {
 	if m.gone {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// scheduler runs events in the order of their virtual instants, and those of one instant in the
-// order in which they were made.
+// scheduler runs events in the order of their virtual instants. Events of one instant run in the
+// order of their creation.
 type scheduler struct {
 	now     time.Time
 	rng     *rand.Rand
@@ -19,13 +19,13 @@ type scheduler struct {
 	made    uint64
 	running *process // nil: the world itself runs
 
-	// hash is that of all that was traced. The lines are kept if a reader wants them.
+	// hash is the hash of the whole trace. The lines are kept if a reader needs them.
 	hash  uint64
 	keep  bool
 	lines []string
 }
 
-// began is when every history begins.
+// began is the begin of every history.
 var began = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
 func newScheduler(seed uint64, keep bool) *scheduler {
@@ -61,13 +61,13 @@ func (e *events) Pop() any {
 	return last
 }
 
-// after does something in so long.
+// after calls do after a time.
 func (s *scheduler) after(d time.Duration, do func()) {
 	s.made++
 	heap.Push(&s.events, event{s.now.Add(max(0, d)), s.made, do})
 }
 
-// run does what is due until an instant, or until stop holds.
+// run runs due events until an instant, or until stop returns true.
 func (s *scheduler) run(until time.Time, stop func() bool) {
 	for len(s.events) > 0 && !s.events[0].at.After(until) && !stop() {
 		e := heap.Pop(&s.events).(event)
@@ -79,7 +79,7 @@ func (s *scheduler) run(until time.Time, stop func() bool) {
 	}
 }
 
-// trace tells what happens. Two runs of a seed have the same hash.
+// trace records an event. Two runs of a seed have the same hash.
 func (s *scheduler) trace(format string, args ...any) {
 	line := fmt.Sprintf("%12.6f  ", s.now.Sub(began).Seconds()) + fmt.Sprintf(format, args...)
 	h := fnv.New64a()
@@ -91,7 +91,7 @@ func (s *scheduler) trace(format string, args ...any) {
 	}
 }
 
-// between draws a time.
+// between draws a time between two bounds.
 func (s *scheduler) between(a, b time.Duration) time.Duration {
 	if b <= a {
 		return a
@@ -99,10 +99,10 @@ func (s *scheduler) between(a, b time.Duration) time.Duration {
 	return a + time.Duration(s.rng.Int64N(int64(b-a)))
 }
 
-// one in n times.
+// oneIn is true once in n times.
 func (s *scheduler) oneIn(n int) bool { return n > 0 && s.rng.IntN(n) == 0 }
 
-// process is a coroutine: what must wait in its middle.
+// process is a coroutine: code that must wait in its middle.
 type process struct {
 	s     *scheduler
 	of    *manager
@@ -115,7 +115,7 @@ type process struct {
 // killedError unwinds a process whose manager is gone.
 type killedError struct{}
 
-// spawn begins a process of a manager, and runs it until it waits for the first time.
+// spawn starts a process of a manager, and runs it until it waits for the first time.
 func (s *scheduler) spawn(of *manager, f func()) *process {
 	p := &process{s: s, of: of}
 	p.next, p.stop = iter.Pull(func(yield func(time.Duration) bool) {
@@ -136,7 +136,8 @@ func (s *scheduler) spawn(of *manager, f func()) *process {
 	return p
 }
 
-// step runs the process until it waits or ends. One whose manager is stopped goes on with it.
+// step runs the process until it waits or ends. If its manager is stopped, the process continues
+// with the manager.
 func (p *process) step() {
 	if p.dead {
 		return
@@ -159,7 +160,7 @@ func (p *process) step() {
 	}
 }
 
-// kill ends a process where it waits. Its next step is not done.
+// kill ends a process at its wait. It never runs its next step.
 func (p *process) kill() {
 	if p.dead {
 		return
@@ -171,7 +172,7 @@ func (p *process) kill() {
 	p.s.running = before
 }
 
-// wait has anyone who runs wait, unless it is the world itself.
+// wait makes the running process wait. The world itself does not wait.
 func (s *scheduler) wait(d time.Duration) {
 	p := s.running
 	if p == nil {

@@ -34,16 +34,16 @@ var (
 	errNoResults = errors.New("there are none")
 )
 
-// patience is how long after the last disturbance everything must have ended.
+// patience is how long after the last disturbance all experiments must have ended.
 const patience = 12 * time.Hour
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	debug.SetGCPercent(400) // a history is small, and makes much garbage
+	debug.SetGCPercent(400) // a history has little live data, and makes much garbage
 	os.Exit(m.Run())
 }
 
-// history is what became of a seed.
+// history is the outcome of a seed.
 type history struct {
 	seed       uint64
 	hash       uint64
@@ -62,11 +62,11 @@ func play(seed uint64, keep bool, threats ...string) history {
 	return h
 }
 
-// playWorld also returns the world that the history has left.
+// playWorld also returns the world at the end of the history.
 func playWorld(seed uint64, keep bool, threats ...string) (history, *world) {
 	w := newWorld(seed, keep)
 	w.drawStore(seed)
-	// Not drawn, so that all other histories are what they were before there were sets of nodes.
+	// Not drawn, so that all other histories stay the same as before sets of nodes existed.
 	w.onSets = seed%9 == 6 || seed%9 == 8
 	w.prepare(threats)
 	w.play()
@@ -83,7 +83,7 @@ func playWorld(seed uint64, keep bool, threats ...string) (history, *world) {
 	return h, w
 }
 
-// play runs until all has ended, or should have, and checks what is left.
+// play runs until all experiments have ended, or should have, and checks the end.
 func (w *world) play() {
 	ended := func() bool { return w.ends == len(w.experiments) && w.allStored() }
 	for w.now.Sub(began) < 48*time.Hour {
@@ -94,12 +94,12 @@ func (w *world) play() {
 			break
 		}
 	}
-	// Objects that are being deleted are given their time, and nothing begins again.
+	// Give objects time that are being deleted. No trial may begin again.
 	w.run(w.now.Add(30*time.Minute), func() bool { return false })
 	w.settled()
 }
 
-// write writes what is stored of the experiments in the end, as kubectl would print it.
+// write writes the stored objects of the experiments at the end, as kubectl would print them.
 func (w *world) write(t *testing.T, dir string) {
 	t.Helper()
 	for _, kind := range []string{"System", "Experiment", "Trial"} {
@@ -126,7 +126,7 @@ func outcomeOf(t *v1alpha1.Trial) string {
 	return "none"
 }
 
-// prepare draws what the history is about.
+// prepare draws the properties of the history.
 func (w *world) prepare(threats []string) {
 	for i := range 2 + w.rng.IntN(2) {
 		w.addNode(fmt.Sprintf("x%d", i), "x")
@@ -143,22 +143,23 @@ func (w *world) prepare(threats []string) {
 	w.threaten(threats)
 }
 
-// needed are disturbances that a manager may feel when it takes a trial over. The manager that has
-// carried the trial so far does not feel them.
+// needed are disturbances that affect only a manager that takes a trial over. The manager that has
+// carried the trial so far does not notice them.
 var needed = []string{"Secret is deleted", "ConfigMap is deleted", "Secrets cannot be read", "a right is taken away", "fault fails"}
 
-// threaten draws what will disturb the history. Each has a few kinds of disturbances of its own:
-// what takes two of them together is found sooner than if each had all. chosen: those to draw from.
+// threaten draws the disturbances of the history. Each history has only a few kinds. So two kinds
+// that cause a defect together meet sooner than if each history had all kinds. chosen: the kinds to
+// draw from.
 func (w *world) threaten(chosen []string) {
 	names := slices.Sorted(maps.Keys(kinds))
 	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	names = names[:1+w.rng.IntN(3)]
-	if !w.oneIn(3) { // what a manager knows alone is lost with it
+	if !w.oneIn(3) { // a manager's own knowledge is lost with it
 		ends := []string{"manager dies", "manager dies at a write", "manager dies as it answers", "manager is stopped"}
 		names = append(names, ends[w.rng.IntN(len(ends))])
 	}
 	times := w.rng.IntN(7)
-	if w.oneIn(4) { // some are about what a manager that takes over needs
+	if w.oneIn(4) { // some affect what a manager needs to take over
 		names = slices.Clone(needed)
 		w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		names = append(names[:3], []string{"manager dies", "manager is stopped"}[w.rng.IntN(2)])
@@ -167,7 +168,7 @@ func (w *world) threaten(chosen []string) {
 	if len(chosen) > 0 {
 		names = chosen
 	}
-	nth := 1 + w.rng.IntN(2) // of the runs, near which most of it happens
+	nth := 1 + w.rng.IntN(2) // the run near which most of it happens
 	for range times {
 		kind := names[w.rng.IntN(len(names))]
 		if w.oneIn(3) {
@@ -175,7 +176,7 @@ func (w *world) threaten(chosen []string) {
 			continue
 		}
 		offset := w.between(-time.Second, 17*time.Second)
-		if w.oneIn(2) { // as the window ends, little time is left to notice it
+		if w.oneIn(2) { // at the end of the window, little time is left to notice it
 			offset = w.between(11*time.Second, 14*time.Second)
 		}
 		w.onRelease = append(w.onRelease, func(*v1alpha1.Trial) {
@@ -186,14 +187,14 @@ func (w *world) threaten(chosen []string) {
 	}
 }
 
-// attempt disturbs, as soon as there is something to disturb.
+// attempt disturbs as soon as there is an object to disturb.
 func (w *world) attempt(kind string, times int) {
 	if !kinds[kind](w) && times > 1 {
 		w.after(w.between(time.Second, 5*time.Second), func() { w.attempt(kind, times-1) })
 	}
 }
 
-// drawn is what an experiment is like.
+// drawn has the properties of an experiment.
 type drawn struct {
 	shaped, prepares, collects, faults bool
 	batches                            bool // two points
@@ -203,7 +204,7 @@ type drawn struct {
 	sets                               bool   // of nodes: x and y, at once
 }
 
-// apply makes an experiment, with a System of its own.
+// apply makes an experiment with its own System.
 func (w *world) apply(name string) {
 	d := drawn{shaped: w.oneIn(3), prepares: !w.oneIn(3), collects: w.oneIn(3), faults: !w.oneIn(4), repetitions: 1}
 	if d.batches = w.oneIn(2); !d.batches && w.oneIn(3) {
@@ -273,8 +274,9 @@ func (w *world) applyDrawn(name string, d drawn) {
 	w.trace("experiment %s: shaped %t, prepares %t, collects %t, faults %t, pools %v", name, d.shaped, d.prepares, d.collects, d.faults, exp.Spec.Placement.Pools())
 }
 
-// keptSeeds are histories in which something was wrong, with the kinds of disturbances that each
-// had drawn. Where the world has changed since, they are other histories with the same threats.
+// keptSeeds are seeds that once found a violation, with the kinds of disturbances that each had
+// drawn. If the world has changed since, they are other histories with the same kinds of
+// disturbances.
 var keptSeeds = map[string]struct {
 	seed  uint64
 	kinds []string
@@ -303,7 +305,7 @@ var keptSeeds = map[string]struct {
 	"files waited for a clock that was behind":       {377, nil},
 }
 
-// Each seed that ever failed stays.
+// Each seed that ever failed is kept.
 func TestSeedsThatFailed(t *testing.T) {
 	for name, kept := range keptSeeds {
 		t.Run(name, func(t *testing.T) {
@@ -314,8 +316,8 @@ func TestSeedsThatFailed(t *testing.T) {
 	}
 }
 
-// A disturbance while a store was away made a history end before the store was back. Then trials
-// were said not to be stored "hours after the last disturbance".
+// A disturbance while a store was down made a history end before the store was back. Then trials
+// counted as not stored "hours after the last disturbance".
 func TestAHistoryLastsAsLongAsItsDisturbances(t *testing.T) {
 	w := newWorld(1, false)
 	back := w.now.Add(5 * time.Hour)
@@ -326,7 +328,8 @@ func TestAHistoryLastsAsLongAsItsDisturbances(t *testing.T) {
 	}
 }
 
-// The simulation must not hold a deleted trial's grant against the next trial of the same name.
+// The simulation must not treat a deleted trial's grant as that of the next trial with the same
+// name.
 func TestAGrantIsOfOneTrial(t *testing.T) {
 	for uid, wrong := range map[types.UID]bool{"of-a-deleted-trial": false, "": true} {
 		w := newWorld(1, false)

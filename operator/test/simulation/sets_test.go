@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// onMachines is an experiment of two points and eight repetitions in a history that nothing
-// disturbs, and how long it took. A batch of 2 carries a quarter more than one of 1. The machines
-// of the pool right are a third slower than those of left.
+// onMachines runs an experiment of two points and eight repetitions in a history without
+// disturbances, and returns how long it took. A batch of 2 has a quarter more throughput than one
+// of 1. The machines of the pool right are a third slower than those of left.
 func onMachines(t *testing.T, place func(p *v1alpha1.Placement)) (*v1alpha1.Experiment, *world, time.Duration) {
 	t.Helper()
 	w := newWorld(1, false)
@@ -75,8 +75,8 @@ func verdictsOf(e *v1alpha1.Experiment) map[string]v1alpha1.Verdict {
 	return of
 }
 
-// Two sets of nodes on machines of their own take half of the time, though one of them is slower.
-// The verdicts are those of one set, since what is compared ran on the same machines.
+// Two sets of nodes on separate machines take half of the time, though one of them is slower. The
+// verdicts equal those of one set, since compared trials ran on the same machines.
 func TestTwoSetsOfNodesAreTwiceAsFast(t *testing.T) {
 	one, _, alone := onMachines(t, func(p *v1alpha1.Placement) { p.Replicas, p.Clients = "left", "left" })
 	two, w, atOnce := onMachines(t, func(p *v1alpha1.Placement) {

@@ -25,30 +25,30 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// storeName is the store that experiments with one name.
+// storeName is the name of the store in experiments.
 const storeName = "archive"
 
 // bucket is a store of results outside of the cluster. Managers and agents put objects into it. It
-// may be slow or down, and it may lie: say that it has what it has not.
+// may be slow or down, and it may lie: it may confirm objects that it does not have.
 type bucket struct {
 	*world
 
 	objects map[string]*content
-	binds   bool // a presigned request is good for one content
+	binds   bool // a presigned request is valid for one content only
 
 	downUntil  time.Time
 	down       *store.Problem
 	slowUntil  time.Time
 	slowBy     time.Duration
-	loseAnswer int       // of one in so many calls the answer is lost; 0: of none
-	damages    time.Time // until then what it takes is damaged
-	listsLate  time.Time // until then it lists nothing that came of late
+	loseAnswer int       // one in so many answers is lost; 0: none
+	damages    time.Time // until then it damages the objects that it takes
+	listsLate  time.Time // until then its lists lack recent objects
 	// lied are the folders of trials and experiments about which the store gave a false answer.
 	lied map[store.Folder]bool
 	told int // how many objects it has lied about
 }
 
-// content of an object: what it was described as, and what is there.
+// content of an object: its description, and its real content.
 type content struct {
 	described store.Object
 	data      []byte
@@ -61,7 +61,7 @@ func newBucket(w *world) *bucket {
 	return &bucket{world: w, objects: map[string]*content{}, lied: map[store.Folder]bool{}, binds: true}
 }
 
-// installation is a list of result stores with the one that is simulated.
+// installation is a list of result stores with the simulated one.
 var installation = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "simulation")
 	if err != nil {
@@ -84,7 +84,7 @@ func newRegistry(b *bucket) *store.Registry {
 	return r
 }
 
-// call is one request of a manager. Its answer may be lost, as may be the request.
+// call is one request of a manager. The request or its answer may be lost.
 func (b *bucket) call(verb, key string, do func() error) error {
 	m := b.running.of
 	b.wait(b.between(time.Millisecond, 15*time.Millisecond))
@@ -107,7 +107,7 @@ func (b *bucket) call(verb, key string, do func() error) error {
 	return err
 }
 
-// refuses says why the store does nothing now. One that is slow takes its time.
+// refuses says why the store fails now. If the store is slow, it waits first.
 func (b *bucket) refuses() error {
 	if b.now.Before(b.downUntil) {
 		return b.down
@@ -118,7 +118,7 @@ func (b *bucket) refuses() error {
 	return nil
 }
 
-// take stores an object, or what the store makes of it. It reports whether it stored the object as
+// take stores an object, or a damaged version of it. It reports whether it stored the object as
 // given.
 func (b *bucket) take(o store.Object, data []byte) bool {
 	damaged := b.now.Before(b.damages) && len(data) > 0
@@ -130,13 +130,13 @@ func (b *bucket) take(o store.Object, data []byte) bool {
 	return !damaged
 }
 
-// lies notes that the store does not have what it says.
+// lies notes that the store does not have an object that it confirms.
 func (b *bucket) lies(key string) {
 	b.told++
 	b.lied[folderOf(key)] = true
 }
 
-// folderOf a key: its trial's, or its experiment's.
+// folderOf a key: the folder of its trial, or of its experiment.
 func folderOf(key string) store.Folder {
 	parts := strings.Split(key, "/")
 	n := 4 // v1/NAMESPACE/EXPERIMENT/UID
@@ -146,7 +146,7 @@ func folderOf(key string) store.Folder {
 	return store.Folder(strings.Join(parts[:min(n, len(parts)-1)], "/") + "/")
 }
 
-// Put confirms what is stored, as package s3 does.
+// Put confirms the stored object, like package s3.
 func (b *bucket) Put(_ context.Context, o store.Object, from io.ReadSeeker) error {
 	data, err := io.ReadAll(from)
 	if err != nil {
@@ -205,7 +205,7 @@ func (b *bucket) Confirm(_ context.Context, want store.Object) error {
 // Location implements store.Remote.
 func (b *bucket) Location(key string) string { return "sim://results/" + key }
 
-// PresignPut asks no server, as that of S3 does.
+// PresignPut sends no request to a server, like that of S3.
 func (b *bucket) PresignPut(_ context.Context, o store.Object, _ time.Duration) (store.Presigned, error) {
 	return store.Presigned{Method: "PUT", URL: o.Key}, nil
 }
@@ -216,26 +216,26 @@ func (b *bucket) BindsContent() bool { return b.binds }
 // CA implements store.Remote.
 func (b *bucket) CA() string { return "" }
 
-// put is an agent's request with a ticket. It says whether the store took the object.
+// put is an agent's request with a ticket. It reports whether the store took the object.
 func (b *bucket) put(a *agent, o store.Object, data []byte, then func(taken bool)) {
 	took := b.between(2*time.Millisecond, 100*time.Millisecond)
 	if b.now.Before(b.slowUntil) {
 		took += b.between(0, b.slowBy)
 	}
-	const putLimit = 10 * time.Second // of the agent
+	const putLimit = 10 * time.Second // as in the agent
 	a.later(min(took, putLimit), func() {
 		if took >= putLimit || b.now.Before(b.downUntil) || !a.node.reachable() {
 			then(false)
 			return
 		}
 		if !b.take(o, data) {
-			b.lies(o.Key) // and says that all is well
+			b.lies(o.Key) // and confirms the object
 		}
 		then(!b.oneIn(b.loseAnswer))
 	})
 }
 
-// manifest of a folder as it is, whatever the store says.
+// manifest of a folder with its real content, whatever the store says.
 func (b *bucket) manifest(f store.Folder) *store.Manifest {
 	c := b.objects[f.Key(store.ManifestName)]
 	m := &store.Manifest{}
@@ -245,8 +245,8 @@ func (b *bucket) manifest(f store.Folder) *store.Manifest {
 	return m
 }
 
-// drawStore draws whether the history has a store, and what happens to it. The draws are its own,
-// so that histories without a store are what they were before there were stores.
+// drawStore draws whether the history has a store, and the store's failures. Its draws are
+// separate, so that histories without a store stay the same as before stores existed.
 func (w *world) drawStore(seed uint64) {
 	draw := rand.New(rand.NewPCG(seed, 37))
 	w.stored = draw.IntN(3) == 0
@@ -258,7 +258,7 @@ func (w *world) drawStore(seed uint64) {
 	for range draw.IntN(4) {
 		kind := names[draw.IntN(len(names))]
 		d := func(a, b time.Duration) time.Duration { return a + time.Duration(draw.Int64N(int64(b-a))) }
-		// Trials end some half a minute after their begin, and then they are stored.
+		// Trials end some half a minute after their begin, and are stored after that.
 		w.after(d(10*time.Second, 4*time.Minute), func() { w.attemptStore(kind, 20) })
 	}
 }
@@ -269,8 +269,8 @@ func (w *world) attemptStore(kind string, times int) {
 	}
 }
 
-// disturbStore notes what happened to the store until an instant. It is no reason for any trial not
-// to count.
+// disturbStore notes a failure of the store until an instant. It excuses no trial that does not
+// count.
 func (w *world) disturbStore(until time.Time, what string, args ...any) bool {
 	w.disturbed = append(w.disturbed, disturbance{at: w.now, what: fmt.Sprintf(what, args...), trials: map[types.UID]bool{}})
 	w.troubled = maxTime(w.troubled, until)
@@ -278,7 +278,8 @@ func (w *world) disturbStore(until time.Time, what string, args ...any) bool {
 	return true
 }
 
-// storeKinds are what may happen to a store, by name. Each says false if it cannot happen now.
+// storeKinds are the possible failures of a store, by name. Each returns false if it cannot happen
+// now.
 var storeKinds = map[string]func(b *bucket) bool{
 	"store is down": func(b *bucket) bool {
 		b.downUntil = b.now.Add(b.between(time.Second, 10*time.Minute))
@@ -342,7 +343,7 @@ func (b *bucket) anyKey() string {
 	return keys[b.rng.IntN(len(keys))]
 }
 
-// handed is a file of a pod that its agent was told is safe.
+// handed is a file of a pod. Its agent was told that the file is safe.
 type handed struct {
 	object store.Object
 	at     time.Time
@@ -353,8 +354,9 @@ func storing(t *v1alpha1.Trial) bool {
 	return t.Spec.ResultsStore != "" && isTrue(t, v1alpha1.TrialComplete) && !isTrue(t, v1alpha1.TrialResultsStored)
 }
 
-// allStored: nothing is on the way to a store any more. Where the store has lied, or a manager
-// lacks a right, some time after the last disturbance must do: what is missing never comes.
+// allStored reports whether no results are on the way to a store any more. If the store has lied,
+// or a manager lacks a right, some results never arrive. Then it waits for a fixed time after the
+// last disturbance.
 func (w *world) allStored() bool {
 	if !w.stored {
 		return true
@@ -379,7 +381,7 @@ func (w *world) storedNow(t *v1alpha1.Trial) {
 		return
 	}
 	if w.bucket.lied[f] {
-		return // the manager was told so
+		return // the store has lied to the manager
 	}
 	m := w.bucket.manifest(f)
 	if m == nil || m.UID != string(t.UID) {
@@ -422,7 +424,7 @@ func (w *world) keptIsGone(m *corev1.ConfigMap) {
 	}
 }
 
-// storesSettled checks what holds hours after the last disturbance.
+// storesSettled checks the conditions that must hold hours after the last disturbance.
 func (w *world) storesSettled() {
 	if !w.stored || w.forbids != nil {
 		return

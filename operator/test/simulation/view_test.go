@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// view is the cache of one manager: what it has heard of the kinds that it watches. Each kind has a
-// watch of its own, which may be behind. A change while a watch was broken is seen at once when it
-// is back, without the states in between.
+// view is the cache of one manager: its knowledge of the kinds that it watches. Each kind has a
+// watch of its own, which may be late. After a watch was broken, the manager sees the newest state
+// at once, without the states in between.
 type view struct {
 	*calls
 
@@ -22,13 +22,13 @@ type view struct {
 type watch struct {
 	objects *collection
 	waiting []change
-	// until is when the watch works again; nextAt when the next change arrives.
+	// until is when the watch works again. nextAt is when the next change arrives.
 	until, nextAt time.Time
 }
 
 type change struct{ old, now client.Object }
 
-// newView begins with all that is there, as an informer does.
+// newView begins with all existing objects, like an informer.
 func newView(c *calls) *view {
 	v := &view{calls: c, kinds: map[string]*watch{}}
 	for kind := range cached {
@@ -37,7 +37,7 @@ func newView(c *calls) *view {
 	return v
 }
 
-// changed brings one change on its way to the manager.
+// changed sends one change to the manager.
 func (v *view) changed(kind string, old, now client.Object) {
 	w := v.kinds[kind]
 	if w == nil {
@@ -46,7 +46,7 @@ func (v *view) changed(kind string, old, now client.Object) {
 	w.waiting = append(w.waiting, change{old, now})
 	at := v.now.Add(v.between(500*time.Microsecond, 4*time.Millisecond))
 	if at.Before(w.nextAt) {
-		at = w.nextAt // in order
+		at = w.nextAt // keeps the changes in order
 	}
 	if at.Before(w.until) {
 		at = w.until
@@ -55,7 +55,7 @@ func (v *view) changed(kind string, old, now client.Object) {
 	v.after(at.Sub(v.now), func() { v.deliver(kind, w) })
 }
 
-// deliver lets the manager see the next change, or, if its watch is broken, later.
+// deliver shows the manager the next change. If the watch is broken, it does so later.
 func (v *view) deliver(kind string, w *watch) {
 	if v.of.gone || len(w.waiting) == 0 {
 		return
@@ -81,7 +81,7 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// relist skips the states that a watch did not see.
+// relist skips the states that a watch missed.
 func (w *watch) relist(v *view, kind string, first change) {
 	changes := append([]change{first}, w.waiting...)
 	w.waiting = nil
@@ -110,12 +110,12 @@ func (w *watch) apply(v *view, kind string, c change) {
 	case c.old != nil:
 		w.objects.remove(client.ObjectKeyFromObject(c.old))
 	default:
-		return // it came and went while the watch was broken
+		return // it was made and deleted while the watch was broken
 	}
 	v.of.saw(kind, c.old, c.now)
 }
 
-// lag breaks the watch of a kind for so long.
+// lag breaks the watch of a kind for a time.
 func (v *view) lag(kind string, d time.Duration) {
 	if w := v.kinds[kind]; w != nil {
 		w.until = maxTime(w.until, v.now.Add(d))

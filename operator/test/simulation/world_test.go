@@ -18,22 +18,22 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// world is one history: a cluster, two managers, experiments, and what disturbs them.
+// world is one history: a cluster, two managers, experiments, and their disturbances.
 type world struct {
 	*cluster
 
-	managers   []*manager // that have not ended
+	managers   []*manager // the ones that have not ended
 	known      map[string]*manager
 	leader     *manager
-	vacant     time.Time                // from when on another may lead
+	vacant     time.Time                // when another manager may lead
 	serials    map[string]int           // of the processes on each host
-	walls      map[string]time.Duration // by which the clock of each host of a manager is off
+	walls      map[string]time.Duration // error of the clock on each host of a manager
 	reconciles int
 
 	experiments []types.NamespacedName
 	ends        int       // experiments that are complete
-	dropOneIn   int       // messages of agents that are lost; 0: none
-	troubled    time.Time // when something was disturbed last
+	dropOneIn   int       // one in so many messages of agents is lost; 0: none
+	troubled    time.Time // time of the last disturbance
 	faultsFail  map[types.UID]bool
 	disturbed   []disturbance
 	violations  []string
@@ -52,21 +52,21 @@ type world struct {
 	failpoints failpoints
 }
 
-// disturbance is something that a user did to the trials.
+// disturbance is a user's disturbance of trials.
 type disturbance struct {
 	at     time.Time
 	party  v1alpha1.Cause
 	what   string
-	trials map[types.UID]bool // that it hit; nil: any
+	trials map[types.UID]bool // the affected ones; nil: any trial
 }
 
-// facts are what the world knows of a trial.
+// facts are the world's knowledge of a trial.
 type facts struct {
 	agents []*agent
 	// unplanned ends of processes.
 	unplanned []unplanned
 	launches  map[string]int // of clients, by pod
-	system    bool           // the system under test went wrong
+	system    bool           // the system under test failed
 	completed time.Time      // when that was written
 }
 
@@ -93,7 +93,7 @@ func newWorld(seed uint64, keep bool) *world {
 	return w
 }
 
-// violated notes that a promise was broken.
+// violated notes that an invariant was violated.
 func (w *world) violated(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.trace("VIOLATION %s", text)
@@ -105,10 +105,10 @@ func (w *world) violated(format string, args ...any) {
 // host of a manager's process.
 func host(name string) string { return name[:strings.LastIndex(name, ".")] }
 
-// wall is by how much the clock of a manager's host is off now.
+// wall is the present error of the clock on a manager's host.
 func (w *world) wall(name string) time.Duration { return w.walls[host(name)] }
 
-// clockOf is by how much a manager's clock is off the world's.
+// clockOf is how far a manager's clock differs from the world's.
 func (w *world) clockOf(name string) (time.Duration, bool) {
 	m := w.known[name]
 	if m == nil {
@@ -147,7 +147,7 @@ func (w *world) elect() {
 	w.leader.elected()
 }
 
-// ended is told about a manager's end. Its host starts another process.
+// ended is called at a manager's end. Its host starts another process.
 func (w *world) ended(m *manager, released bool) {
 	w.managers = slices.DeleteFunc(w.managers, func(o *manager) bool { return o == m })
 	on := host(m.name)
@@ -164,8 +164,8 @@ func (w *world) ended(m *manager, released bool) {
 	w.after(wait, w.elect)
 }
 
-// stop stops a manager's process for so long, in the middle of whatever it does. Another leads when
-// the lease is over; the one that was stopped notices soon after it goes on.
+// stop stops a manager's process for a time, in the middle of its work. Another manager leads when
+// the lease has expired. The stopped one notices that soon after it continues.
 func (w *world) stop(m *manager, d time.Duration) {
 	m.stoppedUntil = w.now.Add(d)
 	if m != w.leader || d < leaseTime {
@@ -184,7 +184,7 @@ func (w *world) stop(m *manager, d time.Duration) {
 	})
 }
 
-// pickManager is the one that a connection reaches.
+// pickManager returns the manager that a connection reaches.
 func (w *world) pickManager() *manager {
 	if len(w.managers) == 0 {
 		return nil
@@ -192,7 +192,7 @@ func (w *world) pickManager() *manager {
 	return w.managers[w.rng.IntN(len(w.managers))]
 }
 
-// wake tells an agent that there is a new directive.
+// wake notifies an agent of a new directive.
 func (w *world) wake(uid types.UID) {
 	if a := w.agents[uid]; a != nil {
 		w.after(w.between(time.Millisecond, 3*time.Millisecond), func() {
@@ -203,10 +203,10 @@ func (w *world) wake(uid types.UID) {
 	}
 }
 
-// dropped: a message of an agent is lost.
+// dropped reports whether a message of an agent is lost.
 func (w *world) dropped() bool { return w.oneIn(w.dropOneIn) }
 
-// factsOf a trial, made when first asked.
+// factsOf a trial, made at the first call.
 func (w *world) factsOf(uid types.UID) *facts {
 	if w.facts[uid] == nil {
 		w.facts[uid] = &facts{launches: map[string]int{}}
@@ -231,7 +231,7 @@ func isTrue(t *v1alpha1.Trial, condition string) bool {
 	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
 }
 
-// active are the trials that run now.
+// active are the running trials.
 func (w *world) active() []*v1alpha1.Trial {
 	var out []*v1alpha1.Trial
 	for _, o := range w.held.order {
@@ -240,7 +240,7 @@ func (w *world) active() []*v1alpha1.Trial {
 	return out
 }
 
-// disturb notes that a user disturbs trials; none named: any that runs.
+// disturb notes that a user disturbs trials. Without names, it affects any running trial.
 func (w *world) disturb(party v1alpha1.Cause, what string, trials ...types.UID) {
 	d := disturbance{at: w.now, party: party, what: what}
 	if len(trials) > 0 {
@@ -253,11 +253,12 @@ func (w *world) disturb(party v1alpha1.Cause, what string, trials ...types.UID) 
 		}
 	}
 	w.disturbed = append(w.disturbed, d)
-	w.troubled = maxTime(w.troubled, w.now) // a store may be away for longer
+	w.troubled = maxTime(w.troubled, w.now) // a store may be down for longer
 	w.trace("DISTURBED by %s: %s", party, what)
 }
 
-// kinds of disturbances, by name. Each does it now, and says false if there is nothing to do it to.
+// kinds of disturbances, by name. Each acts now, and returns false if there is no object to
+// disturb.
 var kinds = map[string]func(w *world) bool{
 	"manager dies": func(w *world) bool {
 		m := w.leader
@@ -552,7 +553,7 @@ func (w *world) oneActive() *v1alpha1.Trial {
 	return all[w.rng.IntN(len(all))]
 }
 
-// onePod of a trial that runs, and the trial.
+// onePod of a running trial, and the trial.
 func (w *world) onePod() (*agent, types.UID) {
 	t := w.oneActive()
 	if t == nil {
@@ -561,7 +562,7 @@ func (w *world) onePod() (*agent, types.UID) {
 	var can []*agent
 	for _, a := range w.factsOf(t.UID).agents {
 		if a.part == v1alpha1.PodTypePrepare && a.disk.sent {
-			continue // nothing depends on it any more
+			continue // no trial depends on it any more
 		}
 		if p := w.find("Pod", a.key); !a.over && p != nil && p.GetUID() == a.uid && p.GetDeletionTimestamp() == nil {
 			can = append(can, a)
@@ -573,7 +574,7 @@ func (w *world) onePod() (*agent, types.UID) {
 	return can[w.rng.IntN(len(can))], t.UID
 }
 
-// oneNode whose pool has another that works.
+// oneNode whose pool has another working node.
 func (w *world) oneNode() *node {
 	var can []*node
 	for _, n := range w.nodes {

@@ -10,8 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// failures says how often the interval of a rate holds it, and how often a false bound just below
-// it is Reproduced. Requests fail in bursts: the rate of a trial has a gamma distribution.
+// failures measures how often the interval of a rate holds the rate, and how often a false bound
+// just below it is Reproduced. Requests fail in bursts: the rate of a trial has a gamma
+// distribution.
 func failures(scale float64) (rates []rate) {
 	const requests = 2000
 	e := grid([]int{5}, "a")

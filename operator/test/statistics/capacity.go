@@ -9,7 +9,7 @@ import (
 )
 
 // trialWorld says whether trial i of a search at a load meets the objective, if the capacity is c.
-// state is one number of the search's own.
+// state is a number that the search keeps.
 type trialWorld func(rng *rand.Rand, state *float64, load, c float64, i int) bool
 
 func deviating(s float64) trialWorld {
@@ -36,7 +36,7 @@ func correlated(keep, d float64) trialWorld {
 	}
 }
 
-// days: eight trials that follow each other have a deviation of 5% in common.
+// days: eight trials in a row share a deviation of 5%.
 func days(rng *rand.Rand, state *float64, load, c float64, i int) bool {
 	if i%8 == 0 {
 		*state = 0.05 * rng.NormFloat64()
@@ -44,7 +44,7 @@ func days(rng *rand.Rand, state *float64, load, c float64, i int) bool {
 	return math.Log(c/load)+*state+0.01*rng.NormFloat64() > 0
 }
 
-// slowMode: three trials in ten carry a third less.
+// slowMode: three trials in ten reach a third less.
 func slowMode(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	if rng.Float64() < 0.3 {
 		c /= 1.5
@@ -52,7 +52,7 @@ func slowMode(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	return math.Log(c/load)+0.02*rng.NormFloat64() > 0
 }
 
-// growing is a world whose machines carry more from trial to trial, by this share. The capacity to
+// growing is a world whose machines reach more from trial to trial, by this share. The capacity to
 // find is that of the first trial.
 func growing(by float64) trialWorld {
 	return func(rng *rand.Rand, _ *float64, load, c float64, i int) bool {
@@ -64,14 +64,15 @@ func skewed(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	return math.Log(c/load)-0.08*(-math.Log(-math.Log(rng.Float64()))-0.36651) > 0
 }
 
-// searchWorlds are those of the review, and others in which trials depend on each other. A search
-// may also say that the machines have a trend, and give no interval: that is right where they do.
+// searchWorlds are the worlds of the review, and others in which trials depend on each other. A
+// search may also report that the machines have a trend, and give no interval. In worlds with a
+// trend that is right.
 var searchWorlds = []struct {
 	name            string
 	world           trialWorld
 	least           float64
 	trend           bool
-	review5, review string // by a precision of 5%, and of 10%
+	review5, review string // with a precision of 5%, and of 10%
 }{
 	{"deviation 2%", deviating(0.02), 93, false, "99.8", "99.6"},
 	{"4%", deviating(0.04), 93, false, "95.2", "95.4"},
@@ -96,7 +97,7 @@ var searchWorlds = []struct {
 	{"they grow faster by 2%", growing(0.02), 90, true, "", ""},
 }
 
-// capacities: how often the interval of a search holds the capacity.
+// capacities measures how often the interval of a search holds the capacity.
 func capacities(scale float64) (rates []rate) {
 	for _, set := range []struct {
 		precision float64
@@ -133,7 +134,7 @@ func capacities(scale float64) (rates []rate) {
 	return rates
 }
 
-// search runs one to its end.
+// search runs one search to its end.
 func search(s capacity.Search, rng *rand.Rand, world trialWorld, c float64) (capacity.State, int) {
 	p, err := s.Begin()
 	if err != nil {

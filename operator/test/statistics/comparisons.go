@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// deviates is a trial's own share of its point's mean, which has a mean of 1.
+// deviates draws a trial's deviation, as a factor of its point's mean. The factor has a mean of 1.
 type deviates func(rng *rand.Rand) float64
 
 func normally(deviation float64) deviates {
 	return func(rng *rand.Rand) float64 { return 1 + deviation*rng.NormFloat64() }
 }
 
-// slowIn is a trial that is a third slower in so many of all.
+// slowIn makes a share of the trials slower by a third.
 func slowIn(share float64) deviates {
 	return func(rng *rand.Rand) float64 {
 		x := 1 + 0.02*rng.NormFloat64()
@@ -35,8 +35,8 @@ func falling(_ *rand.Rand, slots []slot) []float64 {
 	return xs
 }
 
-// comparisons counts equal variants that are called different, and intervals of their quotient with
-// 1 inside. Its worlds break the assumptions of the formulas.
+// comparisons counts equal variants that are judged different, and intervals of their quotient that
+// hold 1. Its worlds violate the assumptions of the formulas.
 func comparisons(scale float64) (rates []rate) {
 	for _, world := range []struct {
 		name    string

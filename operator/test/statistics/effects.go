@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// effects: a reported quotient of 0.8, and systems with less of an effect. The deviation is 2%, the
-// repetitions are 5.
+// effects tests a reported quotient of 0.8 with systems that have a smaller effect. The deviation
+// is 2%, and there are 5 repetitions.
 func effects(scale float64) (rates []rate) {
 	e := grid([]int{20}, "a", "b")
 	for _, world := range []struct {

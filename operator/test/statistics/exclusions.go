@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// disturbance draws by how much a trial is slower, as a share.
+// disturbance draws how much slower a trial is, as a share.
 type disturbance func(rng *rand.Rand) float64
 
 // often disturbs every trial, by 4% on average; seldom one in twenty, by 30%.
@@ -22,11 +22,11 @@ func seldom(rng *rand.Rand) float64 {
 	return 0
 }
 
-// excluding is a world in which trials do not count that are disturbed beyond a limit. An attempt
-// that does not count is repeated.
+// excluding is a world in which trials beyond a limit of disturbance do not count. An attempt that
+// does not count is repeated.
 type excluding struct {
 	disturbs disturbance
-	// limits by variant, and by how much a is faster, as shares.
+	// limits by variant, and how much faster the variant a is, as shares.
 	limits map[string]float64
 	faster float64
 }
@@ -56,8 +56,8 @@ func (w excluding) lines(rng *rand.Rand, e experiment, n int) (lines []results.T
 	return lines
 }
 
-// exclusions: two variants whose trials are slower by a disturbance, and do not count beyond a
-// tolerance that may hit them unlike.
+// exclusions compares two variants whose trials a disturbance slows down. Trials beyond a tolerance
+// do not count. The tolerance may exclude more trials of one variant than of the other.
 func exclusions(scale float64) (rates []rate) {
 	e := grid([]int{5, 20, 50}, "a", "b")
 	both, twice, one := map[string]float64{"a": 0.05, "b": 0.05}, map[string]float64{"a": 0.025, "b": 0.05}, map[string]float64{"a": 0.025, "b": 9}

@@ -1,13 +1,13 @@
-// Command statistics measures how often the verdicts and intervals of this project are wrong, in
-// simulated worlds that are not all as kind as the formulas take them to be. It calls the project's
-// own code and prints each rate with its standard error, beside what a review of dc1d792 measured
+// Command statistics measures how often the verdicts and intervals of this project are wrong. Not
+// all of its simulated worlds satisfy the assumptions of the formulas. It calls the project's own
+// code. It prints each rate with its standard error, the rate that a review of dc1d792 measured,
 // and the bound that must hold.
 //
 //	go run ./operator/test/statistics            all simulations
 //	go run ./operator/test/statistics trends     one of them
 //	go run ./operator/test/statistics -scale 0.2 a fifth of the experiments
 //
-// It exits with 1 where a rate lies beyond its bound by more than two standard errors.
+// It exits with 1 if a rate is beyond its bound by more than two standard errors.
 package main
 
 import (

@@ -13,8 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// percentiles: whether a p99 below a bound is claimed where that of all requests lies above it,
-// since the slowest requests timed out. Latencies are log-normal with a median of 5 ms and s = 1.
+// percentiles measures how often a p99 below a bound is claimed although that of all requests is
+// above it, because the slowest requests timed out. Latencies are log-normal with a median of 5 ms
+// and s = 1.
 func percentiles(scale float64) (rates []rate) {
 	const requests, n = 5_000, 5
 	latencies := distuv.LogNormal{Mu: math.Log(5), Sigma: 1}

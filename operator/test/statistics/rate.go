@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// simulation is one table. Its run draws the same experiments each time; scale sets how many.
+// simulation is one table. run draws the same experiments each time; scale sets how many.
 type simulation struct {
 	name, title string
 	run         func(scale float64) []rate
@@ -29,15 +29,15 @@ var simulations = []simulation{
 	{"exclusions", "Disturbances that hit one side more (finding 13)", exclusions},
 }
 
-// rate is how often something happened in simulated experiments.
+// rate is how often an event happened in simulated experiments.
 type rate struct {
 	what string
-	// review is what the review measured, in percent; empty: nothing.
+	// review is the rate that the review measured, in percent; empty: it measured none.
 	review   string
 	hits, of int
-	// least and most bound it, in percent; a bound of 0 on most asks for nothing.
+	// least and most bound the rate, in percent. If most is 0, there is no bound.
 	least, most float64
-	// value and off are a share that is no count of hits, and its standard error, in percent.
+	// value and off are a share that is not a count of hits, and its standard error, in percent.
 	value, off float64
 }
 
@@ -64,7 +64,7 @@ func (r rate) percent() (value, standardError float64) {
 	return 100 * float64(r.hits) / float64(r.of), 100 * math.Sqrt(p*(1-p)/float64(r.of))
 }
 
-// beyond reports whether the rate lies beyond a bound by more than two standard errors.
+// beyond reports whether the rate is beyond a bound by more than two standard errors.
 func (r rate) beyond() bool {
 	value, off := r.percent()
 	return math.IsNaN(value) || value < r.least-2*off || r.most > 0 && value > r.most+2*off

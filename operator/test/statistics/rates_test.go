@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every simulation holds its bounds, with few experiments and fixed seeds.
+// Every simulation keeps its bounds, with few experiments and fixed seeds.
 func TestRatesHoldTheirBounds(t *testing.T) {
 	for _, s := range simulations {
 		t.Run(s.name, func(t *testing.T) {

@@ -35,8 +35,8 @@ func pausing(rng *rand.Rand, n int) []float64 {
 	return xs
 }
 
-// recoveries says what claims find in dips without a fault, and in a dip that a fault made. That
-// one takes half of the throughput for 3 s, 8 s after the start of a window of 20 s.
+// recoveries measures the verdicts of claims about dips without a fault, and about a dip by a
+// fault. That dip takes half of the throughput for 3 s, 8 s after the start of a window of 20 s.
 func recoveries(scale float64) (rates []rate) {
 	for _, world := range []struct {
 		name         string

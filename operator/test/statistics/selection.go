@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// selection: how often the interval of the best of eight points holds its mean, and how often a
-// false claim at its edge is Reproduced.
+// selection measures how often the interval of the best of eight points holds its mean, and how
+// often a false claim at its edge is Reproduced.
 func selection(scale float64) (rates []rate) {
 	clients := []int{1, 2, 4, 8, 16, 24, 32, 48}
 	for _, curve := range []struct {
@@ -42,7 +42,7 @@ func selection(scale float64) (rates []rate) {
 	return append(rates, otherChoices(scale)...)
 }
 
-// otherChoices are those of a latency, of the best of many against one, and of a knee.
+// otherChoices are choices by latency, of the best of many against one, and of a knee.
 func otherChoices(scale float64) (rates []rate) {
 	e := grid([]int{1, 2, 4, 8, 16, 24, 32, 48}, "a")
 	least := quantity("min_latency()", 10/1.05, "5%")

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis/claims"
 )
 
-// session draws by how much the machines are faster or slower at each trial of an experiment, in
-// the order in which they run.
+// session draws how much faster or slower the machines are at each trial of an experiment, in the
+// order of the trials.
 type session func(rng *rand.Rand, slots []slot) []float64
 
 func steadySession(_ *rand.Rand, slots []slot) []float64 { return make([]float64, len(slots)) }
@@ -29,7 +29,7 @@ func dependent(phi float64, byRound bool) session {
 	}
 }
 
-// spells of 8 trials a third slower, one in five of all.
+// spells of 8 trials are a third slower, one spell in five.
 func spells(rng *rand.Rand, slots []slot) []float64 {
 	xs := make([]float64, len(slots))
 	slow := rng.Float64() < 0.2
@@ -46,9 +46,9 @@ func spells(rng *rand.Rand, slots []slot) []float64 {
 	return xs
 }
 
-// sessions says whether the interval of a single mean holds two values: the machines' mean on the
-// whole, and their mean during the session. It also says whether the verdict says that it is of the
-// session. Quotients are beside it.
+// sessions measures whether the interval of a single mean holds two values: the machines' overall
+// mean, and their mean during the session. It also measures whether the verdict says that it is
+// about the session. Quotients are in the table, too.
 func sessions(scale float64) (rates []rate) {
 	for _, world := range []struct {
 		name   string

@@ -25,14 +25,14 @@ type shippedBundle struct {
 	rounds [][]results.TrialLine // with a valid trial of each point
 }
 
-// evidence reads the bundles under experiments whose points have three complete rounds or more.
+// evidence reads the bundles under experiments whose points have at least three complete rounds.
 func evidence() (all []shippedBundle, err error) {
 	files, err := filepath.Glob(filepath.Join(root(), "experiments/*/evidence/*.tar.gz"))
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		if strings.HasSuffix(file, "-output.tar.gz") { // the files of a client, and no bundle
+		if strings.HasSuffix(file, "-output.tar.gz") { // the output of a client, not a bundle
 			continue
 		}
 		data, err := os.ReadFile(file)
@@ -100,9 +100,9 @@ func completeRounds(e results.Experiment) (rounds [][]results.TrialLine) {
 	return rounds
 }
 
-// draw makes an experiment of so many rounds from the shipped ones. Each round is one of those that
-// ran, whole. Each of its trials deviates anew, by the deviation of the point's trials within their
-// rounds. So a world has more than three values.
+// draw makes an experiment of n rounds from the shipped ones. Each round is a whole round that
+// really ran. Each of its trials gets a new deviation, of the same size as the deviation of the
+// point's trials within their rounds. So a world has more than three values.
 func (b shippedBundle) draw(rng *rand.Rand, n int) []results.TrialLine {
 	var lines []results.TrialLine
 	for k := range n {
@@ -139,7 +139,7 @@ func (b shippedBundle) deviation(point int) float64 {
 	return stats.Aggregate(xs).StdDev
 }
 
-// truths are the verdicts of so many rounds that chance has no say.
+// truths are the verdicts of so many rounds that chance has no effect.
 func (b shippedBundle) truths() []results.ClaimResult {
 	return claims.Evaluate(b.claims, b.points, b.draw(rand.New(rand.NewPCG(16, 0)), 100))
 }
@@ -147,12 +147,12 @@ func (b shippedBundle) truths() []results.ClaimResult {
 // shippedLooks are the looks of the experiments that are drawn from evidence.
 var shippedLooks = stats.Looks{First: 3, Last: 20}
 
-// tally is what became of the experiments that were drawn from a bundle.
+// tally has the outcomes of the experiments that were drawn from a bundle.
 type tally struct {
 	points, claims int
-	trials         []float64 // of each experiment that went on until its claims were decided
-	// decided counts the claims decided as by many rounds, and wrong the claims decided the other
-	// way round; fixed counts the claims that n rounds decide rightly.
+	trials         []float64 // of each experiment that continued until its claims were decided
+	// decided counts the claims with the same verdict as after many rounds, and wrong those with
+	// the opposite verdict. fixed counts the claims that n rounds decide rightly.
 	decided, wrong int
 	fixed          map[int]int
 }
@@ -170,7 +170,7 @@ func (b shippedBundle) tally(experiments int) tally {
 			case !isDecided(c):
 			case c.Verdict == truths[i].Verdict:
 				t.decided++
-			default: // also where a hundred rounds decide nothing: such a claim lies at its edge
+			default: // also if a hundred rounds decide nothing: then the claim is exactly at its bound
 				t.wrong++
 			}
 		}
@@ -187,8 +187,8 @@ func (b shippedBundle) tally(experiments int) tally {
 
 func isDecided(c results.ClaimResult) bool { return reproduced(c) || refuted(c) }
 
-// sameNumber is the least number of rounds that decides as many claims as that; the last look's if
-// none does.
+// sameNumber is the least number of rounds that decides at least decided claims. If there is none,
+// it is the last look's number.
 func sameNumber(fixed map[int]int, decided int) int {
 	for n := 2; n < shippedLooks.Last; n++ {
 		if fixed[n] >= decided {
@@ -198,8 +198,9 @@ func sameNumber(fixed map[int]int, decided int) int {
 	return shippedLooks.Last
 }
 
-// shipped: how many trials repetitions take that go on until claims are decided, beside a fixed
-// number that decides as many claims, in experiments drawn from the shipped evidence.
+// shipped compares two ways, in experiments drawn from the shipped evidence. One continues until
+// its claims are decided. The other has a fixed number of repetitions that decides as many claims.
+// It measures the number of trials of both.
 func shipped(scale float64) []rate {
 	bundles, err := evidence()
 	if err != nil || len(bundles) == 0 {

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// lookAt runs an experiment until its claims are decided or hopeless. It says how many rounds that
-// took, and what became of the claims.
+// lookAt runs an experiment until its claims are decided or hopeless. It returns the number of
+// rounds, and the outcome of the claims.
 func lookAt(list []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looks stats.Looks) (rounds int, judged []results.ClaimResult) {
 	for rounds = looks.First; ; rounds++ {
 		judged = claims.EvaluateLook(list, points, lines, looks, rounds)
@@ -22,8 +22,8 @@ func lookAt(list []v1alpha1.Claim, points []results.PointResult, lines []results
 	}
 }
 
-// stopping: how often an experiment that goes on until its claim is decided decides wrongly, and
-// how often the interval at which it stops misses the truth.
+// stopping measures how often an experiment that continues until its claim is decided decides
+// wrongly. It also measures how often the interval at which it stops misses the truth.
 func stopping(scale float64) (rates []rate) {
 	for _, looks := range []stats.Looks{{First: 3, Last: 10}, {First: 5, Last: 20}} {
 		for _, w := range stoppingWorlds {
@@ -48,7 +48,7 @@ func stopping(scale float64) (rates []rate) {
 	return rates
 }
 
-// stoppingWorlds are what trials deviate by.
+// stoppingWorlds are the distributions of the trials' deviations.
 var stoppingWorlds = []struct {
 	name    string
 	factors func(*rand.Rand) func(slot) float64

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// trends: how often equal points rise or fall.
+// trends measures how often equal points are judged to rise or fall.
 func trends(scale float64) (rates []rate) {
 	for _, world := range []struct {
 		name, review string
@@ -46,7 +46,7 @@ func trends(scale float64) (rates []rate) {
 	return append(rates, power(scale)...)
 }
 
-// power: how often a rise of 10% over three points is seen.
+// power measures how often a rise of 10% over three points is detected.
 func power(scale float64) (rates []rate) {
 	const n = 5
 	for _, world := range []struct{ drift, least float64 }{{0, 95}, {0.3, 60}} {
@@ -65,7 +65,7 @@ func power(scale float64) (rates []rate) {
 	return rates
 }
 
-// sequential: whether the message of each kind of claim says that a drift counts.
+// sequential measures whether the message of each kind of claim mentions the effect of a drift.
 func sequential(scale float64) (rates []rate) {
 	e := grid([]int{5, 20, 50, 100}, "a", "b")
 	for _, n := range []int{3, 5} {

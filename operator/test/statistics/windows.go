@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// windows says whether a trial's window of 20 s is called not steady, in bins of 100 ms whose
-// throughput deviates by 10%. It also says whether the verdict that reads it says so.
+// windows measures how often a trial's window of 20 s is judged not steady, in bins of 100 ms whose
+// throughput deviates by 10%. It also measures whether the verdict about that window says so.
 func windows(scale float64) (rates []rate) {
 	steady := func(float64) float64 { return 1 }
 	warmUp := func(seconds float64) func(float64) float64 {

@@ -10,10 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/results/stats"
 )
 
-// slot is one trial of an experiment: which point, in which round, and how many ran before it.
+// slot is one trial of an experiment: its point, its round, and how many trials ran before it.
 type slot struct{ point, round, before int }
 
-// interleaved runs rounds, each with the points in an order of its own.
+// interleaved runs rounds. Each round has the points in its own order.
 func interleaved(rng *rand.Rand, points, rounds int) (slots []slot) {
 	for k := range rounds {
 		for _, p := range rng.Perm(points) {
@@ -23,7 +23,7 @@ func interleaved(rng *rand.Rand, points, rounds int) (slots []slot) {
 	return slots
 }
 
-// sequential runs all repetitions of a point before the next point.
+// inSequence runs all repetitions of a point before the next point.
 func inSequence(points, rounds int) (slots []slot) {
 	for p := range points {
 		for k := range rounds {
@@ -33,13 +33,13 @@ func inSequence(points, rounds int) (slots []slot) {
 	return slots
 }
 
-// experiment is points with means, whose trials are a metric times what a world gives.
+// experiment has points with means. A trial's metric is the mean times a factor from a world.
 type experiment struct {
 	points []results.PointResult
 	means  []float64
 }
 
-// grid is an experiment with so many numbers of clients and variants, all with a throughput of
+// grid is an experiment with these numbers of clients and these variants, all with a throughput of
 // 1000.
 func grid(clients []int, variants ...string) experiment {
 	var e experiment
@@ -55,7 +55,7 @@ func grid(clients []int, variants ...string) experiment {
 // many is enough transactions for every percentile.
 const many = 1_000_000
 
-// lines are the trials, each of which has the mean of its point times its factor.
+// lines are the trials. Each has the mean of its point times its factor.
 func (e experiment) lines(slots []slot, factor func(slot) float64) []results.TrialLine {
 	lines := make([]results.TrialLine, 0, len(slots))
 	for _, s := range slots {
@@ -81,7 +81,7 @@ func comparison(expr string) v1alpha1.Claim {
 	return v1alpha1.Claim{Name: "c", Statement: "s", Expr: expr}
 }
 
-// judge evaluates one claim by itself, so that no other claim adjusts its verdict.
+// judge evaluates one claim alone, so that no other claim adjusts its verdict.
 func (e experiment) judge(c v1alpha1.Claim, lines []results.TrialLine) results.ClaimResult {
 	return claims.Evaluate([]v1alpha1.Claim{c}, e.points, lines)[0]
 }

@@ -1,5 +1,5 @@
-// Package evidence verifies what is committed under experiments/*/evidence: bundles, and beside
-// them what the clients of a paper's own program printed.
+// Package evidence verifies the files under experiments/*/evidence: bundles, and beside them the
+// output of the clients of a paper's own program.
 //
 //	NAME.tar.gz           a bundle
 //	NAME-output.tar.gz    TRIAL/POD.txt: stdout and stderr of each client of the bundle's trials, as the Pequin artifact prints them; clock: CLOCK_REALTIME less
@@ -24,26 +24,26 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// clockTolerance is how far t = 0 of a pod may be from that of its trial: the error of the clocks'
-// comparison, and of that of the machine's two clocks.
+// clockTolerance is how far t = 0 of a pod may differ from that of its trial. It covers the error
+// of the comparison between the machines' clocks, and between the machine's two clocks.
 const clockTolerance = 20 * time.Millisecond
 
-// line is a transaction that a client of the artifact printed: "rw,3703921,7548133599816,0". Times
-// in ns.
+// line is a transaction in the output of the artifact's client: "rw,3703921,7548133599816,0". Times
+// are in ns.
 type line struct{ latency, end, client int64 }
 
 // output is what a client's process printed.
 type output struct {
 	lines []line
 	// averages are the mean latencies that the program printed itself, in whole ns: one for each of
-	// its threads that came to its end.
+	// its threads that ended normally.
 	averages []int64
 }
 
 var averageLine = regexp.MustCompile(`Average latency is (\d+) ns`)
 
-// readOutput reads the lines of one process. Others than transactions and means are skipped: the
-// two streams of the process are one.
+// readOutput reads the lines of one process. It skips all lines but transactions and means: the two
+// streams of the process are in one file.
 func readOutput(r io.Reader) (output, error) {
 	var o output
 	in := bufio.NewScanner(r)
@@ -118,9 +118,9 @@ func readOutputs(packed []byte) (outputs, error) {
 	}
 }
 
-// complete says what the output of a process lacks. Each mean that the program printed must be that
-// of one of its clients' lines, as the program computes it, in whole ns. A client that was killed
-// before its end printed none.
+// complete returns an error if the output of a process lacks a line. Each mean that the program
+// printed must equal the mean of one client's lines, in whole ns, as the program computes it. A
+// client that was killed before its end printed no mean.
 func (o output) complete() error {
 	sum, count := map[int64]int64{}, map[int64]int64{}
 	for _, l := range o.lines {
@@ -143,12 +143,11 @@ func (o output) complete() error {
 	return nil
 }
 
-// totals are what the artifact's formula takes from lines: how many there are, and their latencies,
-// here in whole microseconds each, as Assay adds them up.
+// totals are the inputs of the artifact's formula: the number of lines, and the sum of their
+// latencies. Each latency is in whole microseconds, since Assay adds those up.
 type totals struct{ count, micros int64 }
 
-// within are the totals of the lines that end in the window, for every instant of t = 0 that is
-// possible.
+// within are the totals of the lines that end in the window, for every possible instant of t = 0.
 func (o output) within(zero int64, measure time.Duration) []totals {
 	var zeros []int64
 	for _, l := range o.lines {
@@ -174,7 +173,7 @@ func (o output) within(zero int64, measure time.Duration) []totals {
 	return all
 }
 
-// reported are the same totals as the results of a trial have them.
+// reported are the same totals from the results of a trial.
 func reported(t results.Trial) totals {
 	var sum totals
 	for i, n := range t.Timeline.Committed {
@@ -187,8 +186,8 @@ func reported(t results.Trial) totals {
 	return sum
 }
 
-// agrees compares a trial's results with what its clients printed. Every process has its own t = 0,
-// which is the trial's within the error of the clocks.
+// agrees compares a trial's results with the output of its clients. Every process has its own t =
+// 0, which differs from the trial's by at most the error of the clocks.
 func agrees(t results.Trial, pods map[string]output, clock int64) error {
 	want := reported(t)
 	possible := []totals{{}}
@@ -215,8 +214,8 @@ func agrees(t results.Trial, pods map[string]output, clock int64) error {
 	return nil
 }
 
-// meanTolerance is by how much the mean of a histogram of three digits may differ from that of what
-// it was made of.
+// meanTolerance is how much the mean of a histogram with three digits may differ from the mean of
+// its values.
 const meanTolerance = 1e-3
 
 func keys[V any](m map[string]V) func(func(string) bool) {

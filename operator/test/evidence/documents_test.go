@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the reports and pictures that documents show")
 
-// The reports and pictures that documents show are those of committed bundles. Renew them by
+// The reports and pictures in documents are those of committed bundles. Renew them by
 //
 //	go test ./operator/test/evidence -run TestDocumentsShowEvidence -update
 func TestDocumentsShowEvidence(t *testing.T) {
@@ -34,7 +34,8 @@ func TestDocumentsShowEvidence(t *testing.T) {
 	}
 }
 
-// The report beside each bundle is the one that the bundle gives today. Renew all of them by
+// The report beside each bundle equals the report that today's code makes from it. Renew all of
+// them by
 //
 //	go test ./operator/test/evidence -run TestReportsBesideBundles -update
 func TestReportsBesideBundles(t *testing.T) {
@@ -43,7 +44,7 @@ func TestReportsBesideBundles(t *testing.T) {
 	}
 }
 
-// compare compares a file with what is made of a bundle, or writes it.
+// compare compares a file with the output made from a bundle, or writes it.
 func compare(t *testing.T, file, bundle string, made func(t *testing.T, bundle string) []byte) {
 	t.Helper()
 	got := made(t, bundle)
@@ -72,8 +73,8 @@ func reportOf(t *testing.T, bundle string) []byte {
 
 var excerpt = regexp.MustCompile("(?s)(\n<!-- excerpt: experiments/pesto/evidence/failure-fp.txt -->\n```\n)(.*?)(```\n)")
 
-// readmeOf is the README with the excerpt that the report gives: what ran, and the claims that were
-// judged, without their expressions and caveats. The head says how many were not.
+// readmeOf is the README with an excerpt of the report: what ran, and the claims that were judged,
+// without their expressions and caveats. The heading says how many were not judged.
 func readmeOf(t *testing.T, bundle string) []byte {
 	t.Helper()
 	readme, err := os.ReadFile("../../../README.md")

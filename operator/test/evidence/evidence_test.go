@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// folders is a pattern of where evidence is, unless EVIDENCE names another folder, whose
-// bundles are looked at before they are kept.
+// folders is a pattern for the folders of evidence. EVIDENCE names another folder, to check its
+// bundles before they are kept.
 func folders() string {
 	if dir := os.Getenv("EVIDENCE"); dir != "" {
 		return dir
@@ -121,7 +121,7 @@ func trials(t *testing.T, bundle string) []results.Trial {
 	return all
 }
 
-// A difference of one line, or of a microsecond, is seen.
+// The test detects a difference of one line, or of a microsecond.
 func TestAgreesSeesDifferences(t *testing.T) {
 	const clock, zero = int64(1e18), int64(5e9) // t = 0 on the monotonic clock
 	text := "starting client threadpool\nrw,2000000,4999000000,0\nrw,1000999,5500000000,0\nrw,3000000,5900000000,1\nrw,2000000,6000500000,1\n#end,1,2,0\n" +

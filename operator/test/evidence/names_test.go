@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/results/renames"
 )
 
-// Bundles from before some names changed are read as if they had been written today, and a seal of
-// then is the seal of the same claims today.
+// Bundles from before some names changed are read as if they were written today. A seal of that
+// time seals the same claims today.
 func TestBundlesOfFormerNamesAreRead(t *testing.T) {
 	var former struct{ specs, gates, phases, summaries, seals int }
 	for _, file := range bundles(t) {
@@ -82,7 +82,7 @@ func TestBundlesOfFormerNamesAreRead(t *testing.T) {
 	}
 }
 
-// formerTrial has the members of a trial's results that were called otherwise.
+// formerTrial has the members of a trial's results that had other names.
 type formerTrial struct {
 	Name  string `json:"name"`
 	Quiet *struct {
@@ -119,8 +119,8 @@ func checkSpec(t *testing.T, text []byte, spec v1alpha1.ExperimentSpec) int {
 	return 1
 }
 
-// checkSeal compares the seal of a run with the spec that it ran under. It returns 1 if what was
-// sealed has former names and nothing has changed since.
+// checkSeal compares the seal of a run with the spec of that run. It returns 1 if the sealed text
+// has former names and has not changed since.
 func checkSeal(t *testing.T, kept bundle.Kept) int {
 	t.Helper()
 	ran, spec := kept.Results, kept.Spec

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// judgedRun is what the words of a bundle rest on: its verdicts, and what it says that ran.
+// judgedRun has the inputs of a bundle's words: its verdicts, and its description of the run.
 type judgedRun struct {
 	results results.Experiment
 	spec    v1alpha1.ExperimentSpec
@@ -48,14 +48,15 @@ func readJudged(data []byte) (judgedRun, error) {
 	return r, nil
 }
 
-// The classes and sizes of what ran, as results have them. They are written down here again: this
-// check shares no code with what it checks.
+// The classes and sizes of runs, with the words of package results. They are repeated here, so that
+// this check shares no code with the checked package.
 const (
 	original, reimplementation, standIn = "Original", "Reimplementation", "StandIn"
 	full, reduced                       = "Full", "Reduced"
 )
 
-// classes of the systems, each by its program and by those that the source measured.
+// classes of the systems. Each follows from its program and from the programs that the source
+// measured.
 func (r judgedRun) classes() map[string]string {
 	all := map[string]string{}
 	if r.spec.Source == nil {
@@ -77,7 +78,7 @@ func (r judgedRun) classes() map[string]string {
 	return all
 }
 
-// size is Full where the profile takes nothing away from the evaluation without it.
+// size is Full if the profile removes nothing from the whole evaluation.
 func (r judgedRun) size() string {
 	whole := r.spec
 	whole.Profile = ""
@@ -126,7 +127,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// claim of the evaluation without its profile, and whether the profile judges another one.
+// claim of the whole evaluation, and whether the profile replaces it.
 func (r judgedRun) claim(name string) (c v1alpha1.Claim, rewritten, found bool) {
 	for _, p := range r.spec.Profiles {
 		for _, o := range p.Claims {
@@ -149,7 +150,7 @@ var (
 	quoted        = regexp.MustCompile(`['"]([^'"]*)['"]`)
 )
 
-// reads are the systems whose trials an expression is about: all of them, if one of its functions
+// reads are the systems whose trials an expression reads: all of them, if one of its functions
 // names none.
 func (r judgedRun) reads(expr string) []string {
 	var all, named []string
@@ -168,8 +169,8 @@ func (r judgedRun) reads(expr string) []string {
 	return named
 }
 
-// overclaims describes the verdicts of a bundle that say more than was judged. It also describes
-// where the bundle is wrong about what ran. It derives both from the bundle's spec and Systems.
+// overclaims describes the verdicts of a bundle that claim more than was judged. It also describes
+// the bundle's errors about the run. It derives both from the bundle's spec and Systems.
 func (r judgedRun) overclaims() (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	said := r.results.Fidelity

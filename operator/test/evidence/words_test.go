@@ -73,7 +73,7 @@ func TestForgedWordsAreSeen(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		forge func(*judgedRun)
-		want  string // empty: nothing is wrong
+		want  string // empty: no error is found
 	}{
 		"the source's own program, all of it": {func(*judgedRun) {}, ""},
 		"a stand-in is read, too": {func(r *judgedRun) {
@@ -112,7 +112,7 @@ func TestForgedWordsAreSeen(t *testing.T) {
 	}
 }
 
-// The READMEs beside the bundles use no word that no report of their folder has: they said
+// The READMEs beside the bundles use only words that a report in their folder has. They said
 // Reproduced long after the reports did not.
 func TestReadmesSayAtMostWhatReportsSay(t *testing.T) {
 	readmes, err := filepath.Glob("../../../experiments/*/evidence/README.md")

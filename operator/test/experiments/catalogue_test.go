@@ -20,11 +20,11 @@ import (
 
 const (
 	experimentsDir = "../../../experiments"
-	// overhead of a trial beside its schedule: what kubectl assay plan assumes, too.
+	// overhead of a trial beyond its schedule: kubectl assay plan assumes the same.
 	overhead = 15 * time.Second
 )
 
-// How near to its source a line of the catalogue runs, from the nearest. These follow from
+// How near a line of the catalogue is to its source, from the nearest. The classes follow from
 // System.program, and no author asserts them.
 const (
 	original = iota
@@ -60,12 +60,12 @@ type cover struct {
 	But  string                    `json:"but,omitempty"`
 
 	class   int
-	program string // what runs
+	program string // the program that runs
 	here    bool   // this repository makes its images
 	runs    []run  // in which the line has valid trials
 }
 
-// class of the item, by its lines.
+// in which the line has valid trials
 func (it item) class() string {
 	best, all := none, true
 	for _, l := range it.Lines {
@@ -106,7 +106,7 @@ func (l line) ran(class int) bool {
 	return slices.ContainsFunc(l.By, func(c cover) bool { return c.class == class && len(c.runs) > 0 })
 }
 
-// catalogue is experiments/ with all that follows from it.
+// catalogue is the content of experiments/ with everything that follows from it.
 type catalogue struct {
 	dir         string
 	items       []item
@@ -119,7 +119,7 @@ type catalogue struct {
 	unused      []unused
 }
 
-// readCatalogue reads a folder as experiments/ is, and computes.
+// readCatalogue reads a folder with the structure of experiments/, and computes the rest.
 func readCatalogue(dir string) (*catalogue, error) {
 	c := &catalogue{dir: dir, experiments: map[string]*v1alpha1.Experiment{}, plans: map[string]*plan.Plan{}}
 	var err error
@@ -231,7 +231,7 @@ func selects(at map[string]v1alpha1.Value, coordinates map[string]string) bool {
 	return true
 }
 
-// classOf says what a System's program is to the one that the source measured.
+// classOf compares a System's program with the program that the source measured.
 func classOf(p *v1alpha1.Program, measured string) (class int, program string) {
 	_, name := fidelity.Relate(p, []v1alpha1.SourceSystem{{Name: measured}})
 	class = map[string]int{fidelity.Original: original, fidelity.Reimplementation: reimplementation, fidelity.StandIn: standIn}[name]
@@ -241,7 +241,7 @@ func classOf(p *v1alpha1.Program, measured string) (class int, program string) {
 	return class, p.Name
 }
 
-// filesIn are the Experiments in a folder as experiments/ is, relative to it.
+// filesIn are the Experiments in a folder with the structure of experiments/, relative to it.
 func filesIn(dir string) []string {
 	var files []string
 	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
@@ -280,8 +280,8 @@ func readSystems(dir string) (map[string]v1alpha1.SystemSpec, error) {
 type count struct{ items, lines, here, ran, further int }
 
 // counts of items by class, and of their lines. It counts all lines, and the lines whose nearest
-// file needs no image from elsewhere. It also counts the lines that ran as their nearest file
-// defines them, and the lines that ran only further from the source.
+// file needs no foreign image. It also counts the lines that ran as their nearest file defines
+// them, and the lines that ran only further from the source.
 func (c *catalogue) counts() map[string]count {
 	all := map[string]count{}
 	for _, it := range c.items {
@@ -304,7 +304,7 @@ func (c *catalogue) counts() map[string]count {
 	return all
 }
 
-// extent is how large an experiment is.
+// extent is the size of an experiment.
 type extent struct{ machines, time string }
 
 func (c *catalogue) size(file, profile string) (extent, error) {
@@ -346,7 +346,7 @@ func rounded(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
 }
 
-// Every file is the file of a line, is about an item, or asks a question of our own.
+// Every file belongs to a line of the catalogue, is about an item, or asks a question of our own.
 func TestCatalogueHasAllFiles(t *testing.T) {
 	c, err := readCatalogue(experimentsDir)
 	if err != nil {
@@ -370,8 +370,8 @@ func TestCatalogueHasAllFiles(t *testing.T) {
 	}
 }
 
-// The catalogue follows from the files: a System that holds another program, and a file that is
-// gone, change it.
+// The catalogue follows from the files: it changes when a System has another program, or when a
+// file is gone.
 func TestCatalogueFollowsFromFiles(t *testing.T) {
 	before, err := readCatalogue(experimentsDir)
 	if err != nil {
@@ -379,7 +379,7 @@ func TestCatalogueFollowsFromFiles(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		file, old, new string
-		from, to       string // classes of items, of which one or more move
+		from, to       string // classes of items; at least one item moves between them
 		fails          string
 	}{
 		"the authors' own program in place of ours": {file: "systems/basil.yaml", old: "{name: Basil in Go, reimplements: Basil}", new: "{name: Basil}",
@@ -426,7 +426,7 @@ func TestCatalogueFollowsFromFiles(t *testing.T) {
 	}
 }
 
-// Anyone who looks for a figure runs it at two sizes: smoke on a laptop, testbed on machines.
+// A reader who looks for a figure can run it at two sizes: smoke on a laptop, testbed on machines.
 func TestExperimentsHaveTheProfiles(t *testing.T) {
 	for _, file := range experimentFiles(t) {
 		exp := readExperiment(t, file)

@@ -10,9 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 
-// CockroachDB has never been run here. Its System at least reads the lines that the documents and
-// sources of its load generator show. It reads those of all kinds of transactions together, and
-// neither those of one second or kind, nor the last one, of TPC-C's own measure.
+// CockroachDB has never been run here. Its System at least reads the lines in the documents and
+// sources of its load generator. It reads the lines for all kinds of transactions together. It
+// skips the lines of one second or kind, and the last line, with TPC-C's own measure.
 func TestCockroachDBsNumbersAreRead(t *testing.T) {
 	const text = `_elapsed___errors__ops/sec(inst)___ops/sec(cum)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)
    30.0s        0           20.0           19.5     21.0     35.7     41.9     41.9 delivery

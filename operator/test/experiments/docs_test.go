@@ -15,7 +15,7 @@ import (
 )
 
 // Whole objects in the pages for users are accepted. An Experiment may use the Systems of its page
-// and those of experiments/systems; the examples of docs/spec are applied to an API server.
+// and of experiments/systems. Another test applies the examples of docs/spec to an API server.
 func TestExamplesOfThePages(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/guide/*.md")
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package experiments checks the files under experiments/ and the objects of the end-to-end tests
-// as admission would, without a cluster. It expands every profile of every experiment, parses its
+// like admission, without a cluster. It expands every profile of every experiment, parses its
 // claims and renders its templates.
 package experiments
 
@@ -103,9 +103,9 @@ func check(t *testing.T, exp *v1alpha1.Experiment, profile string, systems map[s
 	t.Logf("%d points, %d trials", len(p.Points), p.Trials())
 }
 
-// Every reported latency and throughput come in pairs over the same clients, and a closed loop
-// binds them: clients are about throughput times latency. It is how the clients were inferred, and
-// finds slips in typing the figures.
+// Reported latencies and throughputs come in pairs for the same clients, and a closed loop relates
+// them: the number of clients is about throughput times latency. The clients were inferred from
+// that, and the test finds errors in the copied numbers.
 func TestReportedSeriesFitLittlesLaw(t *testing.T) {
 	for _, d := range documents(t, "../../../experiments/failure-fp.yaml", "../../../experiments/pesto/failure-zipf.yaml") {
 		exp, err := plan.DecodeExperiment(d.text)

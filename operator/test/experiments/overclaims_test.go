@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
-// Sentences that the review of verdicts found in files and pages stay mended: docs/design says
-// which finding each part is of.
+// Sentences that the review of verdicts found in files and pages stay corrected: docs/design says
+// which finding each part is about.
 func TestOverClaims(t *testing.T) {
 	judged := func(file, profile, claim string) v1alpha1.Claim {
 		exp := readExperiment(t, file)
@@ -110,7 +110,7 @@ func TestOverClaims(t *testing.T) {
 	})
 }
 
-// withFactor are the claims of the full evaluation and of smoke whose expressions have a text.
+// withFactor are the claims of the full evaluation and of smoke whose expressions contain a text.
 func withFactor(t *testing.T, file, text string) (found []v1alpha1.Claim) {
 	t.Helper()
 	for _, profile := range []string{"", "smoke"} {
@@ -169,7 +169,7 @@ func TestOverClaimsNameTests(t *testing.T) {
 	}
 }
 
-// orSkip is an error of a walk, or the order to leave a folder out.
+// orSkip returns an error of a walk, or the order to skip a folder.
 func orSkip(err error) error {
 	if err != nil {
 		return err

@@ -157,7 +157,7 @@ func (c *catalogue) readme() (string, error) {
 	return fmt.Sprintf(head, len(c.items), lines, c.summary()) + tables.String(), nil
 }
 
-// writeItem writes lines that have the same cover as one row.
+// writeItem writes lines with the same cover as one row.
 func (c *catalogue) writeItem(b *strings.Builder, it item) {
 	title := fmt.Sprintf("**%s** %s", it.ID, it.Item)
 	if it.Prints != "" {
@@ -287,8 +287,8 @@ func (c *catalogue) makes(s v1alpha1.SystemSpec) bool {
 	return true
 }
 
-// images are the names of those that this repository makes: in the lists hack/images/images.txt and
-// systems/*/images*.txt, whose first field they are.
+// images are the names of the images that this repository makes. They are the first fields of the
+// lists hack/images/images.txt and systems/*/images*.txt.
 func images(root string) (map[string]bool, error) {
 	lists, err := filepath.Glob(filepath.Join(root, "systems", "*", "images*.txt"))
 	if err != nil {
@@ -313,7 +313,7 @@ func images(root string) (map[string]bool, error) {
 	return built, nil
 }
 
-// A bar would end a table's cell.
+// A bar would end a cell of a table.
 func TestCatalogueHasNoBars(t *testing.T) {
 	text, err := fs.ReadFile(os.DirFS(experimentsDir), "catalogue.yaml")
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"assay.dev/assay/operator/internal/analysis/reported"
 )
 
-// No author may put a number into a source's mouth. What a claim calls reported follows from
-// numbers under experiments/reported, and reportedIn ends with which:
+// No author may invent a number of a source. A value that a claim calls reported follows from
+// numbers under experiments/reported, and the end of reportedIn names them:
 //
 //	Failure, tables U-FP and U-Ideal; pesto-failure u-fp/Throughput/max / u-ideal/Throughput/max
 //
-// That is a file, and one number or the quotient (/) or difference (-) of two. A number is
-// curve/metric/x; max and min stand for the curve's greatest and least.
+// It is a file, and one number, or the quotient (/) or difference (-) of two. A number is
+// curve/metric/x; max and min stand for the curve's greatest and least value.
 func TestReportedValuesOfClaims(t *testing.T) {
 	files := reportedFiles(t)
 	found := 0
@@ -84,8 +84,8 @@ func reportedFiles(t *testing.T) map[string]reported.File {
 	return files
 }
 
-// derives checks that a claim's value is the number that the end of where stands for, rounded as
-// the value is.
+// derives checks that a claim's value equals the number at the end of where, rounded to the digits
+// of the value.
 func derives(files map[string]reported.File, value, where string) error {
 	end := where[strings.LastIndex(where, "; ")+1:]
 	words := strings.Fields(end)
@@ -149,7 +149,7 @@ func numberOf(f reported.File, term string) (number float64, unit string, err er
 	return 0, "", fmt.Errorf("curve %s has nothing at %s", parts[0], parts[2])
 }
 
-// sameNumber compares to the last digit of the value, in ms where it is a duration.
+// sameNumber compares to the last digit of the value, in ms if it is a duration.
 func sameNumber(value string, number float64, unit string) error {
 	text := value
 	if d, err := time.ParseDuration(value); err == nil && value != "0" {
@@ -175,9 +175,9 @@ func sameNumber(value string, number float64, unit string) error {
 	return nil
 }
 
-// A series of an Experiment is a curve under experiments/reported, or a part of one, or the values
-// of a file's curves at one x: of schemes under workload A. Its axis may have other names for the
-// points: clients for threads on each client.
+// A series of an Experiment is a curve under experiments/reported, or a part of one. It may also be
+// the values of a file's curves at one x, such as schemes under workload A. Its axis may name the
+// points in another way, such as clients for threads on each client.
 func TestReportedSeriesAreOfTheSources(t *testing.T) {
 	var rows []numbersRow
 	for _, f := range reportedFiles(t) {
@@ -203,7 +203,7 @@ type place struct {
 	index               int
 }
 
-// numbersRow is numbers of a source, in units of an Experiment's metrics.
+// numbersRow has numbers of a source, in units of an Experiment's metrics.
 type numbersRow struct {
 	metric  string
 	x       []string
@@ -215,10 +215,10 @@ func (r *numbersRow) add(x string, number float64, p place) {
 	r.x, r.numbers, r.places = append(r.x, x), append(r.numbers, number), append(r.places, p)
 }
 
-// ours gives units of the sources in those of an Experiment's metrics, ms and tx/s.
+// ours converts units of the sources into those of an Experiment's metrics, ms and tx/s.
 var ours = map[string]float64{"us": 1e-3, "ms": 1, "s": 1e3, "tx/s": 1, "ops/s": 1, "Mops/s": 1e6}
 
-// rowsOf are a file's curves, and what they have at one x.
+// rowsOf are a file's curves, and the rows of their values at one x.
 func rowsOf(f reported.File) []numbersRow {
 	var rows []numbersRow
 	across := map[string]*numbersRow{} // metric and x
@@ -250,8 +250,8 @@ func rowsOf(f reported.File) []numbersRow {
 	return rows
 }
 
-// has reports whether each value of s is one of the row, in its order, and at the same x where both
-// have that x. The result drawn has the places of these values.
+// has reports whether all values of s are in the row, in its order, and at the same x if both have
+// that x. The result drawn has the places of these values.
 func (r numbersRow) has(s v1alpha1.ReportedSeries) (drawn []place, all bool) {
 	if r.metric != s.Metric && s.Metric != "Measurement" && (r.metric != "TimePerRun" || s.Metric != "MeanLatency") {
 		return nil, false

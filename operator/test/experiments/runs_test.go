@@ -85,8 +85,8 @@ func readRun(file string) (run, error) {
 	return r, err
 }
 
-// valid reports whether the run has valid trials at these values of axes. An axis that the profile
-// left at one value, or that only the System knows, may be missing in the coordinates.
+// valid reports whether the run has valid trials at these values of axes. The coordinates may lack
+// an axis that the profile left at one value, or that only the System knows.
 func (r run) valid(at map[string]v1alpha1.Value) bool {
 	for _, p := range r.Points {
 		if p.Valid > 0 && selects(at, p.Coordinates) {
@@ -104,7 +104,7 @@ func (r run) trials() int {
 	return n
 }
 
-// verdicts counts them in words that hold for every kind of program and size.
+// verdicts counts the verdicts, in words that fit every kind of program and size.
 func (r run) verdicts() string {
 	var supported, refuted, open, skipped int
 	for _, c := range r.Claims {
@@ -131,7 +131,7 @@ func (r run) verdicts() string {
 	return strings.Join(parts, ", ")
 }
 
-// size that ran, in a word.
+// size of the run, in a word.
 func (r run) size() string {
 	if r.Profile == "" {
 		return "full"
@@ -139,7 +139,7 @@ func (r run) size() string {
 	return r.Profile
 }
 
-// changed says what of the file is another since the run.
+// changed says which parts of the file have changed since the run.
 func (r run) changed(now v1alpha1.ExperimentSpec) string {
 	now.Profile = r.Profile
 	then, today := plan.ApplyProfile(r.spec), plan.ApplyProfile(now)

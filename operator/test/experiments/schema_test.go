@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A plan does not check these: lengths, patterns and numbers of items, as the API server would.
+// A plan does not check these rules of the API server: lengths, patterns and numbers of items.
 func TestFilesFitTheSchemas(t *testing.T) {
 	schemas := map[string]validation.SchemaValidator{"System": schema(t, "systems"), "Experiment": schema(t, "experiments")}
 	for _, d := range documents(t, "../../../experiments/*.yaml", "../../../experiments/*/*.yaml", "../e2e/testdata/*.yaml") {

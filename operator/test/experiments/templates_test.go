@@ -13,7 +13,7 @@ import (
 
 const templatesPage = "../../../docs/reference/templates.md"
 
-// pageContext is the trial that the examples of docs/reference/templates.md are about.
+// pageContext is the trial of the examples in docs/reference/templates.md.
 func pageContext(t *testing.T) render.Context {
 	t.Helper()
 	spec := &v1alpha1.TrialSpec{
@@ -47,7 +47,7 @@ func pageContext(t *testing.T) render.Context {
 	}
 }
 
-// proxies are the component of the page.
+// proxies is the component of the page's examples.
 func proxies(l *placement.Layout) render.Component {
 	c := render.Component{Name: "proxy", Pods: l.Group("proxy"), Ports: map[string]int{"front": 7200}}
 	c.Count = len(c.Pods)
@@ -81,7 +81,7 @@ func TestExamplesOfTheTemplatesPage(t *testing.T) {
 	}
 }
 
-// The guide explains a System piece by piece; each piece must be in the file that really runs.
+// The guide explains a System piece by piece. Each piece must be in the file that really runs.
 func TestGuideQuotesTheSystemThatRuns(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/guide/write-a-system.md")
 	if err != nil {

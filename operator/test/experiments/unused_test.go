@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/analysis/reported"
 )
 
-// unused says why no file draws numbers of a source, and no claim compares with them.
+// unused says why no file draws some numbers of a source, and no claim compares with them.
 type unused struct {
-	// File under experiments/reported, Curves of it as a pattern, and Metrics; none: all.
+	// File under experiments/reported, a pattern for its Curves, and Metrics; empty: all.
 	File    string   `json:"file"`
 	Curves  string   `json:"curves"`
 	Metrics []string `json:"metrics,omitempty"`
@@ -27,8 +27,8 @@ func (u *unused) has(p place) bool {
 	return err == nil && matches && u.File == p.file && (len(u.Metrics) == 0 || slices.Contains(u.Metrics, p.metric))
 }
 
-// countUnused fills in how many numbers each entry of the catalogue is about, and how many there
-// are in all. Each number that nothing uses needs one entry, and each entry a number.
+// countUnused sets how many numbers each entry of the catalogue covers, and how many there are in
+// all. Each unused number needs one entry, and each entry needs a number.
 func (c *catalogue) countUnused() error {
 	list, err := reported.Load(os.DirFS(filepath.Join(c.dir, "reported")))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package extend adds one of each that docs/extending.md explains to a copy of the tree: a kind of
-// fault, a result store, a System, a parser, a verb. It builds the copy, runs small tests there,
-// and counts the files that an author touches. It has tests only.
+// Package extend adds one extension of each kind in docs/extending.md to a copy of the tree: a kind
+// of fault, a result store, a System, a parser, a verb. It builds the copy, runs small tests there,
+// and counts the files that an author changes. It has tests only.
 package extend
 
 import (
@@ -17,13 +17,13 @@ import (
 
 const root = "../../.." // of the repository
 
-// addition is what an author adds to the tree.
+// addition is the change of an author to the tree.
 type addition struct {
-	// lines that are added to files of the tree, each below a line that is there.
+	// lines to add to files of the tree, each below an existing line.
 	lines map[string][]line
-	// most files that an author writes or edits. Tests and generated files are not counted.
+	// most files that an author writes or edits. Tests and generated files do not count.
 	most int
-	// check are commands, by the folder of the copy that they run in.
+	// check has commands, by the folder of the copy in which they run.
 	check []command
 }
 
@@ -34,7 +34,7 @@ type command struct {
 	args []string
 }
 
-// additions by their name, which is also that of the file in testdata with the new files.
+// additions by their name, which is also the name of the file in testdata with the new files.
 var additions = map[string]addition{
 	"fault": {
 		lines: map[string][]line{"operator/api/v1alpha1/fault_types.go": {
@@ -87,11 +87,11 @@ var additions = map[string]addition{
 	},
 }
 
-// A newcomer adds one of each without a search through the tree.
+// A newcomer adds each kind of extension without a search through the tree.
 func TestOneOfEach(t *testing.T) {
 	tree := copyTree(t)
 	t.Setenv("ASSAY_CACHE", t.TempDir())                                          // the program of a System is built there
-	for _, name := range []string{"store", "system", "parser", "verb", "fault"} { // the API last: all import it
+	for _, name := range []string{"store", "system", "parser", "verb", "fault"} { // the API last, since all packages import it
 		t.Run(name, func(t *testing.T) {
 			a := additions[name]
 			touched := write(t, tree, name, a)
@@ -106,7 +106,8 @@ func TestOneOfEach(t *testing.T) {
 	}
 }
 
-// Each line to add is in the document as it is here, so that a reader who follows it does the same.
+// The document has each added line as it is here, so that a reader who follows it makes the same
+// change.
 func TestTheDocumentSaysSo(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join(root, "docs", "extending.md"))
 	if err != nil {
@@ -121,7 +122,7 @@ func TestTheDocumentSaysSo(t *testing.T) {
 	}
 }
 
-// write adds the files and lines, and names those that an author touches.
+// write adds the files and lines, and returns the files that an author changes.
 func write(t *testing.T, tree, name string, a addition) (touched []string) {
 	t.Helper()
 	for file, lines := range a.lines {
@@ -174,7 +175,7 @@ func put(t *testing.T, file string, text []byte) {
 	}
 }
 
-// copyTree copies what git knows of the folders that are built, as it is in the working tree.
+// copyTree copies the tracked files of the folders to build, from the working tree.
 func copyTree(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "--", "go.mod", "go.sum", "operator", "hack", "systems", "config").Output()

@@ -13,11 +13,11 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// figureBlock is a figure that a page compares: from a bundle, and by the name of the plot.
+// figureBlock is a figure in a page of comparisons: it names a bundle and a plot.
 var figureBlock = regexp.MustCompile(`(?s)(<!-- figure: (\S+) (\S+) -->\n).*?(<!-- end of figure -->\n)`)
 
-// compared returns a page with the figures of the bundles, and the files that it shows, by their
-// names. Text outside of the blocks stays as it is.
+// compared returns a page with the figures of the bundles, and the files that it shows, by name.
+// Text outside of the blocks stays as it is.
 func compared(experiments, page string) (text string, files map[string][]byte, err error) {
 	files = map[string][]byte{}
 	blocks := 0
@@ -36,7 +36,7 @@ func compared(experiments, page string) (text string, files map[string][]byte, e
 	return text, files, err
 }
 
-// figure draws a figure of a bundle and of its source, with a table of how each is drawn.
+// figure draws a figure of a bundle and of its source, with a table that says how each is drawn.
 func figure(experiments, name, drawn string, files map[string][]byte) (string, error) {
 	folder, of, _ := strings.Cut(name, "/")
 	data, err := os.ReadFile(filepath.Join(experiments, folder, "evidence", of+".tar.gz"))

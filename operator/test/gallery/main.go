@@ -1,14 +1,15 @@
 // Command gallery writes a page of all evidence in the repository. For each bundle it shows what
 // ran, its verdicts with a picture, the source's numbers beside the measured ones, and a plot. The
-// site of the documents has it (hack/docs/site).
+// site of the documents includes the page (hack/docs/site).
 //
 //	go run ./operator/test/gallery EXPERIMENTS OUT
 //	go run ./operator/test/gallery -compared EXPERIMENTS docs/design/figures-compared.md
 //
-// The second renews the figures of a page that compares some with the same ones of their sources.
+// The second form renews the figures of a page that compares figures with those of their sources.
 //
 // Inputs are the bundles EXPERIMENTS/*/evidence/*.tar.gz. Outputs are OUT/gallery.md and pictures
-// in OUT/gallery/. Nothing in the page is written by hand but the names of the evaluations.
+// in OUT/gallery/. People write only the names of the evaluations; the rest of the page is
+// generated.
 package main
 
 import (
@@ -41,7 +42,7 @@ var evaluations = []struct {
 	{"Experiments of our own", []string{"etcd", "postgres", "cometbft"}},
 }
 
-// mostBeside rows of a table stand there before the rest is folded away.
+// mostBeside rows of a table are shown before the rest is folded.
 const mostBeside = 12
 
 func main() {
@@ -96,7 +97,7 @@ func write(experiments, out string) error {
 	return os.WriteFile(filepath.Join(out, "gallery.md"), []byte(b.String()), 0o600)
 }
 
-// ranOn says with which profiles and on which processors all of it ran.
+// ranOn says which profiles and processors all of it ran on.
 func ranOn(all []shown) string {
 	profiles, processors := map[string]bool{}, map[string]bool{}
 	for _, v := range all {
@@ -128,7 +129,7 @@ func read(experiments string) ([]shown, error) {
 			for _, path := range bundles {
 				known[path] = true
 				if strings.HasSuffix(path, "-output.tar.gz") {
-					continue // what an artifact's clients printed
+					continue // the output of an artifact's clients
 				}
 				data, err := os.ReadFile(path)
 				if err != nil {
@@ -161,7 +162,7 @@ func read(experiments string) ([]shown, error) {
 	return all, nil
 }
 
-// fileOf is the file of an experiment, where one has the name of the bundle.
+// fileOf is the file of the experiment with the name of the bundle, if there is one.
 func fileOf(experiments, folder, name string) string {
 	for _, file := range []string{filepath.Join(folder, name+".yaml"), name + ".yaml"} {
 		if _, err := os.Stat(filepath.Join(experiments, file)); err == nil {
@@ -212,8 +213,8 @@ func section(b *strings.Builder, e results.Experiment, name, file, out string) e
 	return nil
 }
 
-// best is the plot that shows most of an experiment: a curve of latency, else a figure that the
-// experiment declares, else bars, else the course of a fault.
+// best is the plot that shows most of an experiment. It prefers a curve of latency, then a figure
+// that the experiment declares, then bars, then the course of a fault.
 func best(plots []plot.Picture) int {
 	for _, kind := range []string{"curve-03", "curve-", "figure-", "time-01", "bars-01", "cdf-"} {
 		if i := slices.IndexFunc(plots, func(p plot.Picture) bool { return strings.HasPrefix(p.Name, kind) }); i >= 0 {
@@ -228,7 +229,7 @@ func keep(b *strings.Builder, of string, p plot.Picture, out string) error {
 	if err != nil {
 		return err
 	}
-	// The site shows the one that fits the colours its reader has chosen.
+	// The site shows the picture for the colour scheme that its reader has chosen.
 	b.WriteString("\n")
 	for _, v := range []struct {
 		colors string
@@ -278,7 +279,8 @@ func tally(experiments []results.Experiment) string {
 	return strings.Join(parts, ", ")
 }
 
-// cell is text that ends neither a cell nor a line, and that Markdown takes as it is.
+// cell escapes text so that it ends neither a cell nor a line, and so that Markdown does not
+// interpret it.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace(text)
 }

@@ -68,7 +68,7 @@ func TestGalleryHasAllEvidence(t *testing.T) {
 	}
 }
 
-// Evidence in a new folder cannot be forgotten.
+// Evidence in a new folder makes the test fail until the page has it.
 func TestGalleryRefusesUnknownFolders(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "new", "evidence"), 0o750); err != nil {

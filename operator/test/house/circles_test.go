@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// inOrder are the packages whose files form no circle: who names a function, type, constant or
-// method of another file stands above that file. A reader can then take the files in an order, and
-// the parts that most others need are at its beginning. These two packages were once a type each,
-// whose methods all knew each other.
+// inOrder are the packages whose files form no circle: a file that names a function, type, constant
+// or method of another file stands above that file. So a reader can read the files in an order that
+// begins with the parts that others need most. These two packages once were a single type each,
+// whose methods all called each other.
 var inOrder = []string{"internal/engine", "internal/node/agent"}
 
 func TestFilesFormNoCircle(t *testing.T) {
@@ -41,12 +41,12 @@ func TestFilesFormNoCircle(t *testing.T) {
 	}
 }
 
-// usesBetween are the names that each file uses of others of its package. Imports of the package
-// are left out, as its own names are known without them.
+// usesBetween returns the names that each file uses of other files in its package. It does not load
+// imports, as the package's own names are known without them.
 func usesBetween(set *token.FileSet, folder string, files []*ast.File) map[string]map[string][]string {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: empty{}, Error: func(error) {}}
-	pkg, _ := config.Check(folder, set, files, &info) // what is imported is unknown, and an error each time
+	pkg, _ := config.Check(folder, set, files, &info) // imported names are unknown, so each causes an error
 	name := func(p token.Pos) string { return filepath.Base(set.Position(p).Filename) }
 	uses := map[string]map[string][]string{}
 	for id, o := range info.Uses {
@@ -65,7 +65,7 @@ func usesBetween(set *token.FileSet, folder string, files []*ast.File) map[strin
 	return uses
 }
 
-// empty imports packages without anything in them.
+// empty imports every package without its content.
 type empty struct{}
 
 func (empty) Import(name string) (*types.Package, error) {
@@ -74,8 +74,8 @@ func (empty) Import(name string) (*types.Package, error) {
 	return p, nil
 }
 
-// circleIn returns files each of which uses the next one, and the last the first; nil: there are
-// none.
+// circleIn returns files of which each uses the next one, and the last uses the first. Nil: there
+// are none.
 func circleIn(uses map[string]map[string][]string) []string {
 	done := map[string]bool{}
 	var way []string

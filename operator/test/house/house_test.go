@@ -1,6 +1,6 @@
 // Package house holds rules of structure that no linter checks. They limit the imports between
-// rooms, the methods of a type, and what files of a package use of each other. They list the
-// packages that may ask for the kind of a fault. It has tests only.
+// rooms, the methods of a type, and the uses between files of a package. They list the packages
+// that may ask for the kind of a fault. It has tests only.
 package house
 
 import (
@@ -16,8 +16,8 @@ import (
 
 const root = "../.." // the folder operator
 
-// mostMethods of a type. A type with more is several types with one struct, and nothing shows which
-// part of it uses which.
+// mostMethods of a type. A type with more methods is really several types in one struct, and no
+// declaration shows which of its parts use which.
 const mostMethods = 30
 
 // Only these packages may ask for the kind of a fault, that is, which of its fields is set.
@@ -29,7 +29,7 @@ type source struct {
 	file         *ast.File
 }
 
-// sources are all files under the folder operator but tests.
+// sources are all files under the folder operator, except for tests.
 func sources(t *testing.T) (*token.FileSet, []source) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -58,11 +58,11 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 	return set, all
 }
 
-// rooms are the folders of operator/internal, from the one that knows least to the one that knows
-// most.
+// rooms are the folders of operator/internal. The first imports no other room, and the last may
+// import all.
 var rooms = []string{"text", "model", "results", "node", "experiment", "store", "analysis", "engine", "manager", "local", "cli", "testkit"}
 
-// A room that imports one above it makes both one room: neither can be read, tested or replaced
+// If a room imports a room above it, both become one room: neither can be read, tested or replaced
 // alone.
 func TestRoomsImportDownwards(t *testing.T) {
 	const internal = "assay.dev/assay/operator/internal/"
@@ -129,8 +129,8 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
-// Which kind a fault is was asked in 41 files of 8 packages, so that a new kind meant to find them
-// all.
+// 41 files of 8 packages asked for the kind of a fault, so an author of a new kind had to find all
+// of them.
 func TestOnlyOnePackageAsksWhichKindAFaultIs(t *testing.T) {
 	set, all := sources(t)
 	kinds := kindsOfFaults(all)
@@ -159,8 +159,8 @@ func TestOnlyOnePackageAsksWhichKindAFaultIs(t *testing.T) {
 	}
 }
 
-// kindsOfFaults are the fields of the API's Fault that point to a struct, but for what any kind may
-// have beside.
+// kindsOfFaults are the fields of the API's Fault that point to a struct, without the fields that
+// any kind may have.
 func kindsOfFaults(all []source) map[string]bool {
 	kinds := map[string]bool{}
 	for _, s := range all {
@@ -187,8 +187,7 @@ func kindsOfFaults(all []source) map[string]bool {
 	return kinds
 }
 
-// ofNoFault: what stands before the name is the package of actions, or the checks that a plan is
-// given.
+// ofNoFault: the name before the field is the package of actions, or the checks of a plan.
 func ofNoFault(x ast.Expr) bool {
 	name, ok := x.(*ast.Ident)
 	return ok && (name.Name == "timeline" || name.Name == "checks" || name.Name == "launcher")

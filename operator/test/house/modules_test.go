@@ -12,11 +12,11 @@ import (
 // libraries: those of Assay, of the node image, and of helm.
 var withKubernetes = []string{".", "hack/node-image/hyper", "hack/cluster/helm"}
 
-// Go compiles a package again for each set of versions below it. Where the three modules differ in
-// one of these, a machine with empty caches compiles Kubernetes' client libraries once more, which
-// takes more than a minute.
+// Go compiles a package again for each set of versions of its dependencies. If the three modules
+// differ in one of these, a machine with empty caches compiles Kubernetes' client libraries once
+// more. That takes more than a minute.
 func TestModulesShareKubernetesLibraries(t *testing.T) {
-	versions := map[string]map[string]string{} // by module that is required, by module of ours
+	versions := map[string]map[string]string{} // by required module, then by module of ours
 	for _, dir := range withKubernetes {
 		for path, version := range required(t, dir) {
 			if versions[path] == nil {

@@ -1,10 +1,10 @@
-// Command changes prints the verdicts of the committed bundles that differ from those at an earlier
-// commit, and why, as a table in Markdown: `make evidence-changes SINCE=dc1d792`.
+// Command changes prints, as a table in Markdown, the verdicts of the committed bundles that differ
+// from those at an earlier commit, with the reasons: `make evidence-changes SINCE=dc1d792`.
 //
 // usage: changes COMMIT [BUNDLE...]    default: every bundle in experiments/*/evidence
 //
-// It reads both versions of each bundle: today's from the disk, the earlier one from git. It judges
-// nothing itself: what a bundle says was judged when the bundle was written.
+// It reads both versions of each bundle: today's from the disk, and the earlier one from git. It
+// judges no claim itself: a bundle has the verdicts from when it was written.
 package main
 
 import (
@@ -74,7 +74,7 @@ func open(file string, data []byte) (results.Experiment, error) {
 	return kept.Results, nil
 }
 
-// earlier is what the bundle said at a commit. found: it was there.
+// earlier is the content of the bundle at a commit. found: the bundle existed.
 func earlier(commit, file string) (r results.Experiment, found bool, err error) {
 	if err := exec.Command("git", "rev-parse", "--verify", "--quiet", commit+"^{commit}").Run(); err != nil { // #nosec G204 -- the user's commit
 		return r, false, fmt.Errorf("this clone has no commit %s; a clone of all history does (git fetch --unshallow)", commit)
@@ -91,7 +91,7 @@ func earlier(commit, file string) (r results.Experiment, found bool, err error) 
 	return r, true, err
 }
 
-// change is a verdict that is not what it was.
+// change is a verdict that has changed.
 type change struct {
 	bundle, claim, then, now, why string
 }
@@ -99,7 +99,7 @@ type change struct {
 type tally struct {
 	verdicts, same int
 	changes        []change
-	// added are bundles that were not there.
+	// added are bundles that did not exist.
 	added []string
 }
 
@@ -125,7 +125,7 @@ func (t *tally) add(name string, then, now results.Experiment) {
 	}
 }
 
-// why a verdict is another one: the first reason that suffices.
+// why a verdict differs: the first reason that explains it.
 func why(then, now results.ClaimResult, again bool) string {
 	was, is := v1alpha1.Verdict(then.Verdict), v1alpha1.Verdict(now.Verdict)
 	switch sameOutcome := was.Supports() && is.Supports() || was.Refutes() && is.Refutes(); {

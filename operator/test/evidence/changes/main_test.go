@@ -77,7 +77,7 @@ func TestTallyCountsEachClaim(t *testing.T) {
 	}
 }
 
-// A commit that the clone does not have is named, with what to do.
+// The error for a commit that the clone does not have names the commit and the next step.
 func TestUnknownCommit(t *testing.T) {
 	_, _, err := earlier("0000000000000000000000000000000000000001", "a.tar.gz")
 	if err == nil || !strings.Contains(err.Error(), "no commit 0000000000000000000000000000000000000001") {

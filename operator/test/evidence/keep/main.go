@@ -1,12 +1,11 @@
-// Command keep keeps the evidence of a profile that did not decide, when the evidence of a changed
-// one takes its place. A reader of the last version alone would not see how often the claims
-// changed.
+// Command keep keeps the evidence of a profile that did not decide all claims, when evidence of a
+// changed profile replaces it. Otherwise a reader would not see how often the claims changed.
 //
 // usage: keep OLD NEW
 //
-// Both are bundles. OLD stays as NAME.DAY.tar.gz beside where it was, with its report and with the
-// file that judges it (NAME.DAY.as-run.yaml), if it left a claim undecided and NEW judges other
-// claims. Otherwise keep does nothing.
+// Both are bundles. keep preserves OLD if it left a claim undecided and NEW judges other claims.
+// Then OLD stays as NAME.DAY.tar.gz in its folder, with its report and with the file that judges it
+// (NAME.DAY.as-run.yaml). Otherwise keep does nothing.
 package main
 
 import (
@@ -43,7 +42,7 @@ func main() {
 	}
 }
 
-// keep returns the name under which the old bundle stays; empty: it does not.
+// keep returns the name under which it preserves the old bundle; empty: it does not.
 func keep(old, newer string) (string, error) {
 	if _, err := os.Stat(old); errors.Is(err, os.ErrNotExist) {
 		return "", nil
@@ -97,7 +96,7 @@ func open(name string) (bundle.Kept, []byte, error) {
 	return k, data, nil
 }
 
-// claimsOf is the digest of all that the verdicts of a bundle are made from.
+// claimsOf is the digest of all inputs of a bundle's verdicts.
 func claimsOf(k bundle.Kept) (string, error) {
 	var spec v1alpha1.ExperimentSpec
 	if err := json.Unmarshal(k.Spec, &spec); err != nil {
@@ -106,8 +105,8 @@ func claimsOf(k bundle.Kept) (string, error) {
 	return seal.Of(spec), nil
 }
 
-// experimentOf is the Experiment that a bundle was judged by, as a file, in present names: a
-// manifest with others is rejected.
+// experimentOf is the Experiment that judged a bundle, as a file with present names. It rejects a
+// manifest with other names.
 func experimentOf(data []byte) (text []byte, err error) {
 	err = archive.Read(bytes.NewReader(data), func(name string) bool { return path.Base(name) == bundle.ExperimentFile }, func(_ string, file []byte) error {
 		var err error

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Evidence of a profile that did not decide is kept, and not the last version's alone.
+// The evidence of an undecided profile is kept beside that of the last version.
 func TestEvidenceKeepsWhatWasUndecided(t *testing.T) {
 	const folder = "../../../../experiments/"
 	for name, tc := range map[string]struct {

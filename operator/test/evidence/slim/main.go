@@ -1,10 +1,10 @@
-// Command slim takes out of bundles what can be drawn from the rest: pictures of pixels, which
-// bundles had beside the same plots as SVG until November 2026.
+// Command slim removes pixel pictures from bundles. Until November 2026 bundles had them beside the
+// same plots as SVG.
 //
 // usage: slim BUNDLE.tar.gz...
 //
-// A bundle without them stays as it is, byte by byte. All other files stay as they are, but for the
-// two that list them (SHA256SUMS, ro-crate-metadata.json) and the README, which names them.
+// A bundle without them stays as it is, byte by byte. In other bundles, only the files that list
+// them (SHA256SUMS, ro-crate-metadata.json) and the README, which names them, change.
 package main
 
 import (
@@ -50,10 +50,10 @@ func slimFile(name string) error {
 	return os.WriteFile(name, slimmed, 0o644) // #nosec G306 -- a file of the repository
 }
 
-// drawn says whether a file of a bundle is a picture of another file of it.
+// drawn reports whether a file of a bundle is a pixel picture of another file.
 func drawn(name string) bool { return strings.HasPrefix(name, "plots/") && path.Ext(name) == ".png" }
 
-// slim returns the bundle without what is drawn, or the same bytes if it has nothing of it.
+// slim returns the bundle without pixel pictures. It returns the same bytes if the bundle has none.
 func slim(data []byte) ([]byte, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -91,8 +91,8 @@ func slim(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// slimCrate takes the entities of what is drawn, and all references to them, out of the metadata.
-// The entities of files that changed are as these are now.
+// slimCrate removes the entities of pixel pictures, and all references to them, from the metadata.
+// It updates the entities of changed files.
 func slimCrate(file []byte, entries []archive.Entry) ([]byte, error) {
 	var crate map[string]any
 	if err := json.Unmarshal(file, &crate); err != nil {
@@ -114,7 +114,7 @@ func slimCrate(file []byte, entries []archive.Entry) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// without is a value of JSON in which no list has an object about what is drawn.
+// without is a JSON value. It removes the objects about pixel pictures from every list.
 func without(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -69,7 +69,7 @@ func TestPixelsAreTakenOut(t *testing.T) {
 	}
 }
 
-// The repository holds each plot once. Archives of raw output of programs are no bundles.
+// The repository holds each plot once. Archives with the raw output of programs are not bundles.
 func TestEvidenceHoldsNoPixels(t *testing.T) {
 	files, err := filepath.Glob("../../../../experiments/*/evidence/*.tar.gz")
 	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "-output.tar.gz") })

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// In a group without real-time runtime, chrt says that the operation is not permitted, to root too.
+// In a group without real-time runtime, chrt fails with "operation not permitted", even for root.
 func TestAGroupWithoutRealTimeIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind, lines, runtime string
-		group                string // which has no time; empty: none
+		group                string // the group without real-time runtime; empty: none
 	}{
 		"no time":                        {"cgroup", "3:cpu,cpuacct:/jobs/a\n2:cpuset:/b", "0", "/jobs/a"},
 		"no time, at the root":           {"cgroup", "3:cpuset:/b\n1:cpu:/", "0", "/"},

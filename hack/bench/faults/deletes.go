@@ -21,28 +21,28 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// watcher is this program on a node, beside the processes that it watches.
-// Not in /tmp, which is mounted there, so that docker cp writes below it.
+// watcher is this program on a node, beside the processes that it watches. It is not in /tmp: that
+// is a mount, and docker cp would write below it.
 const watcher = "/bench-faults"
 
 // roundLabel is on the pods of one round.
 const roundLabel = "round"
 
-// Of linux/pidfd.h.
+// From linux/pidfd.h.
 const (
 	pidfdInfoExit = 1 << 3                        // PIDFD_INFO_EXIT
 	pidfdGetInfo  = 3<<30 | 64<<16 | 0xff<<8 | 11 // PIDFD_GET_INFO
 )
 
-// victims are how many pods are deleted at once, as many as a fault of the experiment has targets.
+// victims is how many pods are deleted at once: as many as a fault of the experiment has targets.
 const victims = 3
 
-// ask makes the victims of a round be deleted. It sets of each when that was asked for.
+// ask makes the victims of a round be deleted. It sets asked of each victim.
 type ask func(ctx context.Context, round string, all []*victim) error
 
-// measureDeletes has pods deleted, three at once, and returns how long after it was asked for their
-// processes were dead. The process is the one of Kubernetes' own pause image, which every node has
-// and which ends at once when it gets SIGTERM: what takes longer to end looks worse.
+// measureDeletes deletes pods, three at once, and returns how long after the request their
+// processes were dead. The process is Kubernetes' own pause image. Every node has it, and it ends
+// at once when it gets SIGTERM. A process that takes longer to end would look worse.
 func (b *bench) measureDeletes(ctx context.Context, name string, by ask) ([]shot, error) {
 	nodes, err := b.workers(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *bench) measureDeletes(ctx context.Context, name string, by ask) ([]shot
 	}
 	defer func() {
 		for _, n := range nodes {
-			_ = docker(context.WithoutCancel(ctx), "exec", n, "rm", "-f", watcher) // it is only left behind
+			_ = docker(context.WithoutCancel(ctx), "exec", n, "rm", "-f", watcher) // a failure only leaves the file behind
 		}
 	}()
 	var shots []shot
@@ -73,7 +73,7 @@ func (b *bench) measureDeletes(ctx context.Context, name string, by ask) ([]shot
 	return shots, nil
 }
 
-// workers are the nodes that pods may run on, and the image of the pause container there.
+// workers are the nodes that pods may run on. It also sets the image of the pause container there.
 func (b *bench) workers(ctx context.Context) ([]string, error) {
 	list := &corev1.NodeList{}
 	if err := b.cluster.List(ctx, list); err != nil {
@@ -96,7 +96,7 @@ type victim struct {
 	pod   *corev1.Pod
 	watch *exec.Cmd
 	lines *bufio.Scanner
-	asked int64 // when its deletion was asked for, CLOCK_MONOTONIC
+	asked int64 // when its deletion was requested, CLOCK_MONOTONIC
 	err   error // of the request
 }
 
@@ -138,7 +138,7 @@ func (b *bench) deleteOnce(ctx context.Context, round string, nodes []string, by
 			return nil, err
 		}
 	}
-	time.Sleep(500 * time.Millisecond) // let the noise of their start pass, as it has before a kill of the experiment
+	time.Sleep(500 * time.Millisecond) // waits until the noise of their start is over, as before a kill of the experiment
 	if err := by(ctx, round, all); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (b *bench) deleteOnce(ctx context.Context, round string, nodes []string, by
 	return shots, nil
 }
 
-// startVictim runs a pod on the node and waits until it is there.
+// startVictim runs a pod on the node and waits until it exists.
 func (b *bench) startVictim(ctx context.Context, round, name, node string) (*victim, error) {
 	image, err := output(ctx, "exec", node, "sh", "-c", "ctr -n k8s.io images ls -q | grep -m1 /pause:")
 	if err != nil {
@@ -183,7 +183,7 @@ func (b *bench) startVictim(ctx context.Context, round, name, node string) (*vic
 	return &victim{pod: pod}, err
 }
 
-// watchVictim starts this program on the victim's node, which says when it watches and when the
+// watchVictim starts this program on the victim's node. It prints when it watches and when the
 // process has ended.
 func (b *bench) watchVictim(ctx context.Context, v *victim) error {
 	_, id, _ := strings.Cut(v.pod.Status.ContainerStatuses[0].ContainerID, "://")
@@ -208,8 +208,8 @@ func (b *bench) watchVictim(ctx context.Context, v *victim) error {
 	return nil
 }
 
-// watch waits for the end of a process and prints when it was, on CLOCK_MONOTONIC, which all
-// containers of a kernel share, and how it ended.
+// watch waits for the end of a process. It prints when and how the process ended. The time is on
+// CLOCK_MONOTONIC, which all containers of a kernel share.
 func watch(args []string) error {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -236,9 +236,9 @@ func watch(args []string) error {
 	}
 }
 
-// howEnded is the exit status of a process that has ended, as "exit 0" or "signal 9". Its parent
-// must have reaped it, which takes a moment, and the kernel be 6.15 or later; otherwise only the
-// parent knows, and it is "".
+// howEnded is the exit status of a process that has ended, as "exit 0" or "signal 9". The parent
+// must have reaped the process, which takes a moment, and the kernel must be 6.15 or later.
+// Otherwise only the parent knows the status, and howEnded is "".
 func howEnded(fd int) string {
 	for range 100 {
 		info := struct { // struct pidfd_info of linux/pidfd.h, its first version
@@ -264,7 +264,7 @@ func howEnded(fd int) string {
 func monotonic() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(err) // there is no Linux without it
+		panic(err) // every Linux has this clock
 	}
 	return ts.Nano()
 }

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// floor is what the machine does to anybody while the faults are measured, in ms: without
-// Kubernetes, without Assay, at normal priority.
+// floor is the lateness of any program on this machine while the faults are measured, in ms:
+// without Kubernetes, without Assay, at normal priority.
 type floor struct {
-	woken  []shot // how late a thread is woken that sleeps until an instant, as a fault's does
-	killed []shot // from SIGKILL to the reaping of a process that slept
+	woken  []shot // how late a thread wakes up that sleeps until an instant, like a fault's thread
+	killed []shot // from SIGKILL to the reaping of a sleeping process
 }
 
 // measureFloor measures until the context is done.
@@ -42,7 +42,7 @@ func measureFloor(ctx context.Context) (f floor, err error) {
 func wakeUps(ctx context.Context, every time.Duration) (shots []shot) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // best effort; without it 50 us more
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // an optimisation; without it threads wake up to 50 us later
 	for n := 0; ctx.Err() == nil; n++ {
 		at := monotonic() + int64(every)
 		ts := unix.NsecToTimespec(at)
@@ -54,7 +54,7 @@ func wakeUps(ctx context.Context, every time.Duration) (shots []shot) {
 	return shots
 }
 
-// killOne starts a process, lets it sleep, kills it and says how many ms passed until it was
+// killOne starts a process, lets it sleep, kills it, and returns how many ms passed until it was
 // reaped.
 func killOne(after time.Duration) (float64, error) {
 	cmd := exec.Command("sleep", "60")

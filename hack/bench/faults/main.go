@@ -1,15 +1,15 @@
 // Command bench-faults measures on the cluster of "make deploy" how punctual faults are. It
 // compares the instants of confirmed kills and pauses with the planned ones. It also measures how
 // far apart the targets of one fault were hit. Beside them, in the same run, it deletes pods
-// through the API and measures from the request to the death of their processes. It sees these on
-// the nodes, which must be containers of the docker here, as those of kind are. Where Chaos Mesh is
-// installed (hack/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
+// through the API and measures from the request to the death of their processes. It watches the
+// processes on the nodes, which must be containers of the local docker, as in kind. If Chaos Mesh
+// is installed (hack/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
 //
 //	bench-faults -kubeconfig PATH [-trials 3] [-times 23]
 //
-// It is run from the repository's root. It makes the namespace assay-bench-faults and removes it
-// again. The machine's load average is printed before each part, since the tails are mostly
-// another's use of the processors.
+// Run it from the repository's root. It makes the namespace assay-bench-faults and removes it
+// again. It prints the machine's load average before each part, since the tails mostly come from
+// other programs on the processors.
 package main
 
 import (
@@ -146,7 +146,7 @@ func (b *bench) show(machine floor, kills, pauses, deleted, podChaos []shot) {
 	fmt.Printf("load average %s\n", loadAverage())
 }
 
-// measureBoth runs the trials and watches the machine meanwhile.
+// measureBoth runs the trials and measures the machine at the same time.
 func (b *bench) measureBoth(ctx context.Context) (records []record, machine floor, err error) {
 	while, stop := context.WithCancel(ctx)
 	defer stop()
@@ -170,8 +170,8 @@ func (b *bench) verdicts(kills, pauses []shot) {
 	b.punctual("pauses, planned to confirmed", pauses)
 	b.together("kill silent", kills, began)
 	b.together("kill dead", kills, confirmed)
-	// It is not how far apart they were seen to have stopped. A thread of each has to run for that,
-	// and its launcher to see it, on few processors one after the other.
+	// This is not the time between the observed stops. For those, a thread of each process has to
+	// run and its launcher has to notice, on few processors one after the other.
 	b.together("pause signalled", pauses, began)
 }
 

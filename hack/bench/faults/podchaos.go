@@ -15,7 +15,7 @@ import (
 // chaosMesh is the API of Chaos Mesh.
 const chaosMesh = "chaos-mesh.org/v1alpha1"
 
-// measurePodChaos has Chaos Mesh kill the pods; nothing where it is not installed.
+// measurePodChaos makes Chaos Mesh kill the pods. It does nothing if Chaos Mesh is not installed.
 func (b *bench) measurePodChaos(ctx context.Context) ([]shot, error) {
 	if _, err := b.clientset.Discovery().ServerResourcesForGroupVersion(chaosMesh); apierrors.IsNotFound(err) {
 		return nil, nil
@@ -25,7 +25,7 @@ func (b *bench) measurePodChaos(ctx context.Context) ([]shot, error) {
 	return b.measureDeletes(ctx, "chaos", b.byPodChaos)
 }
 
-// byPodChaos kills all pods of a round by one object, and waits until it is gone again.
+// byPodChaos kills all pods of a round by one object, and waits until the object is gone again.
 func (b *bench) byPodChaos(ctx context.Context, round string, all []*victim) error {
 	chaos := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": chaosMesh, "kind": "PodChaos",

@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// shot is one target of one fault, in ms after it was planned, or after its deletion was asked for.
+// shot is one target of one fault. Times are in ms after the planned instant, or after the request
+// for the deletion.
 type shot struct {
-	group            string // shots of one fault at one time share it
+	group            string // the same for the targets of one fault at one time
 	began, confirmed float64
 	reaped           float64 // of a kill
-	end              string  // of the process of a deleted pod: see howEnded
+	end              string  // of a deleted pod's process: see howEnded
 }
 
 func confirmed(s shot) float64 { return s.confirmed }
@@ -44,8 +45,8 @@ func sorted(shots []shot, value func(shot) float64) []float64 {
 	return values
 }
 
-// quantile of sorted values by nearest rank; the least value of which a share q is not above it.
-// With fewer than 100 values the 99th is the greatest.
+// quantile of sorted values by nearest rank: the least value for which at least a share q of the
+// values is not above it. With fewer than 100 values the 99th percentile is the greatest.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -53,7 +54,8 @@ func quantile(values []float64, q float64) float64 {
 	return values[max(0, int(math.Ceil(q*float64(len(values))))-1)]
 }
 
-// spreads are, for each fault and time, from its first target's value to its last one's, sorted.
+// spreads are, for each fault and time, the differences between its first target's value and its
+// last one's, sorted.
 func spreads(shots []shot, value func(shot) float64) []float64 {
 	groups := map[string][2]float64{}
 	for _, s := range shots {
@@ -71,7 +73,7 @@ func spreads(shots []shot, value func(shot) float64) []float64 {
 	return values
 }
 
-// row prints one line of the table, with spreads where a shot has several targets.
+// row prints one line of the table, with spreads if a fault has several targets.
 func row(what string, shots []shot, value func(shot) float64) {
 	v, s := sorted(shots, value), spreads(shots, value)
 	fmt.Printf("%-44s %5d  %6.2f %6.2f %6.2f %6.2f", what, len(v), quantile(v, 0.5), quantile(v, 0.9), quantile(v, 0.99), quantile(v, 1))
@@ -81,11 +83,11 @@ func row(what string, shots []shot, value func(shot) float64) {
 	fmt.Println()
 }
 
-// edges of the histogram's bins, in ms; the first bin is below the first edge, the last one above
-// the last.
+// edges of the histogram's bins, in ms. The first bin is below the first edge, and the last one
+// above the last.
 var edges = []float64{0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200}
 
-// histogram prints how many shots were confirmed how late.
+// histogram prints how many shots were confirmed, by their lateness.
 func histogram(title string, shots []shot) {
 	const width = 60
 	bins := make([]int, len(edges)+1)
@@ -110,7 +112,8 @@ func histogram(title string, shots []shot) {
 }
 
 // ends prints how processes ended. A victim handles SIGTERM, as Kubernetes' own pause container
-// does. A victim that gets SIGTERM before SIGKILL ends in order, with status 0: it has not crashed.
+// does. A victim that gets SIGTERM before SIGKILL ends in order, with status 0: that is not a
+// crash.
 func ends(what string, shots []shot) {
 	counts := map[string]int{}
 	for _, s := range shots {

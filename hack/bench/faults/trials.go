@@ -25,14 +25,14 @@ import (
 //go:embed experiment.yaml
 var experimentFile []byte
 
-// trialResult is what is read of a trial's results, whose package programs outside of operator/ may
-// not import.
+// trialResult has the needed fields of a trial's results. Programs outside of operator/ may not
+// import the package of results.
 type trialResult struct {
 	Name, Outcome, Reason, Message string
 	Faults                         []record
 }
 
-// record is what one pod did for a fault. Times are in ms from t = 0.
+// record is the record of one pod's action for a fault. Times are in ms from t = 0.
 type record struct {
 	trial                                         string
 	ID, Fault, Pod, Kind, Error                   string
@@ -41,7 +41,7 @@ type record struct {
 	Skipped                                       bool
 }
 
-// measureFaults runs the experiment and returns what was done for its faults.
+// measureFaults runs the experiment and returns the records of its faults.
 func (b *bench) measureFaults(ctx context.Context) ([]record, error) {
 	system := &v1alpha1.System{}
 	if err := readYAML(filepath.Join("experiments", "systems", "basil.yaml"), system); err != nil {
@@ -84,8 +84,8 @@ func (b *bench) measureFaults(ctx context.Context) ([]record, error) {
 	return b.records(ctx)
 }
 
-// records of all trials. An action that failed fails the measurement: what is left would look
-// better than it is.
+// records of all trials. A failed action fails the measurement: the remaining ones would look
+// better than they are.
 func (b *bench) records(ctx context.Context) ([]record, error) {
 	list := &corev1.ConfigMapList{}
 	if err := b.cluster.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelResults: "trial"}); err != nil {
@@ -124,14 +124,14 @@ func readYAML(file string, into any) error {
 }
 
 func (b *bench) makeNamespace(ctx context.Context) error {
-	b.removeNamespace() // a leftover of a run that was interrupted
+	b.removeNamespace() // a leftover of an interrupted run
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{
 		"pod-security.kubernetes.io/enforce": "privileged", // agents need NET_ADMIN
 	}}}
 	return b.cluster.Create(ctx, ns)
 }
 
-// removeNamespace removes the experiment first, whose finalizers want their manager.
+// removeNamespace removes the experiment first, since its finalizers need their manager.
 func (b *bench) removeNamespace() {
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
@@ -148,8 +148,8 @@ func (b *bench) removeNamespace() {
 	}
 }
 
-// eventually waits until the condition holds. Errors are tried again; the last one is told in the
-// end.
+// eventually waits until the condition holds. It retries after errors, and reports the last one at
+// the end.
 func eventually(ctx context.Context, within time.Duration, what string, holds func(context.Context) (bool, error)) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// changingLoad measures how precisely requests are sent while the load changes: a ramp with a step
+// changingLoad measures how punctually requests are sent while the load changes: a ramp with a step
 // down and up, and a trace with bursts.
 func (b *bench) changingLoad(rate float64) error {
 	fmt.Printf("\nload that changes, up to %.0f requests/s, %d clients\n", rate, openLoopConns)
@@ -70,7 +70,7 @@ func (b *bench) runChanging(length time.Duration, set func(config map[string]any
 	return b.execute(out, "run", "--config", path)
 }
 
-// bursts is a trace of arrivals at a rate in the mean, several of which come 10 us apart.
+// bursts is a trace of arrivals with a mean rate. Several arrivals come 10 us apart.
 func bursts(rate float64, length time.Duration) string {
 	const mean, apart = 8, 1e-5
 	rng := rand.New(rand.NewPCG(1, 1))

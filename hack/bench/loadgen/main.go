@@ -1,11 +1,11 @@
-// Command bench-loadgen measures what the load generator costs and how precisely it sends, against
-// bounds. It compares with the least that a Go program can do, measured in the same run. That is a
-// bare loop that writes a message to a TCP connection and reads it back.
+// Command bench-loadgen measures the cost and the punctuality of the load generator, against
+// bounds. It compares the generator with the smallest possible Go program, measured in the same
+// run. That is a bare loop that writes a message to a TCP connection and reads it back.
 //
-// The echo server is pinned to one processor, the generator to another. The machine is rarely
+// The echo server is pinned to one processor, and the generator to another. The machine is rarely
 // quiet, so rates vary by tens of percent. Therefore the bound on the generator's cost is on a
 // ratio: requests per second of the generator's own CPU time. It is the median of rounds in which
-// both take turns.
+// both programs take turns.
 //
 //	bench-loadgen -loadgen PATH [-rounds 5] [-length 2s]
 package main
@@ -102,7 +102,7 @@ func (b *bench) verdict(ok bool, format string, args ...any) {
 	fmt.Printf("%s  %s\n", word, fmt.Sprintf(format, args...))
 }
 
-// closedLoop compares with the bare client; it returns the most requests per second that the
+// closedLoop compares with the bare client. It returns the most requests per second that the
 // generator reached.
 func (b *bench) closedLoop() (float64, error) {
 	fmt.Printf("closed loop, medians of %d rounds of %v\n", b.rounds, b.length)
@@ -137,7 +137,8 @@ func (b *bench) closedLoop() (float64, error) {
 	return most, nil
 }
 
-// pair measures both, in either order, so that a trend of the machine's load favours neither.
+// pair measures both, in either order, so that a trend of the machine's load does not favour one of
+// them.
 func (b *bench) pair(conns int, oursFirst bool) (bare, ours measured, err error) {
 	if oursFirst {
 		if ours, err = b.measureLoadgen(conns); err != nil {
@@ -153,10 +154,10 @@ func (b *bench) pair(conns int, oursFirst bool) (bare, ours measured, err error)
 	return bare, ours, err
 }
 
-// openLoop measures how precisely requests are sent. Other processes on the generator's processor
-// delay it like any other, by milliseconds each time. When the bound is not met and we may, it is
-// measured again as a real-time process, which only the kernel can delay. That tells the
-// generator's own lag from the machine's.
+// openLoop measures how punctually requests are sent. Other processes on the generator's processor
+// delay it by milliseconds each time. If the bound is not met, it measures again as a real-time
+// process, if the user may run one. Only the kernel can delay such a process. So the second
+// measurement separates the generator's own lag from the machine's.
 func (b *bench) openLoop(rate float64) error {
 	fmt.Printf("\nopen loop at half of the most, %.0f requests/s, %d clients, %v each (real-time: %v)\n", rate, openLoopConns, 2*b.length, realtimeLength)
 	fmt.Printf("%-9s %-9s %9s  %27s  %7s %7s  %12s\n", "arrivals", "priority", "achieved", "send lag p50 / p99 / max ms", "late", "unsent", "latency p99")
@@ -179,7 +180,8 @@ func (b *bench) openLoop(rate float64) error {
 // run is a run of the generator in an open loop.
 type run func(b *bench, length time.Duration) (loadgenRun, error)
 
-// pace measures how precisely requests are sent, if need be once more as a real-time process.
+// pace measures how punctually requests are sent. If necessary it measures once more as a real-time
+// process.
 func (b *bench) pace(bound time.Duration, name string, how run) (pacing, error) {
 	best, err := b.bestPacing(bound, name, how)
 	if err == nil && !best.ok() && mayRealtime() {
@@ -188,8 +190,8 @@ func (b *bench) pace(bound time.Duration, name string, how run) (pacing, error) 
 	return best, err
 }
 
-// realtimePacing measures with generator and server as real-time processes: when the server is held
-// up, clients are missing, too.
+// realtimePacing measures with generator and server as real-time processes: a delayed server would
+// also leave too few free clients.
 func (b *bench) realtimePacing(bound time.Duration, name string, how run) (pacing, error) {
 	rt := *b
 	rt.realtime = true
@@ -201,15 +203,15 @@ func (b *bench) realtimePacing(bound time.Duration, name string, how run) (pacin
 	return rt.bestPacing(bound, name, how)
 }
 
-// realtimeLength is the length of a measurement as a real-time process. The kernel takes the
-// processor away for 50 ms of each second from such processes that use more than 95% of it. In less
-// than a second they are left alone.
+// realtimeLength is the length of a measurement as a real-time process. If such processes use more
+// than 95% of a processor, the kernel stops them for 50 ms of each second. A measurement of less
+// than a second avoids that.
 const realtimeLength = 600 * time.Millisecond
 
 // pacing is how well one open loop kept its schedule.
 type pacing struct {
 	lagP99, bound time.Duration
-	achieved      float64 // part of what was offered
+	achieved      float64 // as a part of the offered requests
 	priority      string
 }
 
@@ -220,8 +222,8 @@ func (p pacing) verdict(b *bench, what string) {
 		what, p.priority, p.lagP99, p.bound, 100*p.achieved, 100*minAchieved)
 }
 
-// bestPacing takes the best of several runs: it says what the generator can do, the others what
-// else ran on the machine. All are printed.
+// bestPacing returns the best of several runs. The best run shows the generator's ability, and the
+// others the load of the machine. It prints all runs.
 func (b *bench) bestPacing(bound time.Duration, name string, how run) (pacing, error) {
 	best := pacing{lagP99: time.Hour, bound: bound}
 	priority := "normal"

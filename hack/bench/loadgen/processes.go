@@ -27,14 +27,14 @@ import (
 // difference.
 const warmUp = 300 * time.Millisecond
 
-// measured is what one closed loop came to.
+// measured is the result of one closed loop.
 type measured struct{ rate, perCPUSecond float64 }
 
 // pinned prepares a program to run on one processor.
 func pinned(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a session of its own is a scheduling group of its own
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a separate session is a separate scheduling group
 	return cmd
 }
 
@@ -56,8 +56,8 @@ func startOn(cpu int, realtime bool, cmd *exec.Cmd) error {
 		err = fmt.Errorf("unpin from CPU %d: %w", cpu, e)
 	}
 	if err == nil && !realtime {
-		// Ahead of other sessions' processes where the kernel groups them and we may; else like
-		// them.
+		// This puts the program ahead of other sessions' processes, if the kernel groups them and
+		// allows it.
 		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid), []byte("-20"), 0)
 	}
 	return err
@@ -73,8 +73,8 @@ func startWith(realtime bool, cmd *exec.Cmd) error {
 	return errors.Join(cmd.Start(), setRealtime(false))
 }
 
-// setRealtime makes the calling thread a real-time one of the lowest priority, or a normal one
-// again.
+// setRealtime gives the calling thread real-time scheduling with the lowest priority, or normal
+// scheduling again.
 func setRealtime(on bool) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 	if on {
@@ -114,7 +114,7 @@ func (b *bench) startServer() (stop func(), err error) {
 	return stop, nil
 }
 
-// clientResult is what is read of a results.Client, which this module part may not import.
+// clientResult has the needed fields of a results.Client. This program may not import that package.
 type clientResult struct {
 	Counters struct{ Offered, Committed, LateSends, Unsent, Errors, Timeouts int64 }
 	Latency  string
@@ -140,7 +140,7 @@ func (b *bench) runLoadgen(length time.Duration, flags ...string) (loadgenRun, e
 		"--measure", length.String(), "--drain", "1s", "--out", out}, flags...)...)
 }
 
-// execute runs the generator and reads its results, which it writes to out.
+// execute runs the generator with out as its results file, and reads the results.
 func (b *bench) execute(out string, args ...string) (r loadgenRun, err error) {
 	cmd := pinned(b.loadgen, args...)
 	if err := startOn(generatorCPU, b.realtime, cmd); err != nil {
@@ -175,7 +175,7 @@ func (b *bench) measureLoadgen(conns int) (measured, error) {
 	if err != nil {
 		return measured{}, err
 	}
-	var total int64 // with the warm-up, whose CPU time is counted, too
+	var total int64 // with the warm-up, since the CPU time includes it
 	for _, n := range r.client.Timeline.Committed {
 		total += n
 	}
@@ -205,7 +205,7 @@ func (b *bench) measureBaseline(conns int) (measured, error) {
 	return measured{rate: float64(total) / length.Seconds(), perCPUSecond: float64(total) / cpu.Seconds()}, nil
 }
 
-// baseline is the bare client: it measures nothing, checks nothing, and has no deadlines.
+// baseline is the bare client: it takes no times, checks no replies, and has no deadlines.
 func baseline(args []string) error {
 	fl := flag.NewFlagSet(baselineSubcommand, flag.ContinueOnError)
 	address := fl.String("address", "", "address of the echo server")
@@ -214,7 +214,7 @@ func baseline(args []string) error {
 	if err := fl.Parse(args); err != nil {
 		return err
 	}
-	counts := make([]int64, *conns*8) // 8: a cache line each
+	counts := make([]int64, *conns*8) // 8 numbers fill a cache line, so that connections do not share one
 	var stop sync.WaitGroup
 	var all []net.Conn
 	for i := range *conns {
@@ -228,7 +228,7 @@ func baseline(args []string) error {
 	time.Sleep(*length)
 	var total int64
 	for i := range *conns {
-		total += counts[i*8] // racy by a request or so: the loops do nothing that could be left out
+		total += counts[i*8] // the data race costs a request or so; a lock would change the loops
 	}
 	for _, conn := range all {
 		_ = conn.Close()

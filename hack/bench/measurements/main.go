@@ -1,14 +1,14 @@
-// Command bench-measurements runs one trial on this machine, without a cluster, in which pods use
-// known amounts of processor, memory, page cache, disk, volumes and network. It prints what Assay
-// measured beside another source, and fails where they differ by more than 2%. The other sources
-// share no code with Assay's:
+// Command bench-measurements runs one trial on this machine, without a cluster. Its pods use known
+// amounts of processor, memory, page cache, disk, volumes and network. It prints Assay's
+// measurements beside those of another source, and fails if they differ by more than 2%. The other
+// sources share no code with Assay's:
 //
 //   - for disks the account of the program that reads and writes,
 //   - for processor, memory, page cache and network what this program reads in the kernel's files
 //     four times a second from outside of the pods,
 //   - for volumes du, and for latencies the client's own lines, sorted.
 //
-// It is run as root from the repository's root:
+// Run it as root from the repository's root:
 //
 //	bench-measurements PROGRAM      the path of kubectl-assay
 package main
@@ -37,11 +37,11 @@ import (
 var experimentFile []byte
 
 const (
-	// limit of the trial, and of what comes after it.
+	// limit of the trial, and of the steps after it.
 	limit = 3 * time.Minute
-	// tolerance is by how much two sources may differ.
+	// tolerance is how much two sources may differ.
 	tolerance = 0.02
-	// notDecided is the exit code of a run whose claim stays open: one trial has no interval.
+	// notDecided is the exit code of a run whose claim is undecided: one trial has no interval.
 	notDecided = 4
 )
 
@@ -97,7 +97,7 @@ func call(ctx context.Context, program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// trial is the part of a trial's results that is compared.
+// trial has the compared fields of a trial's results.
 type trial struct {
 	ZeroUnixNanos int64 `json:"zeroUnixNanos"`
 	MeasureNanos  int64 `json:"measureNanos"`
@@ -118,10 +118,10 @@ type trial struct {
 	} `json:"pods"`
 }
 
-// bundle is the part of a bundle that is read.
+// bundle has the needed parts of a bundle.
 type bundle struct {
 	trial trial
-	// disks are the accounts of the replicas, and operations the lines of the clients, by pod.
+	// disks are the accounts of the replicas by pod, and operations the lines of the clients.
 	disks, operations map[string]string
 }
 
@@ -168,7 +168,7 @@ func unpack(file string) (*bundle, error) {
 	return b, nil
 }
 
-// podOf is the pod in the path of a file of its own: trials/NAME/pods/POD/...
+// podOf is the pod's name in the path of a pod's file: trials/NAME/pods/POD/...
 func podOf(parts []string) string {
 	for i, part := range parts[:len(parts)-1] {
 		if part == "pods" {
@@ -178,7 +178,7 @@ func podOf(parts []string) string {
 	return ""
 }
 
-// compare prints a line for each measurement, and fails where two sources differ.
+// compare prints a line for each measurement, and fails if two sources differ.
 func compare(out io.Writer, b *bundle, other *outside) error {
 	second, err := secondSources(b, other)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 // pollEvery is how often the kernel's files are read.
 const pollEvery = 250 * time.Millisecond
 
-// outside is what is seen of the servers from outside of their pods, by their index.
+// outside has readings of the servers from outside of their pods, by their index.
 type outside struct {
 	servers map[string]*server
 }
 
-// server is one of them: readings in order of time.
+// server has the readings of one server, in order of time.
 type server struct {
 	readings []reading
-	// volume is what du said last.
+	// volume is the last output of du.
 	volume float64
 	sized  time.Time
 }
 
-// reading at an instant. cpu in seconds and network in bytes are counters; memory and pages are in
-// bytes.
+// reading at an instant. Two values are counters: cpu in seconds, and network in bytes. memory and
+// pages are in bytes.
 type reading struct {
 	at                          time.Time
 	cpu, received, sent         float64
@@ -35,7 +35,7 @@ type reading struct {
 	hasCPU, hasMemory, hasBytes bool
 }
 
-// poll reads until it is told to end.
+// poll reads until ctx is done.
 func poll(ctx context.Context) *outside {
 	o := &outside{servers: map[string]*server{}}
 	tick := time.NewTicker(pollEvery)
@@ -50,9 +50,9 @@ func poll(ctx context.Context) *outside {
 	}
 }
 
-// read looks for the servers, which are processes of this machine, and reads what is known of each.
+// read searches for the servers, which are processes of this machine, and reads each one's numbers.
 func (o *outside) read() {
-	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline") // no other error than of the pattern
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline") // only a wrong pattern is an error
 	for _, file := range commands {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -109,8 +109,8 @@ func (s *server) read(proc string) {
 	}
 }
 
-// groupsOf are the directories of a process's control groups by controller; that of version 2 has
-// none.
+// groupsOf are the directories of a process's control groups, by controller. The group of version 2
+// has no controller's name.
 func groupsOf(proc string) map[string]string {
 	text, err := os.ReadFile(filepath.Join(proc, "cgroup"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// second is a number of another source.
+// second is a number from another source.
 type second struct {
 	value float64
 	from  string
@@ -43,7 +43,7 @@ func secondSources(b *bundle, o *outside) (map[string]second, error) {
 // curve is a counter over time, in seconds since t = 0.
 type curve struct{ x, y []float64 }
 
-// at interpolates.
+// at interpolates the curve.
 func (c curve) at(x float64) float64 {
 	i := sort.SearchFloat64s(c.x, x)
 	switch {
@@ -55,7 +55,7 @@ func (c curve) at(x float64) float64 {
 	return c.y[i-1] + (c.y[i]-c.y[i-1])*(x-c.x[i-1])/(c.x[i]-c.x[i-1])
 }
 
-// risen by how much the curves rose together in each second of the window, in order of size.
+// risen is how much the curves rose together in each second of the window, sorted.
 func risen(window time.Duration, curves ...curve) (seconds []float64) {
 	for i := range int(window.Seconds()) {
 		sum := 0.0
@@ -75,7 +75,7 @@ func total(window time.Duration, curves ...curve) (sum float64) {
 	return sum
 }
 
-// share is the percentile of numbers in order.
+// share is a percentile of sorted numbers.
 func share(sorted []float64, p float64) float64 {
 	return sorted[int(math.Ceil(float64(len(sorted))*p/100))-1]
 }
@@ -132,7 +132,7 @@ func numbers(texts []string) (all []float64, err error) {
 	return all, nil
 }
 
-// kernel is what was read from outside.
+// kernel uses the readings from outside.
 func kernel(all map[string]second, o *outside, zero time.Time, window time.Duration) error {
 	var cpu, received, sent []curve
 	pages, memory := make([]float64, int(window.Seconds())), make([]float64, int(window.Seconds()))

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Rows of the breakdown, in the order in which they are shown.
+// Rows of the breakdown, in their order in the table.
 const (
 	rowRuntime   = "container runtime: containerd, shims, runc, CNI"
 	rowKubelet   = "kubelets"
@@ -25,11 +25,11 @@ var rows = []string{
 	rowRuntime, rowKubelet, rowAPIServer, rowEtcd, rowManagers, rowAgents, rowLaunchers, rowSystem, rowPrepare, rowClients, rowOthers, rowSandboxes, rowNodes,
 }
 
-// counter is a usage that only rises, as it was first and last seen.
+// counter is a rising usage, with its first and its last value.
 type counter struct{ first, last time.Duration }
 
-// account of a time: what was seen of each cgroup and launcher. A cgroup that appears later began
-// from zero.
+// account of a time: the readings of each cgroup and launcher. The usage of a cgroup that appears
+// later counts from zero.
 type account struct {
 	begun     bool
 	cgroups   map[string]*counter
@@ -84,8 +84,8 @@ func (a *account) addProcesses(to map[string]map[int]*counter, key string, found
 	}
 }
 
-// breakdown of the time that has passed, by row. rowOf says whose a container is; an unknown one is
-// a sandbox.
+// breakdown of the time that has passed, by row. rowOf returns the row of a container; an unknown
+// container is a sandbox.
 func (a *account) breakdown(rowOf func(id string) string) map[string]time.Duration {
 	sum := map[string]time.Duration{}
 	var nodes, allPods, accounted, inPods time.Duration

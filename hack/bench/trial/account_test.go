@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// One node: a control plane's pod that was there before, a replica that comes and goes, a sandbox.
+// One node: a control plane's pod that existed before, a replica that comes and goes, a sandbox.
 func TestBreakdown(t *testing.T) {
 	const s = time.Second
 	rowOf := func(id string) string { return map[string]string{"api": rowAPIServer, "basil": rowSystem}[id] }
@@ -26,13 +26,13 @@ func TestBreakdown(t *testing.T) {
 		{path: "n/p/basil", kind: container, id: "basil", usage: 2 * s}, {path: "n/p/box", kind: container, id: "box", usage: 1 * s},
 	})
 	a.addLaunchers("basil", map[int]time.Duration{7: s / 2})
-	a.add([]cgroup{ // the replica is gone by now, and used some more in its last moment
+	a.add([]cgroup{ // the replica is gone by now; it used some more in its last moment
 		{path: "n", kind: whole, usage: 120 * s}, {path: "n/c", kind: engine, usage: 36 * s}, {path: "n/k", kind: kubelet, usage: 22 * s},
 		{path: "n/p", kind: pods, usage: 48 * s}, {path: "n/p/api", kind: container, id: "api", usage: 44 * s},
 	})
 	want := map[string]time.Duration{
 		rowRuntime: 6 * s, rowKubelet: 2 * s, rowAPIServer: 4 * s, rowSystem: 3 * s / 2, rowLaunchers: s / 2,
-		rowSandboxes: 2 * s, // one of the sandbox, one that was not seen
+		rowSandboxes: 2 * s, // one second of the sandbox, and one of a container that was not seen
 		rowNodes:     4 * s,
 	}
 	got := a.breakdown(rowOf)
@@ -44,8 +44,8 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
-// With cgroup v1 systemd gives its services no cgroup that is accounted for: the runtime is what no
-// other part used.
+// With cgroup v1, systemd's services have no cgroup with a counter of their own. So the runtime is
+// the rest that no other part used.
 func TestBreakdownWithoutCgroupsOfServices(t *testing.T) {
 	const s = time.Second
 	a := newAccount()

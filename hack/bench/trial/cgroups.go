@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// hierarchy is where the kernel accounts for processor time: cgroup v1's cpuacct, or cgroup v2.
+// hierarchy is where the kernel counts processor time: cgroup v1's cpuacct, or cgroup v2.
 type hierarchy struct {
 	root    string
 	unified bool
 }
 
-// findHierarchy reads /proc/mounts. Where both are mounted, v1 has the controllers.
+// findHierarchy reads /proc/mounts. If both versions are mounted, v1 has the controllers.
 func findHierarchy(mounts string) (hierarchy, error) {
 	var v2 string
 	for line := range strings.Lines(mounts) {
@@ -44,8 +44,9 @@ func findHierarchy(mounts string) (hierarchy, error) {
 	return hierarchy{root: v2, unified: true}, nil
 }
 
-// nodeDir is the cgroup of a container of docker, which is a node: id is the container's, text the
-// /proc/<pid>/cgroup of its first process. That one may be deeper, since systemd moves itself.
+// nodeDir is the cgroup of a node, which is a container of docker. id is the container's ID, and
+// text the /proc/<pid>/cgroup of its first process. That process may be in a deeper cgroup, since
+// systemd moves itself.
 func (h hierarchy) nodeDir(text, id string) (string, error) {
 	for line := range strings.Lines(text) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -72,7 +73,7 @@ func hasElement(list, want string) bool {
 	return false
 }
 
-// usage is the processor time of all that is or was in a cgroup.
+// usage is the processor time of all present and former processes in a cgroup.
 func (h hierarchy) usage(dir string) (time.Duration, error) {
 	if !h.unified {
 		text, err := os.ReadFile(filepath.Join(dir, "cpuacct.usage"))
@@ -130,7 +131,7 @@ func kindOf(name string) kind {
 	}
 }
 
-// cgroup is one that was read.
+// cgroup is the reading of one cgroup.
 type cgroup struct {
 	path  string
 	kind  kind
@@ -138,8 +139,8 @@ type cgroup struct {
 	usage time.Duration
 }
 
-// read all cgroups of a node that are accounted for by themselves. One that goes away meanwhile is
-// left out.
+// read returns all cgroups of a node that have a row of their own. It leaves out a cgroup that
+// disappears meanwhile.
 func (h hierarchy) read(node string) ([]cgroup, error) {
 	own, err := h.usage(node)
 	if err != nil {
@@ -147,7 +148,7 @@ func (h hierarchy) read(node string) ([]cgroup, error) {
 	}
 	all := []cgroup{{path: node, kind: whole, usage: own}}
 	err = filepath.WalkDir(node, func(path string, d fs.DirEntry, err error) error {
-		if err != nil { // it went away
+		if err != nil { // it has disappeared
 			return fs.SkipDir
 		}
 		if !d.IsDir() || path == node {

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The pods of the floor, as many as the experiment has replicas and clients.
+// The pods of the floor. Their number equals that of the experiment's replicas and clients.
 const (
 	floorReplicas = 6
 	floorClients  = 2
@@ -22,12 +22,12 @@ const (
 	floorLimit    = 2 * time.Minute
 )
 
-// floorTimes say how long Kubernetes itself takes.
+// floorTimes are how long Kubernetes itself takes.
 type floorTimes struct{ up, down time.Duration }
 
-// runFloor makes and deletes what a trial consists of for Kubernetes, with containers that do
-// nothing: a StatefulSet and a Job, whose pods have a sidecar and one container each. A trial
-// cannot take less.
+// runFloor makes and deletes the Kubernetes objects of a trial, with containers that do nothing: a
+// StatefulSet and a Job, whose pods have a sidecar and one container each. A trial cannot take less
+// time.
 func (b *bench) runFloor(ctx context.Context, o *owners) (floorTimes, error) {
 	objects := []client.Object{floorSet(b.pause), floorJob(b.pause)}
 	begun := time.Now()

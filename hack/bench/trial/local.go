@@ -21,21 +21,21 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// localRun is what a number of trials on this machine took, without a cluster.
+// localRun is the cost of a number of trials on this machine, without a cluster.
 type localRun struct {
 	timings
-	// cpu of the command, of all containers, and of the runtime that started them: each of them is
-	// the command's child when it ends.
+	// cpu of the command, of all containers, and of the runtime that started them. Each of these
+	// processes is the command's child when it ends.
 	cpu time.Duration
 	// wall is how long the command took.
 	wall time.Duration
-	// system is the processors' time of the System's containers and of its clients, from t = 0 to
-	// the end of the drain: the mean of the window, times that.
+	// system is the processor time of the System's containers and of its clients, from t = 0 to the
+	// end of the drain. It is the mean of the window, times that length.
 	system time.Duration
 }
 
-// measureLocal measures what a trial costs on this machine. It takes the difference of a run of one
-// trial and of a run of some more, since a command's own start is no part of a trial.
+// measureLocal measures the cost of a trial on this machine. It subtracts a run of one trial from a
+// run of some more, since a trial does not include the command's start.
 func measureLocal(ctx context.Context, program string, trials int) error {
 	fmt.Printf("load average %s; a run of 1 trial, and one of %d\n", loadAverage(), trials+1)
 	one, err := runLocal(ctx, program, 1)
@@ -63,7 +63,7 @@ func runLocal(ctx context.Context, program string, trials int) (localRun, error)
 		return localRun{}, err
 	}
 	exp.Spec.Repetitions.Min = int32(trials) // #nosec G115 -- at most 101
-	// A machine that others use is never idle, and the wait for it is no cost of a trial.
+	// A machine with other users is never idle, and the wait for that is no cost of a trial.
 	exp.Spec.Disturbances.IdleWait = "0s"
 	text, err := yaml.Marshal(exp)
 	if err != nil {
@@ -88,7 +88,7 @@ func runLocal(ctx context.Context, program string, trials int) (localRun, error)
 	return r, r.read(filepath.Join(folder, exp.Name), trials)
 }
 
-// read what the folder says of the trials.
+// read the trials in the folder.
 func (r *localRun) read(folder string, trials int) error {
 	files, err := filepath.Glob(filepath.Join(folder, "trials", "*.json"))
 	if err != nil {
@@ -125,7 +125,8 @@ func (r *localRun) read(folder string, trials int) error {
 	return nil
 }
 
-// systemOf a trial's results is how many processors its containers used, in the mean of the window.
+// systemOf is how many processors the containers of a trial used, in the mean of the window. It
+// reads the trial's results.
 func systemOf(file string) (float64, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -159,7 +160,8 @@ func systemOf(file string) (float64, error) {
 	return used, nil
 }
 
-// showLocal prints what a trial costs: of runs of one trial and of some more, the difference.
+// showLocal prints the cost of a trial: the difference between a run of some more trials and a run
+// of one.
 func showLocal(out io.Writer, one, more localRun, n float64) {
 	each, system := (more.cpu-one.cpu).Seconds()/n, (more.system-one.system).Seconds()/n
 	fmt.Fprintf(out, "\n%-54s %9s\n", "processor-seconds", "a trial")

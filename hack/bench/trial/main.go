@@ -1,15 +1,15 @@
-// Command bench-trial measures on the cluster of "make deploy" what a trial costs:
-// processor-seconds by who used them, and wall time beyond its schedule. Beside it, in the same
-// run, it measures what Kubernetes itself needs to bring as many pods up and down, and what the
-// cluster uses when it is idle. The nodes must be containers of the docker here, as those of kind
-// are. Their cgroups count the use of each part of a node, with processes that have ended
-// meanwhile. Threads of the kernel belong to no node, and are shown for the whole machine.
+// Command bench-trial measures the cost of a trial on the cluster of "make deploy":
+// processor-seconds by their users, and wall time beyond its schedule. In the same run, it measures
+// what Kubernetes itself needs to bring as many pods up and down, and the use of an idle cluster.
+// The nodes must be containers of the local docker, as in kind. Their cgroups count the use of each
+// part of a node, also of processes that have ended. Threads of the kernel belong to no node, and
+// are shown for the whole machine.
 //
 //	bench-trial [-kubeconfig PATH] [-trials 3] [-idle 10s] [-keep]
 //	bench-trial -local PROGRAM [-trials 3]                           on this machine, without a cluster
 //
-// It is run from the repository's root. It makes the namespace assay-bench-trial and removes it
-// again. Other work on the cluster is counted in.
+// Run it from the repository's root. It makes the namespace assay-bench-trial and removes it again.
+// Other work on the cluster is included.
 package main
 
 import (
@@ -40,9 +40,9 @@ import (
 
 const (
 	namespace = "assay-bench-trial"
-	// othersLimit bounds what is neither trials nor the idle time.
+	// othersLimit bounds all parts but the trials and the idle time.
 	othersLimit = 10 * time.Minute
-	// settled is how long the cluster is left alone before something is measured.
+	// settled is how long the cluster is left alone before a measurement.
 	settled = 3 * time.Second
 )
 
@@ -154,7 +154,7 @@ func (b *bench) measure(ctx context.Context, m *machine, o *owners) error {
 	return nil
 }
 
-// connect to the cluster, see that Assay is installed on it and ready, and return the names of the
+// connect to the cluster, check that Assay is installed and ready, and return the names of the
 // nodes.
 func (b *bench) connect(ctx context.Context, kubeconfig string) ([]string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -170,7 +170,7 @@ func (b *bench) connect(ctx context.Context, kubeconfig string) ([]string, error
 		return nil, fmt.Errorf("reach the cluster of %s (run make deploy): %w", kubeconfig, err)
 	}
 	watching := *config
-	watching.Timeout = 0 // it would end the watch
+	watching.Timeout = 0 // a timeout would end the watch
 	if b.clientset, err = kubernetes.NewForConfig(&watching); err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (b *bench) connect(ctx context.Context, kubeconfig string) ([]string, error
 	return names, nil
 }
 
-// pauseImage is Kubernetes' own, which every node has for the sandboxes of its pods.
+// pauseImage is Kubernetes' own pause image, which every node has for the sandboxes of its pods.
 func pauseImage(ctx context.Context, node string) (string, error) {
 	out, err := exec.CommandContext(ctx, "docker", "exec", node, "sh", "-c", "ctr -n k8s.io images ls -q | grep -m1 /pause:").Output()
 	if image := strings.TrimSpace(string(out)); err == nil && image != "" {
@@ -215,7 +215,7 @@ func pauseImage(ctx context.Context, node string) (string, error) {
 }
 
 func (b *bench) makeNamespace(ctx context.Context) error {
-	if err := b.clear(ctx); err != nil { // what an interrupted run left
+	if err := b.clear(ctx); err != nil { // the remains of an interrupted run
 		return err
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{
@@ -236,7 +236,7 @@ func (b *bench) removeNamespace(ctx context.Context) {
 	}
 }
 
-// clear removes the experiment first, whose finalizers want their manager.
+// clear removes the experiment first, since its finalizers need their manager.
 func (b *bench) clear(ctx context.Context) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := b.cluster.Get(ctx, client.ObjectKeyFromObject(ns), ns); apierrors.IsNotFound(err) {
@@ -251,8 +251,8 @@ func (b *bench) clear(ctx context.Context) error {
 		}))
 }
 
-// eventually polls the condition until it holds. The cost of its requests to the API server is
-// counted in. Errors are tried again; the last one is told in the end.
+// eventually polls the condition until it holds. The measurement includes the cost of its requests
+// to the API server. It retries after errors, and reports the last one at the end.
 func eventually(ctx context.Context, within, every time.Duration, what string, holds func(context.Context) (bool, error)) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()

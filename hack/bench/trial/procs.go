@@ -32,7 +32,7 @@ func parseStat(line string) (process, error) {
 	if open < 0 || end < open {
 		return process{}, fmt.Errorf("%q has no name in parentheses", line)
 	}
-	fields := strings.Fields(line[end+1:]) // from the third on: the state
+	fields := strings.Fields(line[end+1:]) // from the third field on: the state
 	if len(fields) < 15 {
 		return process{}, fmt.Errorf("%q has %d fields after the name, want 15 or more", line, len(fields))
 	}
@@ -50,8 +50,8 @@ func parseStat(line string) (process, error) {
 	}, nil
 }
 
-// kernelThreads is the processor time of the kernel's threads: of the whole machine, since the
-// kernel does not say for whom they write to disks and tear cgroups down.
+// kernelThreads is the processor time of the kernel's threads on the whole machine. The kernel does
+// not say for which program they write to disks and remove cgroups.
 func kernelThreads(proc string) (time.Duration, error) {
 	entries, err := os.ReadDir(proc)
 	if err != nil {
@@ -77,15 +77,15 @@ func kernelThreads(proc string) (time.Duration, error) {
 	return sum, nil
 }
 
-// processorTimes are those of all processors together since the machine started: the whole time,
-// and what the hypervisor gave to other machines while this one had work to do.
+// processorTimes are the sums over all processors since the machine started: the whole time, and
+// the time that the hypervisor gave to other machines when this one had work.
 func processorTimes(proc string) (all, stolen time.Duration, err error) {
 	text, err := os.ReadFile(filepath.Join(proc, "stat"))
 	if err != nil {
 		return 0, 0, err
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
-	fields := strings.Fields(line) // cpu, user, nice, system, idle, iowait, irq, softirq, steal, and guests, which are in user
+	fields := strings.Fields(line) // cpu, user, nice, system, idle, iowait, irq, softirq, steal, and guests, which user includes
 	if len(fields) < 9 || fields[0] != "cpu" {
 		return 0, 0, fmt.Errorf("%s/stat begins with %q, want the times of all processors", proc, line)
 	}
@@ -117,10 +117,10 @@ func launchers(proc, dir string) (map[int]time.Duration, error) {
 	return found, nil
 }
 
-// services is the processor time of a node's long-lived programs, by row and process ID, where
-// systemd gives them no cgroup that is accounted for, as with cgroup v1. Processes that the kubelet
-// waited for, mounts above all, count as the kubelet's. The container runtime is what is left: its
-// programs are short-lived.
+// services is the processor time of a node's long-lived programs, by row and process ID. It is for
+// nodes where systemd gives them no cgroup with a counter, as with cgroup v1. Processes that the
+// kubelet waited for, above all mounts, count as the kubelet's. The container runtime is the rest,
+// since its programs are short-lived.
 func services(proc, node string) (map[string]map[int]time.Duration, error) {
 	all, err := processes(proc, node)
 	if err != nil {
@@ -131,15 +131,15 @@ func services(proc, node string) (map[string]map[int]time.Duration, error) {
 		switch {
 		case p.comm == "kubelet":
 			found[rowKubelet][pid] = p.cpu + p.children
-		case strings.HasPrefix(p.comm, "systemd") && p.comm != "systemd-run": // the kubelet waits for that one
+		case strings.HasPrefix(p.comm, "systemd") && p.comm != "systemd-run": // the kubelet waits for systemd-run
 			found[rowNodes][pid] = p.cpu
 		}
 	}
 	return found, nil
 }
 
-// processes of a cgroup, without those of the cgroups below it, by process ID. A process that is
-// gone has no children.
+// processes of a cgroup, by process ID, without those of deeper cgroups. A process that has ended
+// has no children.
 func processes(proc, dir string) (map[int]process, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if errors.Is(err, os.ErrNotExist) {

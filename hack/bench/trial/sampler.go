@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// sampleSpacing bounds the use that is missed when a container ends, and the cost of sampling: some
-// 1% of a processor.
+// sampleSpacing bounds the use that is missed when a container ends. It also bounds the cost of
+// sampling: some 1% of a processor.
 const sampleSpacing = 500 * time.Millisecond
 
-// machine is where the nodes' processes can be seen: this one.
+// machine is this machine, where the nodes' processes are visible.
 type machine struct {
 	proc      string
 	hierarchy hierarchy
 	nodes     []string // their cgroups
 }
 
-// findMachine finds the cgroups of nodes that are containers of the docker here, as those of kind
-// are.
+// findMachine finds the cgroups of the nodes, which must be containers of the local docker, as in
+// kind.
 func findMachine(ctx context.Context, nodes []string) (*machine, error) {
 	mounts, err := os.ReadFile("/proc/mounts")
 	if err != nil {
@@ -51,7 +51,7 @@ func findMachine(ctx context.Context, nodes []string) (*machine, error) {
 	return m, nil
 }
 
-// spent is what was used in a time.
+// spent is the use in a time.
 type spent struct {
 	wall   time.Duration
 	rows   map[string]time.Duration
@@ -59,7 +59,7 @@ type spent struct {
 	stolen float64       // share of the processors' time that other machines took
 }
 
-// measure what the nodes use while something is done.
+// measure the nodes' use while do runs.
 func (m *machine) measure(ctx context.Context, o *owners, do func(context.Context) error) (spent, error) {
 	a := newAccount()
 	begun := time.Now()

@@ -21,10 +21,11 @@ import (
 //go:embed experiment.yaml
 var experimentFile []byte
 
-// trialLimit bounds one trial with what is between it and the next.
+// trialLimit bounds one trial with the time until the next.
 const trialLimit = 3 * time.Minute
 
-// timing of a trial: when it was admitted and everything of it gone, and how long each phase took.
+// timing of a trial: when it was admitted, when all its objects were gone, and how long each phase
+// took.
 type timing struct {
 	name, outcome  string
 	admitted, done time.Time
@@ -36,13 +37,14 @@ type phase struct {
 	took time.Duration
 }
 
-// timings of trials, and the schedule that all of them have.
+// timings of trials, and their common schedule.
 type timings struct {
 	schedule time.Duration
 	trials   []timing // in the order of their starts
 }
 
-// beyond the schedule, of each trial: from its admission until everything of it was confirmed gone.
+// beyond is the time beyond the schedule of each trial, from its admission until all its objects
+// were confirmed gone.
 func (t timings) beyond() []time.Duration {
 	var out []time.Duration
 	for _, one := range t.trials {
@@ -60,7 +62,7 @@ func (t timings) between() []time.Duration {
 	return out
 }
 
-// phases by name, in their order, with the schedule taken from the run.
+// phases by name, in their order. The schedule is subtracted from the run.
 func (t timings) phases() (names []string, took map[string][]time.Duration) {
 	took = map[string][]time.Duration{}
 	for _, one := range t.trials {
@@ -74,7 +76,7 @@ func (t timings) phases() (names []string, took map[string][]time.Duration) {
 	return names, took
 }
 
-// timingOf a trial that is over. A phase that it did not come to is left out.
+// timingOf a finished trial. It leaves out phases that the trial did not reach.
 func timingOf(t *v1alpha1.Trial) (timing, error) {
 	times := t.Status.Times
 	if times.Admitted == nil || times.Done == nil {
@@ -102,8 +104,8 @@ func timingOf(t *v1alpha1.Trial) (timing, error) {
 	return out, nil
 }
 
-// runTrials runs the experiment to its end. It fails when a trial did, since that one would look
-// cheap.
+// runTrials runs the experiment to its end. It fails if a trial fails, since a failed trial would
+// look cheap.
 func (b *bench) runTrials(ctx context.Context) (timings, error) {
 	system, exp := &v1alpha1.System{}, &v1alpha1.Experiment{}
 	text, err := os.ReadFile(filepath.Join("experiments", "systems", "basil.yaml"))

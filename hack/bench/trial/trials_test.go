@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// trialAt is a trial whose phases take a second each, but for the run.
+// trialAt is a trial whose phases take a second each, except for the run.
 func trialAt(begun time.Time, run time.Duration) *v1alpha1.Trial {
 	at := begun
 	next := func(d time.Duration) *metav1.MicroTime {

@@ -14,12 +14,12 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// labelPodType is on the floor's pods what v1alpha1.LabelPodType is on a trial's: no manager looks
-// at these.
+// labelPodType is on the floor's pods the counterpart of v1alpha1.LabelPodType on a trial's: no
+// manager reacts to it.
 const labelPodType = "bench-part"
 
-// owners knows whose the containers are. Pods of the bench's namespace are watched, since they come
-// and go.
+// owners knows the row of each container. It watches the pods of the bench's namespace, since they
+// come and go.
 type owners struct {
 	mu   sync.Mutex
 	row  map[string]string           // by the container's ID
@@ -27,7 +27,7 @@ type owners struct {
 	err  error                       // of the watch
 }
 
-// rowOfPod says whose a container of a pod is.
+// rowOfPod is the row of a container in a pod.
 func rowOfPod(p *corev1.Pod, container string, sidecar bool) string {
 	part := cmp.Or(p.Labels[v1alpha1.LabelPodType], p.Labels[labelPodType])
 	switch {
@@ -65,14 +65,14 @@ func (o *owners) note(p *corev1.Pod) {
 	}
 }
 
-// of a container, or nothing if it belongs to no pod that was seen.
+// of is the row of a container; empty: no pod that was seen has it.
 func (o *owners) of(id string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.row[id]
 }
 
-// running counts the pods of the bench's namespace, and those that run with all their containers.
+// running counts all pods of the bench's namespace, and those whose containers all run.
 func (o *owners) running() (all, running int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// step is how often the server reads and writes its disk. Two sources may see one step on
-	// different sides of a second's end, which is one part in a hundred.
+	// step is how often the server reads and writes its disk. Two sources may count one step in
+	// different seconds, which is a difference of one in a hundred.
 	step = 10 * time.Millisecond
-	// block of the disk in a file of fileBlocks of them.
+	// block is the unit of the disk. A file has fileBlocks of them.
 	block      = 16 << 10
 	fileBlocks = 2048
 	cacheBytes = 24 << 20
@@ -59,7 +59,7 @@ func run(args []string) error {
 	return errors.New("usage: measured serve INDEX | measured ask SECONDS HOST, with one host or more")
 }
 
-// serve answers requests, and uses its disk meanwhile.
+// serve answers requests and uses its disk at the same time.
 func serve(index int) error {
 	heap := make([]byte, heapBytes)
 	for i := 0; i < len(heap); i += 4096 {
@@ -72,7 +72,7 @@ func serve(index int) error {
 	if err != nil {
 		return err
 	}
-	// The memory of direct reads and writes must lie on a page.
+	// The buffer of direct reads and writes must be aligned to a page.
 	buffer, err := unix.Mmap(-1, 0, block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return err
@@ -107,9 +107,9 @@ func serve(index int) error {
 }
 
 // use reads and writes the disk in steps: some blocks for six seconds, twice as many for two, and
-// four times as many for two. So each pace has a second of its own, wherever seconds begin. The pod
-// of the second index writes twice as much as that of the first. It works for a third of the time.
-// Its account has a line for each step.
+// four times as many for two. So each pace has a full second, wherever seconds begin. The pod with
+// the second index writes twice as much as the first. It works for a third of the time. Its account
+// has a line for each step.
 func use(index int, disk *os.File, buffer []byte) error {
 	account, err := os.Create("/assay/out/disk.csv")
 	if err != nil {
@@ -148,7 +148,7 @@ var kinds = []struct {
 	took time.Duration
 }{{"read", 2 * time.Millisecond}, {"update", 7 * time.Millisecond}}
 
-// reply answers requests, which are a byte each. The second replica is slower.
+// reply answers requests, which are one byte each. The second replica is slower.
 func reply(index int, conn net.Conn) {
 	defer conn.Close()
 	request, data := make([]byte, 1), make([]byte, answer)
@@ -164,7 +164,7 @@ func reply(index int, conn net.Conn) {
 }
 
 // ask sends requests to the hosts, from one connection to each. It writes a line for each answer:
-// when it came, how long it took, the kind, and who answered.
+// its time, its latency, its kind, and the host.
 func ask(during time.Duration, hosts []string) error {
 	file, err := os.Create("/assay/out/operations.csv")
 	if err != nil {

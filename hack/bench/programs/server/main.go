@@ -1,4 +1,4 @@
-// Command server is what benchmark programs are run against: HTTP on one address, the gRPC health
+// Command server is the target of benchmark programs: HTTP on one address, and the gRPC health
 // service on another. Both answer at once.
 package main
 

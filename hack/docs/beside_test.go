@@ -15,8 +15,8 @@ var (
 	script    = regexp.MustCompile(`^[A-Za-z0-9_./-]+\.(sh|py)$`)
 )
 
-// besides are the files that a README says to lie beside it: those in the first column of a table
-// of files, and scripts anywhere in the text.
+// besides are the files that a README says to be in its folder: those in the first column of a
+// table of files, and scripts anywhere in the text.
 func besides(text string) (found []string) {
 	for _, m := range fileTable.FindAllStringSubmatch(text, -1) {
 		for row := range strings.Lines(m[1]) {
@@ -32,7 +32,7 @@ func besides(text string) (found []string) {
 	return found
 }
 
-// missing are the names that no file or folder has. A name is a path from the folder or from the
+// missing are the names without a file or folder. A name is a path from the folder or from the
 // repository's root, or the base of a file anywhere below the folder.
 func missing(t *testing.T, repository, folder string, names []string) (found []string) {
 	t.Helper()
@@ -59,7 +59,7 @@ func missing(t *testing.T, repository, folder string, names []string) (found []s
 	return found
 }
 
-// The READMEs of systems name no file that is not there, such as a build.sh that went away.
+// The READMEs of systems name no missing file, such as a build.sh that was removed.
 func TestReadmesOfSystemsNameFilesThatExist(t *testing.T) {
 	readmes, err := filepath.Glob(filepath.Join(root, "systems/*/README.md"))
 	if err != nil {

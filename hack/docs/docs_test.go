@@ -94,7 +94,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// target is a call of make; make test-NAME stands for several targets, so it does not match.
+// target matches a call of make. make test-NAME stands for several targets, so it does not match.
 var target = regexp.MustCompile(`make ((?:[A-Z_]+=\S+ )*)([a-z](?:[a-z0-9-]*[a-z0-9])?)(?:[^A-Za-z0-9-]|$)`)
 
 // Documents name only make targets that exist.
@@ -130,10 +130,10 @@ func TestTargetsExist(t *testing.T) {
 	}
 }
 
-// row is a row of a table. A row that an editor wrapped is no table any more.
+// row is a row of a table. A row that an editor has wrapped is not a row any more.
 var row = regexp.MustCompile(`(?m)^\|.*$`)
 
-// Every row of a table is one line: it ends as it begins, and holds no second row.
+// Every row of a table is one line: it ends with a bar, and holds no second row.
 func TestRowsOfTablesAreWhole(t *testing.T) {
 	looked := 0
 	for _, file := range documents(t) {

@@ -10,7 +10,7 @@ import (
 
 var excerpt = regexp.MustCompile("(?s)\n<!-- excerpt: (\\S+) -->\n```[a-z]*\n(.*?\n)```\n")
 
-// A block that is marked as an excerpt of a file has lines of that file only, in its order. A row
+// A block that is marked as an excerpt of a file has only lines of that file, in its order. A row
 // may be cut off at its end.
 func TestExcerptsAreOfTheirFiles(t *testing.T) {
 	found := 0

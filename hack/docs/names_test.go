@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promises are the documents that describe what there is today. The others describe what was:
-// decisions, and changes.
+// promises are the documents about the present state. The others are about the past: decisions, and
+// changes.
 func promises(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -34,15 +34,15 @@ func promises(t *testing.T) map[string]string {
 
 var (
 	span = regexp.MustCompile("(?s)```.*?\n *```|`+[^`]+`+")
-	// It matches code: what is in backticks, in fences, or indented.
+	// It matches code: text in backticks, in fences, or indented.
 	codes   = regexp.MustCompile("(?ms)^ *```.*?\n *```$|`[^`\n]+`|^    .*?$")
 	command = regexp.MustCompile(`kubectl[ -]assay((?: +[^\s|;&()]+)+)`)
 	longs   = regexp.MustCompile(`^--([a-z][a-z-]*)`)
 	verb    = regexp.MustCompile(`^[a-z][a-z-]*$`)
 )
 
-// verbs returns the flags of each verb, as its generated page lists them. An inherited flag is in
-// the pages, too.
+// verbs returns the flags of each verb from its generated page. These pages list inherited flags,
+// too.
 func verbs(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	flag := regexp.MustCompile(`(?m)^ +(?:-([a-zA-Z]), )?--([a-z][a-z-]*)`)
@@ -67,7 +67,7 @@ func verbs(t *testing.T) map[string]map[string]bool {
 	return found
 }
 
-// Documents name only verbs and flags that there are.
+// Documents name only verbs and flags that exist.
 func TestVerbsAndFlagsExist(t *testing.T) {
 	known := verbs(t)
 	commands := 0
@@ -112,7 +112,7 @@ func TestThePageOfTheCommandLineHasEveryVerb(t *testing.T) {
 	}
 }
 
-// sources returns the text files of the repository that are no documents, by their names.
+// sources returns the text files of the repository that are not documents, by name.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	ends := []string{".go", ".yaml", ".yml", ".sh", ".py", ".txt", ".json", ".tf", ".tfvars", ".tpl", ".mk", ".mod", ".env", ".toml", ".java", ".c", ".h", ".html", ".css", ".js", ".svg", ".csv", ".hcl", ""}
@@ -141,7 +141,7 @@ func sources(t *testing.T) map[string]string {
 	return texts
 }
 
-// spans returns what a document has in backticks, without blocks.
+// spans returns the texts in backticks of a document, without blocks.
 func spans(text string) (found []string) {
 	for _, s := range span.FindAllString(text, -1) {
 		if !strings.HasPrefix(s, "```") {
@@ -157,7 +157,7 @@ var (
 	placeholder = regexp.MustCompile(`[A-Z]{3,}|<`)
 )
 
-// made says whether a file of Go names the path: a program writes it.
+// made reports whether a Go file names the path: then a program writes the file.
 func made(t *testing.T, path string) bool {
 	t.Helper()
 	for name, text := range sources(t) {
@@ -168,7 +168,7 @@ func made(t *testing.T, path string) bool {
 	return false
 }
 
-// Documents name only files that there are, or that a program of the repository writes.
+// Documents name only files that exist, or that a program of the repository writes.
 func TestPathsExist(t *testing.T) {
 	looked := 0
 	for file, text := range promises(t) {
@@ -202,7 +202,7 @@ var (
 	words = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
 )
 
-// foreigners are names that no file here has, since they are other programs'.
+// foreigners are names of other programs, which no file here has.
 var foreigners = map[string]string{
 	"readCommitted": "a counter, made of a kind of operation", "updateCommitted": "a counter", "newBidRefusedCommitted": "a counter",
 	"honorLabels": "Prometheus", "enforcedNamespaceLabel": "Prometheus operator", "overrideHonorLabels": "Prometheus operator",
@@ -211,8 +211,8 @@ var foreigners = map[string]string{
 	"warmupDurationMinutes": "OpenMessaging Benchmark", "keyPerTable": "the tutorial's slip",
 }
 
-// Documents name only reasons, fields, formats and tests that the code has: what was renamed
-// everywhere else is found here.
+// Documents name only reasons, fields, formats and tests of the code. The test finds a name that
+// was changed everywhere else.
 func TestNamesExist(t *testing.T) {
 	known := map[string]bool{}
 	for name, text := range sources(t) {
@@ -251,7 +251,7 @@ func TestNamesExist(t *testing.T) {
 	}
 }
 
-// partOf says whether a name of code contains the part, as go test -run matches names.
+// partOf reports whether a name of code contains the part, as go test -run matches names.
 func partOf(known map[string]bool, part string) bool {
 	for name := range known {
 		if strings.Contains(name, part) {
@@ -261,7 +261,7 @@ func partOf(known map[string]bool, part string) bool {
 	return false
 }
 
-// tree is what a schema's fields are called, and what is below each.
+// tree has the names of a schema's fields, and the fields below each.
 type tree map[string]tree
 
 // fields adds the fields of a JSON schema.
@@ -297,7 +297,7 @@ func asMap(of any) map[string]any {
 	return m
 }
 
-// has says whether a path begins at this place or anywhere below.
+// has reports whether a path begins at this place or anywhere below.
 func (f tree) has(path []string) bool {
 	if len(path) == 0 {
 		return true
@@ -313,8 +313,8 @@ func (f tree) has(path []string) bool {
 	return false
 }
 
-// begins says whether a path begins here. Below a place without fields anything may be, such as a
-// label.
+// begins reports whether a path begins here. Below a place without fields, any name may follow,
+// such as a label.
 func (f tree) begins(path []string) bool {
 	if len(path) == 0 || len(f) == 0 {
 		return true
@@ -325,7 +325,7 @@ func (f tree) begins(path []string) bool {
 
 var dotted = regexp.MustCompile(`^[a-z][A-Za-z]*(\[\])?(\.[a-z][A-Za-z]*(\[\])?)+$`)
 
-// A path of fields, as tolerances.faultLateness, is one of a kind's, or a value of the chart.
+// A path of fields, such as tolerances.faultLateness, is a path in a kind, or a value of the chart.
 func TestFieldsAndValuesExist(t *testing.T) {
 	all := tree{}
 	tops := map[string]bool{"spec": true, "status": true}

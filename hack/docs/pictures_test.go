@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// svg is what a test reads of a picture.
+// svg has the needed parts of a picture.
 type svg struct {
 	Width int    `xml:"width,attr"`
 	Title string `xml:"title"`
@@ -20,7 +20,7 @@ type svg struct {
 	} `xml:"text"`
 }
 
-// drawn are the pictures that people drew: they have colours for light and dark pages.
+// drawn are the pictures that people have drawn. They have colours for light and dark pages.
 func drawn(t *testing.T) map[string]svg {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "docs/pictures/*.svg"))
@@ -34,7 +34,7 @@ func drawn(t *testing.T) map[string]svg {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(text), "prefers-color-scheme:dark") {
-			continue // a program drew it of a bundle
+			continue // a program drew it from a bundle
 		}
 		var picture svg
 		if err := xml.Unmarshal(text, &picture); err != nil {
@@ -48,7 +48,7 @@ func drawn(t *testing.T) map[string]svg {
 	return found
 }
 
-// A picture can be read by a screen reader and on a phone, and a page shows it.
+// A screen reader and a phone can show a picture, and a page has it.
 func TestPicturesCanBeRead(t *testing.T) {
 	shown := regexp.MustCompile(`!\[([^\]]+)\]\([^)]*pictures/([a-z-]+\.svg)\)`)
 	pages := map[string]string{}
@@ -89,7 +89,7 @@ func TestThePictureOfATrialHasItsConditions(t *testing.T) {
 			got = append(got, text.Text)
 		}
 	}
-	want = without(want, "Measured", "ResultsStored") // of some trials only
+	want = without(want, "Measured", "ResultsStored") // only some trials have these
 	if len(want) < 9 || strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("the picture has %v\nthe API has     %v", got, want)
 	}
@@ -104,7 +104,7 @@ func without(names []string, left ...string) (kept []string) {
 	return kept
 }
 
-// The numbers in the picture of a report are those of a report.
+// The numbers in the picture of a report are those of a real report.
 func TestThePictureOfAReportHasRealNumbers(t *testing.T) {
 	report, err := os.ReadFile(filepath.Join(root, "experiments/pesto/evidence/failure-fp.txt"))
 	if err != nil {

@@ -25,11 +25,11 @@ var (
 	place     = regexp.MustCompile(`^ *# (System|Experiment|Trial|Dataset)(?:: ([a-zA-Z.\[\]]+))?$`)
 	values    = regexp.MustCompile(`^ *# values\.yaml$`)
 	foreign   = regexp.MustCompile(`^ *# .+ \(no object of Assay\)$`)
-	// It matches the first line of an indented block that is YAML and no command or output.
+	// It matches the first line of an indented block of YAML, in contrast to commands and output.
 	indented = regexp.MustCompile(`(?m)\n\n    +([a-z][A-Za-z]*:( .*)?)$`)
 )
 
-// Every YAML block says where it belongs, and is as the schema there wants it.
+// Every YAML block says where it belongs, and fits the schema there.
 func TestEveryBlockIsAsItsSchemaWants(t *testing.T) {
 	checked := 0
 	for _, file := range documents(t) {
@@ -79,7 +79,7 @@ func TestABlockIsChecked(t *testing.T) {
 	}
 }
 
-// checkBlock returns what is wrong with a block.
+// checkBlock returns the errors of a block.
 func checkBlock(t *testing.T, block string) (problems []string) {
 	t.Helper()
 	first, _, _ := strings.Cut(block, "\n")
@@ -149,7 +149,7 @@ func below(schema map[string]any, path string) (map[string]any, error) {
 	return part(schema), nil
 }
 
-// part is a schema of which a block may leave out fields, except in the elements of lists.
+// part makes a schema optional: a block may leave out its fields, except in the elements of lists.
 func part(schema map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range schema {

@@ -20,8 +20,8 @@ const tab = 4
 // directive is a comment for a program, which cannot be wrapped.
 var directive = regexp.MustCompile(`^//(go:|nolint|line |export |\s*\+|lint:)`)
 
-// CommentFiles returns the Go files below root that people write, sorted. Test data, hidden folders
-// and generated files are left out.
+// CommentFiles returns the Go files below root that people write, sorted. It leaves out test data,
+// hidden folders and generated files.
 func CommentFiles(root string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -40,9 +40,8 @@ func CommentFiles(root string) ([]string, error) {
 	return files, err
 }
 
-// WideComments returns the comments of a Go file that fill a line of their own beyond the bound.
-// Comments behind code, directives, indented text and lines without a space, as a long link, are
-// left alone.
+// WideComments returns the lines of comments in a Go file that are beyond the bound. It ignores
+// comments behind code, directives, indented text and lines without a space, such as a long link.
 func WideComments(source []byte) ([]Finding, error) {
 	set := token.NewFileSet()
 	file, err := goparser.ParseFile(set, "", source, goparser.ParseComments|goparser.SkipObjectResolution)
@@ -69,8 +68,9 @@ func WideComments(source []byte) ([]Finding, error) {
 	return found, nil
 }
 
-// CommentProse returns what breaks the rules of the language in the comments of a Go file. Indented
-// text and directives are no prose. Words in quotation marks are examples, and are left alone.
+// CommentProse returns what breaks the rules of the language in the comments of a Go file. It
+// ignores indented text and directives. It also ignores words in quotation marks, which are
+// examples.
 func CommentProse(source []byte) ([]Finding, error) {
 	set := token.NewFileSet()
 	file, err := goparser.ParseFile(set, "", source, goparser.ParseComments|goparser.SkipObjectResolution)
@@ -89,17 +89,17 @@ func CommentProse(source []byte) ([]Finding, error) {
 	return found, nil
 }
 
-// quotation is text of others in a comment.
+// quotation is quoted text in a comment.
 var quotation = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
 
 // afterStop is a name of code that begins a sentence, as in "first is one thing. secondThing is
-// another.": the splitter looks for capitals.
+// another.": split looks for capitals.
 var afterStop = regexp.MustCompile(`([.!?] )([a-z]\w*[A-Z])`)
 
 // ofFunction is the comment of a function that is called Of.
 var ofFunction = regexp.MustCompile(`^Of (is|are|says|returns) `)
 
-// commentSentences are those of the paragraphs and list items of a comment.
+// commentSentences are the sentences in the paragraphs and list items of a comment.
 func commentSentences(group *ast.CommentGroup) []Sentence {
 	var found []Sentence
 	var paragraph []string

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Documents returns every Markdown file below root, sorted, with slashes. Test data and hidden
-// folders are left out.
+// Documents returns every Markdown file below root, sorted, with slashes. It leaves out test data
+// and hidden folders.
 func Documents(root string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -32,7 +32,7 @@ func Documents(root string) ([]string, error) {
 	return files, err
 }
 
-// Sum is what was read of several documents.
+// Sum has the findings and sentences of several documents.
 type Sum struct {
 	Sentences map[string][]Sentence
 	Findings  map[string][]Finding
@@ -69,8 +69,8 @@ func (s Sum) Prose() []Sentence {
 	return prose
 }
 
-// Median returns the median number of words, of an even number of sentences the greater of the
-// two in the middle. It panics without any.
+// Median returns the median number of words. For an even number of sentences it is the greater of
+// the two in the middle. It panics without sentences.
 func Median(sentences []Sentence) int {
 	counts := make([]int, 0, len(sentences))
 	for _, s := range sentences {

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// Words are what people read in Go files: comments of declarations, texts of errors, and names of
-// tests. Each begins with where it is.
+// Words are the texts in Go files for people: comments of declarations, texts of errors, and names
+// of tests. Each begins with its place.
 type Words struct {
 	Comments, Errors, Tests []string
 }
 
-// errorFunctions return errors. The number says which argument is the text; -1: the last.
+// errorFunctions return errors. The number is the index of the text's argument; -1: the last.
 var errorFunctions = map[string]int{
 	"errors.New": 0, "fmt.Errorf": 0,
 	"field.Invalid": -1, "field.Forbidden": -1, "field.Required": -1,
@@ -85,7 +85,7 @@ func (w *Words) comment(at func(ast.Node) string, group *ast.CommentGroup) {
 	}
 }
 
-// errorText is the text of the error that a call makes, if it makes one of a literal.
+// errorText is the text of the error that a call makes from a literal; empty: it makes none.
 func errorText(call *ast.CallExpr) string {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -116,7 +116,7 @@ func errorText(call *ast.CallExpr) string {
 // The sizes of a draw.
 const drawnComments, drawnErrors, drawnTests = 60, 40, 40
 
-// draw prints words at random, for a person to read: the same seed gives the same words.
+// draw prints random words, for a person to judge: the same seed gives the same words.
 func draw(out io.Writer, root string, seed uint64) error {
 	w, err := ReadWords(root)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 	word := strings.Repeat("word ", longest)
 	for name, tc := range map[string]struct {
 		source string
-		want   string // of the only finding; empty: there is none
+		want   string // text of the only finding; empty: there is none
 		line   int
 	}{
 		"plain":                {"The agent rejects the plan.\n", "", 0},

@@ -14,10 +14,10 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Sentence is one sentence of a document. A heading, and whatever a block ends with, counts as a
-// sentence too, with or without a full stop.
+// Sentence is one sentence of a document. A heading and the last words of a block also count as a
+// sentence, with or without a full stop.
 type Sentence struct {
-	Line  int    // of the block that the sentence is in, from 1
+	Line  int    // of the sentence's block, from 1
 	Text  string // code spans are replaced: see code
 	Words int
 	Table bool // in a cell of a table, or a heading: checked, but left out of the median
@@ -28,8 +28,8 @@ const code = "`…`"
 
 var parser = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
 
-// Sentences returns the sentences of a Markdown document: of paragraphs, list items, headings and
-// cells of tables. Code blocks and HTML hold none.
+// Sentences returns the sentences of a Markdown document: those of paragraphs, list items, headings
+// and cells of tables. It skips code blocks and HTML.
 func Sentences(source []byte) []Sentence {
 	var found []Sentence
 	root := parser.Parse(text.NewReader(source))
@@ -62,7 +62,7 @@ func Sentences(source []byte) []Sentence {
 
 // plain appends the text of a node without its markup.
 func plain(b *strings.Builder, n ast.Node, source []byte) {
-	preformatted := false // between <pre> and </pre>, which only tables need
+	preformatted := false // between <pre> and </pre>, which only tables have
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if tag, ok := c.(*ast.RawHTML); ok {
 			switch name := string(tag.Segments.Value(source)); {
@@ -101,11 +101,11 @@ var abbreviations = map[string]bool{
 	"incl.": true, "dr.": true, "resp.": true, "p.": true, "pp.": true,
 }
 
-// boundary is where a sentence may end: its mark, what closes after it, and white space.
+// boundary is where a sentence may end: a mark, closing characters, and white space.
 var boundary = regexp.MustCompile(`[.!?][)"'”’*_]*\s+`)
 
-// split cuts a block into sentences. A sentence ends with a mark that is followed by something
-// that can begin one: no lower-case letter, and the mark is not that of an abbreviation.
+// split cuts a block into sentences. A sentence ends at a mark before a word that does not begin
+// with a lower-case letter, unless an abbreviation ends there.
 func split(block string) []string {
 	block = strings.Join(strings.Fields(block), " ")
 	var out []string
@@ -134,7 +134,7 @@ func begins(rest string) bool {
 	return r != utf8.RuneError && !unicode.IsLower(r)
 }
 
-// words counts what has a letter or a digit in it.
+// words counts the words with a letter or a digit.
 func words(s string) int {
 	n := 0
 	for _, w := range strings.Fields(s) {

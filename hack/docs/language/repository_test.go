@@ -34,7 +34,7 @@ func TestTheDocumentsAreInPlainEnglish(t *testing.T) {
 	}
 }
 
-// The page of statistics is read by those who doubt it, so its median sentence is short by itself.
+// People who doubt it read the page of statistics, so its own median sentence must be short.
 func TestThePageOfStatisticsHasShortSentences(t *testing.T) {
 	const page = "docs/reference/statistics.md"
 	sum, err := Read(root, []string{page})
@@ -65,8 +65,8 @@ func TestCommentsAreWrapped(t *testing.T) {
 	}
 }
 
-// unchanged are folders whose files are the key of a cache: an edit there builds Kubernetes anew on
-// every machine. Their comments change with the next version of Kubernetes.
+// unchanged are folders whose files are the key of a cache: an edit there makes every machine build
+// Kubernetes anew. Their comments change with the next version of Kubernetes.
 var unchanged = []string{"hack/node-image/", "hack/images/imagetar/"}
 
 // Comments keep the rules of documents.

@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a text. A sentence of 25 words is what writers aim at; beyond longest it fails.
+// The bounds of a text. Writers aim at 25 words in a sentence. A sentence with more than longest
+// fails.
 const (
 	longest   = 30  // words in a sentence
 	medianMax = 14  // words in the median sentence, over all documents
 	columns   = 100 // characters in a line
-	clauses   = 3   // pronouns at which a sentence of a comment fails
+	clauses   = 3   // this many pronouns in a sentence of a comment fail
 )
 
 // Finding is a line that breaks a rule, with what to do about it.
@@ -70,9 +71,9 @@ var clauseEnd = regexp.MustCompile(`[:;?]\s`)
 var doubled = regexp.MustCompile(`(?i)\bwhat\b.*\b(is|are|was|be|not|with|from|of|than|by|to|for|into|in|on) what\b`)
 
 // nested rejects a sentence with three or more pronouns, such as "tried is what a trial that counts
-// says to its search, which keeps it". A reader holds each clause open until its verb comes, and
-// starts again at the third. Such a sentence also hides a noun of the trade behind each pronoun.
-// Two draws of 60 comments had 6 and 8 hard ones, mostly of this kind.
+// says to its search, which keeps it". A reader keeps each clause in mind until its verb comes, and
+// starts again at the third. Each pronoun of such a sentence also hides a noun of the trade. Two
+// draws of 60 comments had 6 and 8 hard ones, mostly of this kind.
 func nested(s Sentence) (found []string) {
 	for _, part := range clauseEnd.Split(s.Text, -1) {
 		if used := pronoun.FindAllString(part, -1); len(used) >= clauses {
@@ -86,16 +87,16 @@ func nested(s Sentence) (found []string) {
 	return found
 }
 
-// ownersThing is a subject that leaves out the thing which is owned, as in "the agent's is in every
-// pod", with the word before it.
+// ownersThing is a subject that leaves out the owned thing, as in "the agent's is in every pod",
+// with the word before it.
 var ownersThing = regexp.MustCompile(`(?i)(?:(\S+) )?\b((?:the|a|an|its|their) (?:[\w-]+ )?[\w-]+'s (?:is|are|was|were|does|did|do|had|has|have|must|may|can|will))\b`)
 
-// afterOwner are the words before an owner that make it no subject: "as the kernel's does", "pods
+// afterOwner are the words before an owner that is not the subject: "as the kernel's does", "pods
 // that are not the trial's have", "a certificate of the owner's is".
 var afterOwner = map[string]bool{"as": true, "not": true, "of": true, "than": true}
 
-// unnamed rejects a subject that is an owner alone. A reader looks back for the thing, and often
-// finds two.
+// unnamed rejects a subject that is only an owner. A reader looks back for the owned thing, and
+// often finds two.
 func unnamed(s Sentence) (found []string) {
 	for _, m := range ownersThing.FindAllStringSubmatch(s.Text, -1) {
 		if !afterOwner[strings.ToLower(m[1])] {
@@ -119,7 +120,7 @@ func Check(source []byte) []Finding {
 		}
 	}
 	if bytes.HasPrefix(source, []byte("<!-- Generated")) {
-		return found // its lines are those of the sources
+		return found // its lines are those of its sources
 	}
 	return append(found, longLines(source)...)
 }
@@ -142,8 +143,8 @@ func checkSentence(s Sentence) (found []string) {
 
 var fence = regexp.MustCompile("^ *(```|~~~)")
 
-// longLines finds lines that could be broken before the bound. Code, tables and lines without a
-// space, as a long link, are left alone.
+// longLines finds lines that are beyond the bound and could be broken. It ignores code, tables and
+// lines without a space, such as a long link.
 func longLines(source []byte) []Finding {
 	var found []Finding
 	fenced := false

@@ -12,17 +12,17 @@ import (
 
 // The most words that a name may have.
 const (
-	longestTest = 14 // of a test function, without Test
-	longestCase = 20 // of a case of a table, or of a subtest
+	longestTest = 14 // in the name of a test function, without Test
+	longestCase = 20 // in the name of a table's case, or of a subtest
 )
 
 // humps matches the words of a name of code.
 var humps = regexp.MustCompile(`[A-Z]+(?:[0-9]+)?(?:[a-z]+)?|[a-z]+|[0-9]+`)
 
-// BadTestNames returns what breaks a rule in the names of a file's tests, benchmarks and fuzz
-// tests, and of the cases of their tables. A name has no word that is banned in sentences, and not
-// too many words. Cases are the keys of a table, and literal names of t.Run. Quotations in them are
-// left alone.
+// BadTestNames returns the names that break a rule: of a file's tests, benchmarks and fuzz tests,
+// and of the cases of their tables. A name has no phrase that is banned in sentences, and not too
+// many words. Cases are the keys of a table, and literal names of t.Run. It ignores quotations in
+// them.
 func BadTestNames(source []byte) ([]Finding, error) {
 	set := token.NewFileSet()
 	file, err := goparser.ParseFile(set, "", source, goparser.SkipObjectResolution)
@@ -64,7 +64,7 @@ func BadTestNames(source []byte) ([]Finding, error) {
 	return found, nil
 }
 
-// caseNames are the names of cases that a node gives.
+// caseNames are the names of cases in a node.
 func caseNames(n ast.Node) (names []*ast.BasicLit) {
 	add := func(e ast.Expr) {
 		if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
@@ -78,7 +78,7 @@ func caseNames(n ast.Node) (names []*ast.BasicLit) {
 			return nil
 		}
 		if _, table := of.Value.(*ast.StructType); !table {
-			return nil // data, and no table of cases
+			return nil // data instead of a table of cases
 		}
 		for _, e := range n.Elts {
 			if pair, ok := e.(*ast.KeyValueExpr); ok {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Names of tests keep the rules of the language, so that the list of what failed can be read.
+// Names of tests keep the rules of the language, so that a list of failed tests is readable.
 func TestNamesOfTestsAreInPlainEnglish(t *testing.T) {
 	found, err := readComments(root, BadTestNames)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// pageWords is how many words a page has in prose, tables and headings. Code is left out, and a
+// pageWords is how many words a page has in prose, tables and headings. It skips code blocks, and a
 // code span counts as one word.
 func pageWords(source []byte) (n int) {
 	for _, s := range Sentences(source) {

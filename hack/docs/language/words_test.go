@@ -12,8 +12,8 @@ import (
 // wordsPerMinute is how fast people read technical text.
 const wordsPerMinute = 200
 
-// The map of the documents says what to read in so many minutes. The pages of a cell of its table,
-// with those of the cells before it, take no longer.
+// The map of the documents says what to read in how many minutes. The pages of a cell of its table
+// and of the cells before it take no longer.
 func TestDocumentMapStatesReadingTimes(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "docs/README.md"))
 	if err != nil {
@@ -77,8 +77,8 @@ func TestPageWords(t *testing.T) {
 	}
 }
 
-// wordsOfGuides is how many words the pages may have that users read from the beginning to the
-// end: 37,000 are the aim, and the rest is room for what comes. A page that needs more takes them
+// wordsOfGuides is how many words the pages may have that users read from the beginning to the end.
+// The aim is 37,000, and the rest is room for later text. A page that needs more words takes them
 // from another.
 const wordsOfGuides = 38_000
 

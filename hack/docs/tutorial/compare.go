@@ -9,15 +9,15 @@ import (
 // number is a number with its sign, or a duration: 1m2.5s is one.
 var number = regexp.MustCompile(`[-+]?(\d+(\.\d+)?(h|ms|us|m|s))+\b|[-+]?\d+([.,]\d+)*(e[-+]?\d+)?`)
 
-// unit of a time or a share of it, which moves with the number.
+// unit of a time or a share, which changes with the number.
 var unit = regexp.MustCompile(`^(us|ms|s|min|h)([.,;:)\]]*)$`)
 
-// given matches the random part of a name that Assay makes: of a try, and of the trials of an
-// experiment.
+// given matches the random part of a name that Assay makes: the names of a try, and of the trials
+// of an experiment.
 var given = regexp.MustCompile(`(-try)-[a-z0-9]{4}\b|()-[0-9a-f]{4}(?:-\d+\b)`)
 
-// words of a text without its numbers: each is a "#". Breaks between lines and the width of columns
-// follow the numbers, and are left out, too.
+// words of a text. A number becomes a "#". Line breaks and the widths of columns depend on the
+// numbers, and are removed, too.
 func words(text string) []string {
 	var all []string
 	for _, w := range strings.Fields(text) {
@@ -33,11 +33,11 @@ func words(text string) []string {
 	return all
 }
 
-// gap stands in a page for any words.
+// gap in a page stands for any words.
 const gap = "..."
 
-// differs says where a command's output is not what a page has, or nothing. Numbers are left out,
-// and gaps stand for any text.
+// differs says where a command's output differs from the page. It is empty if they match. Numbers
+// are left out, and gaps stand for any text.
 func differs(want, got string) string {
 	have := words(got)
 	at := 0
@@ -60,7 +60,7 @@ func differs(want, got string) string {
 	return ""
 }
 
-// parts splits the output of a page at its gaps. A gap is a part that is nil.
+// parts splits the output in a page at its gaps. A nil part is a gap.
 func parts(want string) [][]string {
 	var all [][]string
 	open := false
@@ -77,7 +77,8 @@ func parts(want string) [][]string {
 	return all
 }
 
-// find returns where p is in have, from at on, or -1 and the place where most of it was.
+// find returns where p is in have, from at on. If it is not there, find returns -1 and the place
+// with the longest match.
 func find(have, p []string, at int, floating bool) (int, int) {
 	best, most := at, -1
 	for i := at; i <= len(have); i++ {

@@ -1,12 +1,12 @@
 // Command tutorial carries out the steps of docs/tutorial.md, and compares the commands' output
-// with the output in the page. Numbers are left out of the comparison.
+// with the output in the page. It ignores numbers.
 //
 //	go run ./hack/docs/tutorial         # here as root, and on the cluster of make deploy or KUBECONFIG
 //	go run ./hack/docs/tutorial -list   # only say what it would do
 //
-// It works on a copy of the folder experiments and of the kubeconfig, with the images in
-// .work/images. It leaves out blocks that make or remove these or the cluster: they are the
-// caller's. The namespace lesson is deleted first if it is there.
+// It works on copies of the folder experiments and of the kubeconfig, with the images in
+// .work/images. It leaves out blocks that make or remove the images or the cluster: the caller does
+// that. If the namespace lesson exists, it is deleted first.
 package main
 
 import (
@@ -94,13 +94,13 @@ func (s step) String() string {
 	}
 }
 
-// runner is a reader at a shell.
+// runner plays a reader at a shell.
 type runner struct {
 	dir string // where commands run
 	env []string
 }
 
-// prepare makes a folder with the experiments, a kubeconfig of its own and the command line.
+// prepare makes a folder with the experiments, a kubeconfig and the command line.
 func prepare(ctx context.Context, root string) (*runner, error) {
 	config := os.Getenv("KUBECONFIG")
 	if config == "" {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// step is one thing that a reader of the tutorial does.
+// step is one action of a reader of the tutorial.
 type step struct {
 	line     int    // of the block in the page
 	commands string // what the reader types; empty for a file or a change of one
 	code     int    // the exit code of the commands
 	setup    bool   // the commands make or remove the images, or the cluster
 
-	output string // what the commands print, as the page has it; empty: the page does not say
+	output string // the commands' output in the page; empty: the page has none
 
-	file     string // the file that is written or changed
-	content  string // what is written
-	old, new string // the changed text, and the new one
+	file     string // the file to write or to change
+	content  string // the content to write
+	old, new string // the text to replace, and the new one
 }
 
 var directive = regexp.MustCompile(`^<!-- tutorial: ([a-z]+)(.*) -->$`)
@@ -32,7 +32,7 @@ var directive = regexp.MustCompile(`^<!-- tutorial: ([a-z]+)(.*) -->$`)
 //	<!-- tutorial: output -->              the fenced block is what the commands before it print
 //	<!-- tutorial: edit PATH|OLD|NEW -->   no block: the reader changes OLD to NEW in PATH
 //
-// Directives of one block stand in lines of their own, without an empty line between them.
+// Directives of one block are on lines of their own, without an empty line between them.
 func steps(page string) ([]step, error) {
 	var found []step
 	lines := strings.Split(page, "\n")

@@ -95,7 +95,7 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// The page itself can be followed: it has commands, files, changes and outputs.
+// A reader can follow the page itself: it has commands, files, changes and outputs.
 func TestTutorialCanBeFollowed(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/tutorial.md")
 	if err != nil {

@@ -13,7 +13,7 @@ func TestPackagesAreInstalledWhereNoCacheExists(t *testing.T) {
 	said := filepath.Join(dir, "said")
 	for name, text := range map[string]string{
 		"apt-get": "#!/bin/sh\necho \"$@\" >>" + said + "\n",
-		"id":      "#!/bin/sh\necho 0\n", // the script asks for the user, and installs as root alone
+		"id":      "#!/bin/sh\necho 0\n", // the script checks the user, and installs only as root
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)

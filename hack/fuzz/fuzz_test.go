@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The deadline of a fuzz test counts from when its program is built. On a busy machine a build took
-// more than five minutes, and the test failed after no input.
+// The deadline of a fuzz test starts when its program is built. On a busy machine a build took more
+// than five minutes, and the test failed before its first input.
 func TestOneResultForEachFuzzTest(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -30,7 +30,7 @@ func TestOneResultForEachFuzzTest(t *testing.T) {
 		write(t, root, "p/"+name+"/"+name+"_test.go", fmt.Sprintf("package p\n\nimport \"testing\"\n\nfunc Fuzz%s(f *testing.F) {\n"+
 			"\tf.Add(\"seed\")\n\tf.Fuzz(func(t *testing.T, s string) {\n%s\n})\n}\n", title, body))
 	}
-	// One build takes longer than a test may.
+	// One build takes longer than a test is allowed to.
 	real, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)

@@ -1,20 +1,20 @@
-// Command mutants shows that the tests notice a broken Assay. It breaks a copy of the tree in one
-// place at a time, and runs the tests that must fail then.
+// Command mutants shows that the tests notice defects in Assay. It breaks a copy of the tree in one
+// place at a time, and runs the tests that must then fail.
 //
 //	go run ./hack/mutants [-list] [NAME...]      (all mutants)
 //	go run ./hack/mutants -random=300 [-seed=1] [-list | -workers=2] [PACKAGE...]
 //
-// The copy is a clone of HEAD in a folder of the run below .work/mutants, so that runs
-// of one tree do not meet. A mutant is caught if a test fails; one that does not compile
-// proves nothing and is an error. The folder, with the output of each mutant's tests,
-// stays if one was not caught. Mutants of the lane kind replace Assay on the cluster;
-// `make deploy` brings it back.
+// The copy is a clone of HEAD in the run's own folder below .work/mutants, so that several runs of
+// one tree do not affect each other. A mutant is caught if a test fails. A mutant that does not
+// compile proves nothing and is an error. If a mutant was not caught, the folder stays, with the
+// output of each mutant's tests. Mutants of the lane kind replace Assay on the cluster; `make
+// deploy` restores it.
 //
-// With -random it draws small changes (an operator, a constant of a formula, a
-// statement) in the packages that decide, and runs the tests of the same package
-// with each. The tree stays as it is.
+// With -random it draws small changes (an operator, a constant of a formula, a statement) in the
+// packages that decide. It runs the tests of the same package with each change. The tree itself
+// does not change.
 //
-// Exit status: 0 if the tests caught every mutant, or with -random nine of ten.
+// Exit status: 0 if the tests caught every mutant. With -random, nine of ten are enough.
 package main
 
 import (
@@ -35,15 +35,15 @@ import (
 // mutant is one deliberate defect.
 type mutant struct {
 	name     string
-	doc      string // what is broken
+	doc      string // the defect
 	file     string
 	old, new string // old occurs once in file
-	lane     string // of hack/test, whose prepare.sh provides what the test needs
+	lane     string // of hack/test, whose prepare.sh provides the test's programs
 	pkg, run string // the tests that must notice
 }
 
-// bound kills the tests of one mutant. Tests that wait for a broken operator have deadlines of
-// their own.
+// bound kills the tests of one mutant. Tests that wait for a broken operator have shorter
+// deadlines.
 const bound = 15 * time.Minute
 
 func main() {
@@ -127,8 +127,7 @@ func run(ctx context.Context, names []string) (err error) {
 	return ctx.Err()
 }
 
-// scratch is a new folder of one run below root. Another run, at the same time or later, has
-// another one.
+// scratch is a new folder for one run below root. Every run has its own.
 func scratch(root, kind string) (string, error) {
 	parent := filepath.Join(root, ".work", "mutants")
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -137,7 +136,7 @@ func scratch(root, kind string) (string, error) {
 	return os.MkdirTemp(parent, kind+"-")
 }
 
-// try breaks the tree, runs the tests and mends it. It returns the test that failed.
+// try breaks the tree, runs the tests and restores the tree. It returns the test that failed.
 func (m mutant) try(ctx context.Context, tree string) (failed string, err error) {
 	if err := m.apply(tree); err != nil {
 		return "", err

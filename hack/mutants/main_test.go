@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A change of the code that a mutant breaks must change the mutant, too.
+// After a change of the code that a mutant breaks, the mutant must change, too.
 func TestMutantsApply(t *testing.T) {
 	const root = "../.."
 	for _, m := range mutants {

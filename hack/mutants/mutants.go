@@ -5,7 +5,7 @@ import "slices"
 // Each mutant names the lane whose tests must notice it. Cheap lanes come first.
 var mutants = slices.Concat(reviewed, chosen)
 
-// chosen mutants show that what Assay promises is tested, in every lane.
+// chosen mutants show, in every lane, that tests cover Assay's promises.
 var chosen = []mutant{
 	{
 		name: "interval-too-narrow", doc: "intervals are of 90% where 95% are promised", lane: "unit",

@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// pure are the packages that decide: they have no goroutines, files or servers of their own, so
-// that their own tests can notice whatever is wrong in them.
+// pure are the packages that decide. They have no goroutines, files or servers of their own, so
+// their own tests can notice every defect in them.
 var pure = []string{
 	"operator/internal/text/...", "operator/internal/model/...", "operator/internal/results/...",
 	"operator/internal/experiment/...", "operator/internal/engine/...",
@@ -33,12 +33,12 @@ var pure = []string{
 	"operator/internal/analysis/reported", "operator/internal/analysis/validity",
 }
 
-// change is one small defect at a place that was drawn.
+// change is one small defect at a drawn place.
 type change struct {
 	file     string // below the repository
 	line     int
 	from, to int    // bytes of the file
-	new      string // takes their place
+	new      string // replaces these bytes
 	old      string
 }
 
@@ -58,7 +58,7 @@ func firstLine(s string) string {
 	return s
 }
 
-// swaps are what an operator is replaced by. The kinds are those of mutation testing's literature:
+// swaps are the replacements of an operator. The kinds are those of mutation testing's literature:
 // relational, arithmetic, logical and assignment operators (Offutt et al., "An experimental
 // determination of sufficient mutant operators", TOSEM 1996).
 var swaps = map[token.Token][]token.Token{
@@ -69,7 +69,7 @@ var swaps = map[token.Token][]token.Token{
 	token.INC: {token.DEC}, token.DEC: {token.INC}, token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
 }
 
-// changesOf are all the changes that a file has a place for.
+// changesOf are all possible changes of a file.
 func changesOf(root, file string) ([]change, error) {
 	text, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
@@ -93,7 +93,7 @@ func changesOf(root, file string) ([]change, error) {
 	ast.Inspect(tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GenDecl:
-			return n.Tok != token.CONST && n.Tok != token.IMPORT // a constant is a decision, not a deduction
+			return n.Tok != token.CONST && n.Tok != token.IMPORT // the value of a constant is chosen, so no test can derive it
 		case *ast.BinaryExpr:
 			swap(n.OpPos, n.Op)
 		case *ast.IncDecStmt:
@@ -123,7 +123,7 @@ func changesOf(root, file string) ([]change, error) {
 	return found, nil
 }
 
-// allChanges are those of all pure packages, in the order of their places.
+// allChanges are the changes of all pure packages, in the order of their places.
 func allChanges(ctx context.Context, root string, patterns []string) ([]change, error) {
 	args := append([]string{"list", "-f", `{{$d := .Dir}}{{if or .TestGoFiles .XTestGoFiles}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}`}, patterns...)
 	for i, p := range args[3:] {
@@ -153,7 +153,7 @@ func allChanges(ctx context.Context, root string, patterns []string) ([]change, 
 	return all, nil
 }
 
-// outcome is what came of the tests of a changed package.
+// outcome is the outcome of the tests of a changed package.
 type outcome int
 
 const (
@@ -200,9 +200,9 @@ func listDrawn(ctx context.Context, w io.Writer, n int, seed uint64, patterns []
 	return nil
 }
 
-// random draws changes by the seed, one after the other, until n of them compiled, and prints those
-// that the tests of their own package do not notice. It fails if more than the tenth part survives.
-// A run that was stopped goes on after the changes of its record.
+// random draws changes by the seed, one after the other, until n of them compiled. It prints those
+// that the tests of their own package do not notice. It fails if more than a tenth survive. If a
+// run was stopped, the next one continues after the changes in its record.
 func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patterns []string) error {
 	root, err := os.Getwd()
 	if err != nil {
@@ -262,7 +262,7 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 // drawn are changes in the order of their draw, and the results of the tried ones.
 type drawn struct {
 	all  []change
-	want int // of those that compile
+	want int // how many changes that compile
 
 	mutex       sync.Mutex
 	next, tried int
@@ -297,7 +297,7 @@ func (d *drawn) testsOf(pkg string) *own {
 	return d.tests[pkg]
 }
 
-// ended takes in, prints and records what came of a change.
+// ended adds, prints and records the outcome of a change.
 func (d *drawn) ended(w io.Writer, c change, r result, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -325,7 +325,7 @@ func (d *drawn) ended(w io.Writer, c change, r result, err error) {
 	}
 }
 
-// table prints what each package's tests noticed.
+// table prints how many changes each package's tests noticed.
 func (d *drawn) table(w io.Writer) {
 	fmt.Fprintf(w, "%-48s %7s %8s %5s\n", "package", "killed", "survived", "rate")
 	for _, p := range slices.Sorted(maps.Keys(d.packages)) {
@@ -336,26 +336,27 @@ func (d *drawn) table(w io.Writer) {
 	}
 }
 
-// own is how the tests of a package are run: those that took long without a change come last, since
-// most changes fail a quick one.
+// own says how to run the tests of a package. Tests that took long without a change come last,
+// since most changes fail a quick test.
 type own struct {
 	once sync.Once
-	slow string // matches the names of the slow ones; empty: there is none
+	slow string // matches the names of the slow tests; empty: there are none
 	took time.Duration
 	err  error
 }
 
-// slack is how long the tests of a changed package may take, besides several times as long as they
-// take without it.
+// slack is how much time the tests of a changed package get, in addition to several times their
+// time without a change.
 const slack = 2 * time.Minute
 
-// quick is how long a test may take that comes first.
+// quick is how long a test may take to come first.
 const quick = time.Second
 
-// passed is a test of the package that passed, in the output of its program.
+// passed matches a passed test in the output of the package's test program.
 var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([0-9.]+)s\)$`)
 
-// measure runs the tests once as they are. They must pass: else they would kill every change.
+// measure runs the tests once without a change. They must pass, or they would seem to notice every
+// change.
 func (o *own) measure(ctx context.Context, root, pkg, program string) error {
 	o.once.Do(func() {
 		if out, err := build(ctx, root, pkg, program); err != nil {
@@ -382,17 +383,18 @@ func (o *own) measure(ctx context.Context, root, pkg, program string) error {
 	return o.err
 }
 
-// build makes the program of a package's tests. It has no table of symbols, which saves time.
+// build makes the program of a package's tests. It leaves out the table of symbols, which saves
+// time.
 func build(ctx context.Context, root, pkg, program string, more ...string) ([]byte, error) {
 	return command(ctx, root, "go", slices.Concat([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program}, more, []string{pkg})...)
 }
 
-// runTests runs the program of a package's tests where go test would.
+// runTests runs the program of a package's tests in the folder that go test would use.
 func runTests(ctx context.Context, root, pkg, program string, args ...string) ([]byte, error) {
 	return command(ctx, filepath.Join(root, pkg), program, append([]string{"-test.paniconexit0", "-test.failfast"}, args...)...)
 }
 
-// command runs a program in a folder, and ends what it has started when the context ends.
+// command runs a program in a folder. When the context ends, it ends the program and its children.
 func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -402,7 +404,7 @@ func command(ctx context.Context, dir, name string, args ...string) ([]byte, err
 	return cmd.CombinedOutput()
 }
 
-// try runs the package's own tests with the change laid over its file; the tree stays as it is.
+// try runs the package's own tests with an overlay of the changed file. The tree does not change.
 func (c change) try(ctx context.Context, root, scratch string, tests *own) (o outcome, by string, err error) {
 	text, err := os.ReadFile(filepath.Join(root, c.file))
 	if err != nil {
@@ -436,7 +438,7 @@ func (c change) try(ctx context.Context, root, scratch string, tests *own) (o ou
 	return survived, "", nil
 }
 
-// noticedBy is the first test that failed, or what else ended the tests.
+// noticedBy is the first test that failed, or another reason for the end of the tests.
 func noticedBy(out []byte) string {
 	first := ""
 	for line := range bytes.Lines(out) {

@@ -46,7 +46,7 @@ func TestChangesOfAFile(t *testing.T) {
 	}
 }
 
-// Each change is tried on the program that it is laid over; the file stays as it is.
+// Each change is tried in an overlay of its program; the file stays as it is.
 func TestChangesAreTried(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -122,7 +122,7 @@ func mustAbs(t *testing.T, dir string) string {
 	return path
 }
 
-// Tests that took long come last, and are run all the same.
+// Slow tests come last, but do run.
 func TestSlowTestsComeLast(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

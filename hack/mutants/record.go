@@ -21,18 +21,18 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// record is a file of the results of one draw, so that a run that was stopped goes on.
+// record is a file with the results of one draw, so that the next run can continue a stopped one.
 type record struct {
 	file  *os.File
 	known map[string]result
 }
 
-// key names a change within a record: two of one line may read the same.
+// key names a change within a record: two changes of one line may have the same text.
 func (c change) key() string { return fmt.Sprintf("%s @%d", c, c.from) }
 
 // openRecord reads the record of a draw. Its name holds the seed, the packages and the commit. A
-// tree with changes is no commit: it begins anew. One run at a time may hold a record; the kernel
-// releases it when the run's process ends, in whatever way.
+// tree with changes matches no commit, so it begins anew. Only one run at a time may hold a record.
+// The kernel releases it when the run's process ends, for any reason.
 func openRecord(ctx context.Context, root string, all []change, seed uint64, patterns []string) (_ *record, err error) {
 	state, err := stateOf(ctx, root)
 	if err != nil {
@@ -71,7 +71,7 @@ func openRecord(ctx context.Context, root string, all []change, seed uint64, pat
 	return r, nil
 }
 
-// stateOf is the commit of a tree, and nothing if the tree has changes.
+// stateOf is the commit of a tree. It is empty if the tree has changes.
 func stateOf(ctx context.Context, root string) (string, error) {
 	changes, err := exec.CommandContext(ctx, "git", "-C", root, "status", "--porcelain").Output()
 	if err != nil {

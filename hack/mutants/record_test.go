@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A record holds what a commit's changes came to; a tree with changes of its own begins anew.
+// A record holds the results of a commit's changes. A tree with changes of its own begins anew.
 func TestRecordsGoOn(t *testing.T) {
 	root := t.TempDir()
 	git := func(args ...string) {

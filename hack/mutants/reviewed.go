@@ -1,8 +1,8 @@
 package main
 
 // reviewed are changes that no test noticed at dc1d792, of 54 that a review of the tests made by
-// hand on 25 November 2026. Tests of the same package must notice each. The list names the two ends
-// of a grid of capacities, which were one change, apart.
+// hand on 25 November 2026. Tests of the same package must notice each. One of these changes was at
+// both ends of a grid of capacities. The list has it twice, once for each end.
 var reviewed = []mutant{
 	{
 		name: "equal-is-more", doc: "of two equal sides one is the greater", lane: "unit",

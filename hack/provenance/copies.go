@@ -18,14 +18,13 @@ import (
 	"strings"
 )
 
-// Bounds of what is compared.
+// Bounds of the comparison.
 const (
 	leastBytes = 100     // smaller files may be equal by chance
-	mostBytes  = 1 << 30 // of an unpacked archive that are looked at
+	mostBytes  = 1 << 30 // how many bytes of an unpacked archive are compared
 )
 
-// report writes the files that the repository and the clone have in common, and returns their
-// number.
+// report writes the common files of the repository and the clone, and returns their number.
 func report(w io.Writer, repository, clone string) (int, error) {
 	theirs, newHash, err := blobs(clone)
 	if err != nil {
@@ -46,7 +45,7 @@ func report(w io.Writer, repository, clone string) (int, error) {
 	return n, nil
 }
 
-// git runs it in a directory, and returns what it prints.
+// git runs it in a directory, and returns its output.
 func git(directory string, arguments ...string) ([]byte, error) {
 	cmd := exec.Command("git", append([]string{"-C", directory}, arguments...)...)
 	out, err := cmd.Output()
@@ -60,8 +59,8 @@ func git(directory string, arguments ...string) ([]byte, error) {
 	return out, nil
 }
 
-// blobs are the names of all contents of a clone: of its whole history, and of objects that no
-// branch has. Also those that a partial clone names and lacks.
+// blobs are the names of all contents of a clone: of its whole history, and of objects without a
+// branch. It includes the names of contents that a partial clone lacks.
 func blobs(clone string) (map[string]bool, func() hash.Hash, error) {
 	format, err := git(clone, "rev-parse", "--show-object-format")
 	if err != nil {
@@ -96,7 +95,7 @@ func blobs(clone string) (map[string]bool, func() hash.Hash, error) {
 	return found, newHash, nil
 }
 
-// content is a file, or a member of an archive, and the name that Git would give what it holds.
+// content is a file, or a member of an archive, with the name that Git would give its content.
 type content struct{ name, id string }
 
 // contents of the repository's files, tracked and new.
@@ -129,8 +128,8 @@ func contents(repository string, newHash func() hash.Hash) ([]content, error) {
 	return out, nil
 }
 
-// unpack gives what a gzip archive holds, and the members of a tar in it. Some archives of tests
-// are damaged on purpose: it reads them up to the damage.
+// unpack returns the content of a gzip archive, and the members of a tar file in it. Some archives
+// of tests are damaged on purpose: it reads them up to the damage.
 func unpack(name string, b []byte, add func(name string, b []byte)) {
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// repository makes a repository with a file in its history that its last commit lacks.
+// repository makes a repository. Its history has a file that its last commit lacks.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Nothing in this repository brings another repository here. Packages come from registries, by
+// No script of this repository brings another repository here. Packages come from registries, by
 // their clients: Go modules, Debian, PyPI, npm, Maven, images.
 
 const (
@@ -33,15 +33,15 @@ var fetching = []struct {
 	{"has a package manager build a repository", regexp.MustCompile(`\b(pip3?|npm|yarn|pnpm|cargo|conan|nix)\b.*\bgit\+`)},
 }
 
-// allowed are lines that only look so: they stay in our own repository, or bring no source.
+// allowed are lines that only look like that: they stay in our own repository, or bring no source.
 var allowed = []struct{ name, line, why string }{
 	{"hack/mutants/main.go", `"git", "clone", "--quiet", "--shared", root, tree`, "copies this repository"},
 	{".github/workflows/release.yml", "RELEASE_URL: ${{ github.server_url }}/${{ github.repository }}", "is where our own release will be"},
 	{"infra/modules/kubeadm-cluster/variables.tf", "kube-flannel.yml", "is a manifest that a user's new cluster applies; it names an image"},
 }
 
-// findings are the lines of a script that fetch. Comments are none; a line that goes on after a
-// backslash is one line.
+// findings are the lines of a script that fetch. It skips comments. A line that ends with a
+// backslash and the next one are one line.
 func findings(name, text string) []string {
 	var out []string
 	text = strings.ReplaceAll(text, "\\\n", " ")
@@ -60,8 +60,8 @@ func findings(name, text string) []string {
 	return out
 }
 
-// isScript: what a person or a program of this repository runs. Products are none, and they are not
-// documents; a test may say "git clone" to forbid it.
+// isScript reports whether a person or a program of this repository runs the file. Products and
+// documents are not scripts. Tests may say "git clone" to forbid it.
 func isScript(name string, head []byte) bool {
 	base := filepath.Base(name)
 	inHack := strings.HasPrefix(name, "hack/") || strings.HasPrefix(name, "systems/") || strings.HasPrefix(name, "infra/")
@@ -88,7 +88,7 @@ func TestNoScriptFetchesAnotherRepository(t *testing.T) {
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
 		b, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil || !isScript(name, b[:min(len(b), 2)]) {
-			continue // deleted, a link to a directory, no script
+			continue // deleted, a link to a directory, or not a script
 		}
 		scripts++
 		for _, f := range findings(name, string(b)) {
@@ -110,7 +110,7 @@ func TestNoScriptFetchesAnotherRepository(t *testing.T) {
 	}
 }
 
-// Each planted script is found, and what package managers do is not.
+// The test finds each planted script, and does not find calls of package managers.
 func TestPlantedScripts(t *testing.T) {
 	const name = "systems/planted/build.sh"
 	for what, tc := range map[string]struct {

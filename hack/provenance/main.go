@@ -1,11 +1,11 @@
-// Command provenance fails if a file of this repository is one of another repository, too:
+// Command provenance fails if a file of this repository is also in another repository:
 //
 //	provenance [-repository DIRECTORY] CLONE...
 //
-// It compares Git's hashes of contents. On the one side are all files of the repository that Git
-// does not ignore, and what their gzip archives hold. On the other side is every blob of the whole
-// history of each clone, bare or with a work tree. Files below 100 bytes are left out: empty files
-// and one-line files are equal by chance.
+// It compares Git's hashes of contents. One side has all files of the repository that Git does not
+// ignore, and the contents of their gzip archives. The other side has every blob of the whole
+// history of each clone, bare or with a work tree. It skips files below 100 bytes: empty files and
+// one-line files are equal by chance.
 //
 // The package's tests also forbid scripts that fetch other repositories.
 package main

@@ -1,8 +1,8 @@
-// Command refusals says which refusals of the webhooks no written case reaches. A refusal is a
-// place that makes an error of a field in the packages that admission runs. The cases are those of
-// operator/internal/testkit/refusals, which tests feed to plan and to a real API server. It runs
-// them with coverage, and fails if a place that is not in unreached.txt is not reached, or if one
-// that is there is.
+// Command refusals names the rejections of the webhooks that no written case reaches. A rejection
+// is a place that makes an error of a field in the packages that admission runs. The cases are
+// those of operator/internal/testkit/refusals, which tests give to plan and to a real API server.
+// It runs them with coverage. It fails if a place is not reached and not in unreached.txt, or if a
+// place there is reached.
 //
 //	go run ./hack/refusals
 package main
@@ -28,10 +28,10 @@ const (
 	unreached = "hack/refusals/unreached.txt"
 )
 
-// packages that admission runs: what a System and an Experiment may say.
+// packages that admission runs: they check the content of a System and an Experiment.
 var packages = []string{"experiment/plan", "experiment/fault", "experiment/chaosmesh", "model/network", "analysis/claims", "manager/admit"}
 
-// makers of errors of fields.
+// makers are functions that make errors of fields.
 var makers = []string{"Invalid", "Required", "Forbidden", "NotFound", "Duplicate", "NotSupported", "TooMany", "TooLong"}
 
 func main() {
@@ -93,8 +93,8 @@ type site struct {
 	key string
 }
 
-// sitesOf a file. A site is called by its file, its function, its text and its turn among those of
-// one text, so that lines may move.
+// sitesOf a file. The name of a site has its file, its function, its text, and its number among
+// sites with the same text. So lines may move.
 func sitesOf(file string) (sites []site, err error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, file, nil, 0)
@@ -136,7 +136,7 @@ func makes(call *ast.CallExpr) bool {
 	return is && of.Name == "field"
 }
 
-// textOf a call: its longest text, 60 bytes of it at most.
+// textOf a call: its longest text, cut to 60 bytes.
 func textOf(call *ast.CallExpr) (longest string) {
 	ast.Inspect(call, func(n ast.Node) bool {
 		if l, is := n.(*ast.BasicLit); is && l.Kind == token.STRING {
@@ -205,8 +205,8 @@ func coverage() (coverageByFile, error) {
 	return blocks, lines.Err()
 }
 
-// readUnreached gives the lines of unreached.txt that are no comments. Each says why no case
-// reaches it.
+// readUnreached returns the lines of unreached.txt without comments. Each says why no case reaches
+// the place.
 func readUnreached() (keys []string, err error) {
 	text, err := os.ReadFile(unreached)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command release writes what a release has besides its programs: the checksums of all files, and
-// the plugin's manifest for krew.
+// Command release writes the files of a release besides its programs: the checksums of all files,
+// and the plugin's manifest for krew.
 //
 //	release -dir DIR -version v0.2.0 -url https://example.org/releases/v0.2.0 -krew .krew.yaml
 //
@@ -9,11 +9,11 @@
 //	assay.yaml       the manifest, with the address and checksum of each archive
 //	checksums.txt.sig  with -key FILE: their signature by that private key; -new-key FILE makes one
 //
-// It also makes the objects of the chart fit for kubectl apply -f and for kustomize:
+// It also converts the chart's objects for kubectl apply -f and for kustomize:
 //
 //	helm template assay CHART --no-hooks | release -plain [-namespace]
 //
-// prints them without what names Helm; with -namespace, the namespace comes first.
+// prints them without the lines that name Helm; with -namespace, the namespace comes first.
 package main
 
 import (
@@ -57,7 +57,7 @@ func main() {
 	}
 }
 
-// do one of the three things that the program is for.
+// do one of the three tasks of the program.
 func do(newKey string, objects, namespace bool, release func() error) error {
 	switch {
 	case newKey != "":
@@ -71,7 +71,7 @@ func do(newKey string, objects, namespace bool, release func() error) error {
 	return release()
 }
 
-// archive is one of the plugin's.
+// archive is an archive of the plugin.
 type archive struct{ OS, Arch, URL, SHA256 string }
 
 var archiveName = regexp.MustCompile(`^kubectl-assay-([a-z]+)-([a-z0-9]+)\.tar\.gz$`)
@@ -109,7 +109,7 @@ func run(dir, version, url, krew string) error {
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	if sums, err = sumsOf(dir); err != nil { // the manifest is one of the files
+	if sums, err = sumsOf(dir); err != nil { // the checksums include the manifest
 		return err
 	}
 	var lines strings.Builder
@@ -128,7 +128,7 @@ func sortedNames(sums map[string]string) []string {
 	return names
 }
 
-// sumsOf are the SHA-256 sums of the files of a directory, by name.
+// sumsOf returns the SHA-256 sums of the files in a directory, by name.
 func sumsOf(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// namespaceObject comes first in what is applied without Helm, which would make the namespace.
+// namespaceObject comes first in objects for use without Helm. Otherwise Helm would make the
+// namespace.
 const namespaceObject = `---
 apiVersion: v1
 kind: Namespace
@@ -14,12 +15,12 @@ metadata:
   name: assay-system
 `
 
-// ofHelm are lines that say who keeps an object. Where no Helm is, they would be wrong.
+// ofHelm are lines that name the owner of an object. Without Helm, they would be wrong.
 var ofHelm = []string{"# Source: ", "helm.sh/chart: ", "helm.sh/resource-policy: ", "app.kubernetes.io/managed-by: Helm"}
 
-// plain copies what `helm template --no-hooks` printed, without the lines that name Helm. It keeps
-// all other lines as they are: a decoded number would not come back as it was written. It fails
-// where a line names Helm that it does not know.
+// plain copies the output of `helm template --no-hooks` without the lines that name Helm. It keeps
+// all other lines as they are: decoding could change numbers. It fails at an unknown line that
+// names Helm.
 func plain(in io.Reader, out io.Writer) error {
 	text, err := io.ReadAll(in)
 	if err != nil {
@@ -39,7 +40,7 @@ func plain(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// namesHelm reports whether a line says only what Helm needs.
+// namesHelm reports whether only Helm needs a line.
 func namesHelm(line string) bool {
 	for _, of := range ofHelm {
 		if strings.HasPrefix(strings.TrimSpace(line), of) {

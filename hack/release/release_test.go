@@ -93,8 +93,8 @@ func plugin(t *testing.T, path string) []byte {
 
 var platforms = []archive{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}, {OS: "darwin", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}}
 
-// Each archive has the program of its platform, and the bill of materials lists the modules that
-// are in it.
+// Each archive has the program of its platform, and the bill of materials lists the program's
+// modules.
 func TestReleaseHasThePluginForEachPlatform(t *testing.T) {
 	dir, version, _ := files(t)
 	for _, p := range platforms {
@@ -155,7 +155,7 @@ func TestReleaseHasThePluginForEachPlatform(t *testing.T) {
 			if out := output(t, path, "report", "--file", bundle); !strings.Contains(out, verdicts) {
 				t.Errorf("the program reports of %s:\n%s", bundle, out)
 			}
-			page := filepath.Join(t.TempDir(), "report.html") // as make demo ends
+			page := filepath.Join(t.TempDir(), "report.html") // the last step of make demo
 			output(t, path, "report", "--file", bundle, "-o", page)
 			if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(verdicts)) || !bytes.Contains(text, []byte("<svg")) {
 				t.Errorf("the page of %s has %d bytes and not both verdicts and plots: %v", bundle, len(text), err)
@@ -164,7 +164,7 @@ func TestReleaseHasThePluginForEachPlatform(t *testing.T) {
 	}
 }
 
-// Every file has its checksum, and the manifest for krew has those of the archives.
+// Every file has its checksum, and the manifest for krew has the checksums of the archives.
 func TestReleaseChecksums(t *testing.T) {
 	dir, version, _ := files(t)
 	sums, err := sumsOf(dir)
@@ -222,8 +222,8 @@ func TestReleaseChecksums(t *testing.T) {
 	}
 }
 
-// A user installs the chart from the registry; it names images of the release, which are there for
-// both architectures.
+// A user installs the chart from the registry. It names images of the release, which exist for both
+// architectures.
 func TestReleaseInARegistry(t *testing.T) {
 	_, version, registry := files(t)
 	root := filepath.Join("..", "..")
@@ -259,7 +259,7 @@ func TestReleaseInARegistry(t *testing.T) {
 	}
 }
 
-// kubectl apply -f install.yaml is the chart without Helm, with the images of the release.
+// kubectl apply -f install.yaml installs the chart without Helm, with the images of the release.
 func TestReleaseInstallsWithoutHelm(t *testing.T) {
 	dir, version, registry := files(t)
 	text, err := os.ReadFile(filepath.Join(dir, "install.yaml"))
@@ -289,7 +289,7 @@ func TestReleaseInstallsWithoutHelm(t *testing.T) {
 	}
 }
 
-// The checksums are signed by the key that the dry run made, and by no other.
+// The key of the dry run has signed the checksums, and no other key.
 func TestReleaseIsSigned(t *testing.T) {
 	dir, _, _ := files(t)
 	public := func(file string) *ecdsa.PublicKey {

@@ -54,7 +54,7 @@ func TestWorkflowIsTheDryRun(t *testing.T) {
 }
 
 // Every workflow builds with one exact release of Go, uses actions that cannot change, and runs
-// targets of make that exist. Expressions and permissions are actionlint's to check (make lint).
+// existing targets of make. actionlint checks expressions and permissions (make lint).
 func TestWorkflows(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml"))
@@ -133,8 +133,8 @@ func targetsOfMake(t *testing.T, root string) map[string]bool {
 	return found
 }
 
-// A job begins with a clean clone, which has no scratch directory. make licences passes there, and
-// shows what a program with a forbidden licence makes it say.
+// A job begins with a clean clone, which has no scratch directory. make licences passes there. The
+// test also shows its output for a program with a forbidden licence.
 func TestLicencesInACleanClone(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -167,7 +167,7 @@ func TestLicencesInACleanClone(t *testing.T) {
 	}
 }
 
-// The manifest takes archives by their names, in order, with the checksum of what is there.
+// The manifest lists archives by name, in order, with the checksums of the files.
 func TestManifest(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"kubectl-assay-linux-amd64.tar.gz": "one", "kubectl-assay-darwin-arm64.tar.gz": "two", "other.txt": "three"} {

@@ -22,18 +22,18 @@ type lane struct {
 	name   string
 	format string        // of gotestsum
 	bound  time.Duration // kills the lane
-	takes  time.Duration // at most, on a quiet machine, with what prepare.sh builds the first time; see -within
+	takes  time.Duration // at most, on a quiet machine, with the first builds of prepare.sh; see -within
 	dir    string        // of another module; "" is the repository
 	flags  []string      // of go test
 	listed bool          // runs only the tests that lanes.txt gives it
 	raw    []string      // chooses its tests and prints go test's JSON itself
-	plain  []string      // no go test: the exit status is the result of one test
-	inputs []string      // files and directories that decide its result, beside its packages
+	plain  []string      // without go test: the exit status is the result of one test
+	inputs []string      // files and directories that affect its result, beside its packages
 	builds []string      // packages that it runs as programs or in images
-	first  []string      // packages that take longest: they begin first, so that no other waits for the last of them
+	first  []string      // packages that take longest: they begin first, so that at the end no processor waits for the last of them
 }
 
-// A cluster lane runs images of our programs, by the chart, on nodes of the recipe.
+// A cluster lane runs images of our programs, with the chart, on the nodes of hack/cluster.
 var (
 	clusterInputs = []string{"charts", "config", "experiments", "hack/cluster", "hack/images", "hack/node-image", "hack/deploy.sh", "hack/test/lanes.txt"}
 	programs      = []string{"./operator/cmd/...", "./systems/..."}
@@ -45,12 +45,12 @@ func cluster(name string, takes, bound time.Duration, inputs ...string) lane {
 		inputs: append(slices.Clone(clusterInputs), inputs...), builds: programs}
 }
 
-// moduleLane is the lane of a Go module of its own.
+// moduleLane is the lane of a separate Go module.
 func moduleLane(dir string, inputs ...string) lane {
 	return lane{name: path.Base(dir), bound: 15 * time.Minute, dir: dir, inputs: append([]string{dir, "systems/driver"}, inputs...)}
 }
 
-// addSystems adds a lane for each module below systems that has none of its own here.
+// addSystems adds a lane for each module below systems that has no lane of its own here.
 func addSystems(root string) {
 	modules, _ := filepath.Glob(root + "/systems/*/go.mod")
 	for _, file := range modules {
@@ -70,7 +70,7 @@ var lanes = []lane{
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
 	{name: "local", format: "testname", bound: 25 * time.Minute, flags: oneAtATime, inputs: []string{"config", "experiments", "hack/images", "hack/cluster/version-before.sh"}, builds: programs},
 	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
-	// Of make test-all only:
+	// Only make test-all runs these:
 	cluster("long", 41*time.Minute, 60*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
 	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh", "hack/network-policies", "operator/test/local/testdata/machines"),
 	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra"}, clusterInputs...), builds: programs},
@@ -91,18 +91,18 @@ func laneNamed(name string) (lane, error) {
 	return lane{}, fmt.Errorf("there is no lane %q", name)
 }
 
-// speed are tests that bound the speed or memory of programs. The race detector takes more of both.
+// speed matches tests that bound the speed or memory of programs. The race detector increases both.
 // The lane unit runs them.
 const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBoundedMemory|TestMergeThousandClients|TestProcesses)$"
 
-// racing are the packages with goroutines of their own that import little: cgo means a second build
-// of all they import.
+// racing are the packages with goroutines of their own and few imports: the race detector needs
+// cgo, and so a second build of all imports.
 var racing = []string{"operator/internal/node/launcher/...", "operator/internal/node/loadgen/...", "operator/internal/results", "operator/internal/results/parsers", "systems/..."}
 
-// places are lanes of packages by where these lie; the first that fits decides. The others that
+// places are the lanes of packages by their paths; the first match decides. Other packages that
 // import a server are in api, and the rest is in unit.
 var places = []struct{ pattern, lanes string }{
-	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt says
+	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt assigns these
 	{"operator/internal/node/agent/...", "kernel"}, {"operator/internal/node/netem/...", "kernel"},
 	{"operator/test/local", "local"}, {"charts/...", "chart"},
 	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
@@ -110,11 +110,11 @@ var places = []struct{ pattern, lanes string }{
 	{"operator/internal/analysis/report/artifact", "unit,paper"}, {"operator/internal/analysis/report/figure", "unit,paper"}, {"operator/test/paper", "paper"},
 }
 
-// servers are packages whose importers need programs that the lane api provides.
+// servers are packages whose importers need the programs of the lane api.
 var servers = []string{"sigs.k8s.io/controller-runtime/pkg/envtest", module + "operator/internal/testkit/testenv",
 	module + "operator/internal/testkit/tests3", module + "systems/etcd/internal/testetcd"}
 
-// lanesOfPackage are the lanes that test a package, by where it lies and by what its tests import.
+// lanesOfPackage are the lanes that test a package, by its path and by the imports of its tests.
 func lanesOfPackage(pkg string, testImports []string) []string {
 	below := strings.TrimPrefix(pkg, module)
 	fits := func(pattern string) bool {
@@ -136,8 +136,8 @@ func lanesOfPackage(pkg string, testImports []string) []string {
 	return strings.FieldsFunc(found, func(r rune) bool { return r == ',' })
 }
 
-// packages sorts the packages that have tests into lanes. Packages that do not load are kept: go
-// test says why.
+// packages sorts the packages with tests into lanes. It keeps packages that do not load, since go
+// test prints the reason.
 func packages(ctx context.Context, r rules) (map[string][]string, error) {
 	const format = `{{if or .TestGoFiles .XTestGoFiles .Error}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`
 	out, err := output(ctx, "go", "list", "-e", "-f", format, "./...")
@@ -166,7 +166,7 @@ func packages(ctx context.Context, r rules) (map[string][]string, error) {
 	return found, nil
 }
 
-// sort puts the packages first that are to begin first. go test begins packages in the given order.
+// sort puts the packages first that must begin first. go test begins packages in the given order.
 func (l lane) sort(pkgs []string) {
 	place := func(pkg string) int {
 		if i := slices.Index(l.first, strings.TrimPrefix(pkg, module)); i >= 0 {
@@ -177,7 +177,7 @@ func (l lane) sort(pkgs []string) {
 	slices.SortStableFunc(pkgs, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// output of a program that reports the repository.
+// output of a program that prints facts about the repository.
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -190,8 +190,8 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 	return string(out), err
 }
 
-// command is what runs the lane's tests from the repository's root, once prepare.sh has provided
-// what they need.
+// command runs the lane's tests from the repository's root, after prepare.sh has provided their
+// programs.
 func (l lane) command(root string, pkgs []string, r rules, more []string) []string {
 	if l.plain != nil {
 		return l.plain
@@ -209,13 +209,13 @@ func (l lane) command(root string, pkgs []string, r rules, more []string) []stri
 	return slices.Concat(sum, l.flags, more)
 }
 
-// pass is the file that records that a lane passed. Its name holds what the lane is built from.
+// pass is the file that records that a lane passed. Its name is a hash of the lane's inputs.
 type pass string
 
 const passesLast = 7 * 24 * time.Hour
 
-// passOf hashes the files that git knows in the directories of the lane's packages and of all that
-// these import from the repository, and its other inputs.
+// passOf hashes the lane's inputs: the tracked files in the directories of the lane's packages and
+// of their imports from the repository, and its other inputs.
 func passOf(ctx context.Context, l lane, pkgs []string) (pass, error) {
 	dirs := append([]string{"go.mod", "go.sum", "hack/test/prepare.sh"}, l.inputs...)
 	if args := append(slices.Clone(l.builds), pkgs...); l.dir == "" && len(args) > 0 {
@@ -249,7 +249,7 @@ func passOf(ctx context.Context, l lane, pkgs []string) (pass, error) {
 	return pass(fmt.Sprintf("%s/passed/%s-%.10x", cmp.Or(os.Getenv("ASSAY_CACHE"), base+"/assay"), l.name, h.Sum(nil))), nil
 }
 
-// recorded says when the lane passed, if that was within passesLast.
+// recorded returns when the lane passed, if that is less than passesLast ago.
 func (p pass) recorded(now time.Time) (at time.Time, ok bool) {
 	info, err := os.Stat(string(p))
 	if err != nil || now.Sub(info.ModTime()) > passesLast {

@@ -5,9 +5,9 @@
 //	test -passes
 //
 // A lane is a set of tests with the same needs; lanes.go lists them. Lanes that are joined by a
-// comma run beside each other. The script prepare.sh provides what a lane needs. Then gotestsum
-// runs the tests and repeats those that failed once, if they are at most three. The end of the
-// output names tests that passed only then.
+// comma run at the same time. The script prepare.sh provides a lane's programs. Then gotestsum runs
+// the tests and repeats failed ones once, if they are at most three. The end of the output names
+// tests that passed only in the repetition.
 //
 // With -strict a run proves something or fails:
 //   - every test that lanes.txt names for a lane that ran has passed,
@@ -17,14 +17,14 @@
 //   - no test passed at the second attempt for which second-attempts.txt has three
 //     lines already.
 //
-// A strict lane that passes is recorded in ASSAY_CACHE under the hash of what it
-// is built from. With -further a lane does not run if such a record is younger
-// than a week, or if it may take longer than what is left of -within. The end of
-// the output lists such lanes as recorded or as not run, never as passed. The lane
-// that has not passed for longest comes first, and those without any pass last.
+// A strict lane that passes is recorded in ASSAY_CACHE under the hash of its inputs. With -further
+// a lane does not run if such a record is younger than a week. It also does not run if it may take
+// longer than the rest of -within. The end of the output lists such lanes as recorded or as not
+// run, never as passed. The lane whose last pass is the oldest comes first, and lanes without any
+// pass come last.
 //
-// With -passes it prints when each lane passed last, and renews passes.txt and
-// second-attempts.txt from what strict runs on this machine left.
+// With -passes it prints when each lane passed last. It renews passes.txt and second-attempts.txt
+// with the records of strict runs on this machine.
 //
 // The last line counts tests and subtests:
 //
@@ -127,7 +127,7 @@ func (r *runner) run(ctx context.Context, stages []string) (failed bool, err err
 	return r.sum.print(os.Stdout) > 0, ctx.Err()
 }
 
-// stage runs lanes beside each other.
+// stage runs lanes at the same time.
 func (r *runner) stage(ctx context.Context, names string) (err error) {
 	var running sync.WaitGroup
 	for name := range strings.SplitSeq(names, ",") {
@@ -151,7 +151,8 @@ func (r *runner) stage(ctx context.Context, names string) (err error) {
 	return err
 }
 
-// due says why a lane does not run, or returns where its pass is recorded, if it is.
+// due says why a lane does not run. If it runs, due returns where to record its pass, if that is
+// wanted.
 func (r *runner) due(ctx context.Context, l lane) (to pass, why string, err error) {
 	if !r.strict || len(r.flags) > 0 {
 		return "", "", nil
@@ -171,11 +172,11 @@ func (r *runner) due(ctx context.Context, l lane) (to pass, why string, err erro
 // results is the file that holds the events of a lane.
 func results(l lane) string { return ".work/test/" + l.name + ".json" }
 
-// preparing bounds what a lane waits for before its tests begin: what other lanes prepare, and its
-// own tools, images and cluster, on a machine that has none of them.
+// preparing bounds the preparation of a lane: that of other lanes, and its own tools, images and
+// cluster, on a machine that has none of them.
 const preparing = 90 * time.Minute
 
-// lane prepares one lane and runs its tests, which have its bound from then on.
+// lane prepares one lane and runs its tests. The lane's bound starts with the tests.
 func (r *runner) lane(ctx context.Context, l lane) error {
 	_ = os.Remove(results(l)) // of an earlier run
 	var env strings.Builder
@@ -195,11 +196,11 @@ func (r *runner) lane(ctx context.Context, l lane) error {
 	return err
 }
 
-// naming puts the lane's name before each line, since lanes run beside each other.
+// naming puts the lane's name before each line, since lanes run at the same time.
 const naming = `sed -u "s/^/$(printf '%-10s' "$0") | /"`
 
-// group runs a script as one process group, so that nothing that hangs in it outlives it, and ends
-// it at its bound. It returns the processor time.
+// group runs a script as one process group, and ends the group at its bound. So no process that
+// hangs outlives it. It returns the processor time.
 func group(ctx context.Context, bound time.Duration, out io.Writer, script string, args ...string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("did not end within %v", bound))
 	defer cancel()

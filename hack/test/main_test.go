@@ -14,7 +14,7 @@ import (
 )
 
 // Every test of the cluster's packages belongs to exactly one lane, and every line of the tables
-// names a test that exists.
+// names an existing test.
 func TestTablesNameEveryTest(t *testing.T) {
 	r, err := readRules(".")
 	if err != nil {
@@ -200,8 +200,8 @@ func TestTheLongestPackagesBeginFirst(t *testing.T) {
 	}
 }
 
-// A System that is a module has a lane of its name without a line here; one with needs of its own
-// keeps the lane that says so.
+// A System with its own module has a lane of the same name without a line here. A System with
+// special needs keeps the lane that states them.
 func TestSystemsHaveLanes(t *testing.T) {
 	before := slices.Clone(lanes)
 	t.Cleanup(func() { lanes = before })
@@ -221,7 +221,7 @@ func TestSystemsHaveLanes(t *testing.T) {
 	}
 }
 
-// A script that hangs ends at its bound, with what it started.
+// A script that hangs ends at its bound, with its children.
 func TestGroupEndsAtItsBound(t *testing.T) {
 	began := time.Now()
 	var out strings.Builder

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// passesFile says of each lane when it passed last: a line for each, which `make test-passes`
-	// renews from what runs on this machine left in ASSAY_CACHE.
+	// passesFile has a line for each lane with its last pass. `make test-passes` renews it with the
+	// records in this machine's ASSAY_CACHE.
 	passesFile = "hack/test/passes.txt"
 	// attemptsFile has a line for each run in which a test passed only at the second attempt.
 	attemptsFile = "hack/test/second-attempts.txt"
-	// fewer is the share of a lane's tests that may be missing, against its last pass.
+	// fewer is which share of a lane's tests may be missing, compared with its last pass.
 	fewer = 0.02
-	// attempts are how many entries make a test a defect to mend.
+	// attempts is from how many entries on a test is a defect to fix.
 	attempts = 3
 )
 
-// lastPass is one pass of a lane: with what, and how much it ran.
+// lastPass is one pass of a lane: the tested commit and the size of the run.
 type lastPass struct {
 	lane   string
 	at     time.Time
-	commit string // of the tree that was tested; with a "+" where it had changes
+	commit string // of the tested tree, with a "+" if it had changes
 	tests  int    // tests and subtests that passed
 	took   time.Duration
 	goes   string // version of Go
@@ -59,7 +59,7 @@ func parsePass(line string) (lastPass, error) {
 	return p, errors.Join(errs[:]...)
 }
 
-// readLines returns the lines of a file that are no comments; a file that is missing has none.
+// readLines returns the lines of a file without comments; a missing file has none.
 func readLines(file string) (lines []string, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -98,7 +98,7 @@ func (ls *laneSum) passed() (n int) {
 	return n
 }
 
-// missing says that a lane has lost more tests than it may.
+// missing reports that a lane has lost more tests than it may.
 func (ls *laneSum) missing(last lastPass) {
 	if n := len(ls.ended); float64(n) < (1-fewer)*float64(last.tests) {
 		ls.wrong = append(ls.wrong, fmt.Sprintf("it has %d tests, and had %d when it passed at %s: more than %.0f%% are gone. If that is meant, write the number into %s",
@@ -106,7 +106,7 @@ func (ls *laneSum) missing(last lastPass) {
 	}
 }
 
-// repeated says of tests that needed a second attempt that they did so too often before.
+// repeated reports tests that needed a second attempt too often before.
 func (ls *laneSum) repeated(earlier []string) {
 	for _, name := range slices.Sorted(maps.Keys(ls.flaky)) {
 		if n := len(entriesOf(name, earlier)); ls.flaky[name] && ls.ended[name] == "pass" && n >= attempts {
@@ -115,7 +115,7 @@ func (ls *laneSum) repeated(earlier []string) {
 	}
 }
 
-// compare finds what earlier runs do not allow.
+// compare reports differences from earlier runs that a strict run does not accept.
 func (s *sum) compare(passes map[string]lastPass, second []string) {
 	for _, ls := range s.lanes {
 		ls.missing(passes[ls.name])
@@ -123,7 +123,7 @@ func (s *sum) compare(passes map[string]lastPass, second []string) {
 	}
 }
 
-// entriesOf are the lines of second attempts that are about a test.
+// entriesOf are the lines of second attempts about a test.
 func entriesOf(name string, lines []string) (of []string) {
 	for _, line := range lines {
 		if _, test, _ := strings.Cut(line, "\t"); test == name {
@@ -133,7 +133,7 @@ func entriesOf(name string, lines []string) (of []string) {
 	return of
 }
 
-// keep leaves what passed, and what needed a second attempt, for `make test-passes`.
+// keep records the passes and the second attempts, for `make test-passes`.
 func (s *sum) keep(ctx context.Context, now time.Time) error {
 	var passes, second []string
 	of := treeAndMachine(ctx)
@@ -168,7 +168,7 @@ func treeAndMachine(ctx context.Context) lastPass {
 	return lastPass{commit: commit, goes: runtime.Version(), kernel: field("uname", "-r")}
 }
 
-// kept is where this machine keeps what is not yet in a file of the tree.
+// kept is the file in which this machine keeps records until they are in a file of the tree.
 func kept(file string) string {
 	base, _ := os.UserCacheDir()
 	return filepath.Join(cmp.Or(os.Getenv("ASSAY_CACHE"), base+"/assay"), "tests", filepath.Base(file))
@@ -189,8 +189,8 @@ func addLines(file string, lines []string) error {
 	return errors.Join(err, f.Close())
 }
 
-// showPasses renews the two files of the tree from what this machine keeps, and prints when each
-// lane passed last.
+// showPasses renews the two files of the tree with the records of this machine, and prints when
+// each lane passed last.
 func showPasses(ctx context.Context, w io.Writer) error {
 	known, err := readPasses(passesFile)
 	here, wrong := readPasses(kept(passesFile))
@@ -235,8 +235,8 @@ func showPasses(ctx context.Context, w io.Writer) error {
 		os.WriteFile(attemptsFile, []byte(attemptsHead+strings.Join(append(second, ""), "\n")), 0o644))
 }
 
-// byAge are the names of all lanes, that which has not passed for longest first. Those without a
-// pass come last: how long they take is a guess.
+// byAge are the names of all lanes, the lane with the oldest pass first. Lanes without a pass come
+// last: how long they take is a guess.
 func byAge(passes map[string]lastPass) (names []string) {
 	var never []string
 	for _, l := range lanes {

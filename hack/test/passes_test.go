@@ -71,7 +71,7 @@ func TestARunIsComparedWithEarlierOnes(t *testing.T) {
 	}
 }
 
-// The records that a strict run leaves on the machine come into the files of the tree once.
+// The records of a strict run on the machine are copied into the files of the tree once.
 func TestPassesComeIntoTheTree(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// rules are what a strict run demands.
+// rules are the demands on a strict run.
 type rules struct {
 	required map[string][]string // by lane: tests that must pass
 	skips    [][2]string         // pattern of a test, part of the reason
@@ -28,7 +28,7 @@ func readRules(dir string) (rules, error) {
 		readTable(dir+"/skips.txt", func(f [3]string) { r.skips = append(r.skips, [2]string{f[0] + " " + f[1], f[2]}) }))
 }
 
-// readTable reads lines of three fields, of which the last may hold spaces. # begins a comment.
+// readTable reads lines of three fields. The last field may hold spaces. # begins a comment.
 func readTable(file string, add func(f [3]string)) error {
 	data, err := os.ReadFile(file)
 	for line := range strings.Lines(string(data)) {
@@ -59,21 +59,21 @@ func (r rules) allow(name, reason string) bool {
 	})
 }
 
-// sum is what came of the tests of a run.
+// sum has the outcomes of the tests in a run.
 type sum struct {
 	lanes  []*laneSum
 	notRun []string
 }
 
-// laneSum is that of one lane. Names are "package Test/Subtest", or "package" for what failed
+// laneSum has the outcomes of one lane. Names are "package Test/Subtest", or "package" for failures
 // outside of tests.
 type laneSum struct {
 	name   string
-	to     pass              // records a pass; empty: nothing does
+	to     pass              // where to record a pass; empty: nowhere
 	ended  map[string]string // name -> pass, fail or skip
 	output map[string][]string
-	flaky  map[string]bool // failed first
-	wrong  []string        // of the lane as a whole, and in a strict run
+	flaky  map[string]bool // tests that failed first
+	wrong  []string        // errors of the lane as a whole, and in a strict run
 	took   time.Duration
 }
 
@@ -87,7 +87,7 @@ func (s *sum) lane(name string, to pass) *laneSum {
 	return ls
 }
 
-// add reads the events of the lane, which ended with an error or without.
+// add reads the events of the lane. end is the lane's error.
 func (ls *laneSum) add(l lane, end error, file string) {
 	if l.plain != nil {
 		if ls.ended[l.name] = "pass"; end != nil {
@@ -119,7 +119,7 @@ func (ls *laneSum) read(r io.Reader) error {
 	for lines.Scan() {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			continue // of a compiler, which gotestsum has shown
+			continue // from a compiler, which gotestsum has shown
 		}
 		pkg := strings.TrimPrefix(e.Package, module)
 		name := pkg + " " + e.Test
@@ -130,7 +130,7 @@ func (ls *laneSum) read(r io.Reader) error {
 			ls.output[name] = append(ls.output[name], e.Output)
 		case e.Action == "run":
 			ls.flaky[name] = ls.ended[name] == "fail"
-			ls.ended[name], ls.output[name] = "fail", nil // until it ends
+			ls.ended[name], ls.output[name] = "fail", nil // failed, unless an end follows
 		case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
 			ls.ended[name] = e.Action
 			explained[pkg] = explained[pkg] || e.Action == "fail"
@@ -157,7 +157,7 @@ func (s *sum) passed() map[string]bool {
 	return passed
 }
 
-// judge finds what a strict run does not accept.
+// judge finds the errors of a strict run.
 func (s *sum) judge(r rules) {
 	passed := s.passed()
 	for _, ls := range s.lanes {
@@ -179,7 +179,7 @@ func (s *sum) judge(r rules) {
 
 var location = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 
-// reason is what a test logged last: why it skipped itself or failed.
+// reason is the last log of a test: why it skipped itself or failed.
 func (ls *laneSum) reason(name string) string {
 	for _, line := range slices.Backward(ls.output[name]) {
 		if location.MatchString(line) {
@@ -210,8 +210,8 @@ func (s *sum) record() {
 	}
 }
 
-// print lists what is not a plain pass, ends with the sum, and returns how much failed. A test that
-// one lane skipped and another passed has passed.
+// print lists all outcomes but plain passes, ends with the sum, and returns how many tests failed.
+// A test that one lane skipped and another passed has passed.
 func (s *sum) print(w io.Writer) (failed int) {
 	passed, skipped := s.passed(), map[string]string{}
 	for _, ls := range s.lanes {
@@ -222,7 +222,7 @@ func (s *sum) print(w io.Writer) (failed int) {
 				fmt.Fprintf(w, "passed at the second attempt: %s\n", name)
 			case end == "skip" && !passed[name]:
 				skipped[name] = ls.reason(name)
-			case end == "fail": // of a run elsewhere, its last lines may be all that is kept
+			case end == "fail": // of a run elsewhere, perhaps only its last lines are kept
 				fmt.Fprintf(w, "FAIL %s: %s%s\n", ls.name, name, ls.reason(name))
 			}
 		}

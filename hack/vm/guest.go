@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is the second serial port: the kernel's messages cannot get between ours.
+// port is the second serial port, so that the kernel's messages do not mix with ours.
 const port = "/dev/ttyS1"
 
-// guest is process 1 of the machine. It switches the machine off when the programs ended, whatever
-// came of them.
+// guest is process 1 of the machine. It switches the machine off when the programs have ended,
+// whatever their outcome.
 func guest() {
 	err := setUp()
 	var out *os.File
 	if out, _ = os.OpenFile(port, os.O_WRONLY, 0); out == nil {
-		out = os.Stdout // the console: the host shows it when the machine ends early
+		out = os.Stdout // the console, which the host shows when the machine ends early
 	}
 	messages := json.NewEncoder(out)
 	if err == nil {
@@ -35,7 +35,7 @@ func guest() {
 		last.Error = err.Error()
 	}
 	_ = messages.Encode(last)
-	_ = unix.IoctlSetInt(int(out.Fd()), unix.TCSBRK, 1) // wait until it is transmitted
+	_ = unix.IoctlSetInt(int(out.Fd()), unix.TCSBRK, 1) // wait until the output is transmitted
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 	select {} // process 1 must not end
 }
@@ -101,7 +101,7 @@ func runJob(messages *json.Encoder) error {
 	return nil
 }
 
-// run runs the program and sends its output, both streams as one, line by line.
+// as a shell reports it
 func (p program) run(messages *json.Encoder) (status int, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {

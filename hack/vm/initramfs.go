@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where things are in the machine.
+// Paths in the machine.
 const (
 	jobPath    = "/job"
 	testsDir   = "/tests"
@@ -44,8 +44,8 @@ func writeInitramfs(path, modules string, programs []program) error {
 	for _, dir := range []string{"/dev", testsDir, modulesDir} {
 		archive.dir(dir)
 	}
-	// Before /dev is mounted, the kernel opens the first for process 1, and Go's runtime the second
-	// where a standard stream is missing.
+	// Before /dev is mounted, the kernel opens the first for process 1. Go's runtime opens the
+	// second if a standard stream is missing.
 	archive.device("/dev/console", 5, 1)
 	archive.device("/dev/null", 1, 3)
 	archive.copy("/init", self)
@@ -73,8 +73,8 @@ func writeInitramfs(path, modules string, programs []program) error {
 	return errors.Join(archive.err, buffered.Flush(), f.Close())
 }
 
-// addTestdata adds the program's testdata, if there is any: go test runs a package's tests in its
-// directory.
+// addTestdata adds the program's testdata, if there is any, since go test runs a package's tests in
+// its directory.
 func addTestdata(archive *cpio, p program) error {
 	source := filepath.Join(p.source, "testdata")
 	err := filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
@@ -98,12 +98,12 @@ func addTestdata(archive *cpio, p program) error {
 	return err
 }
 
-// cpio writes an archive in the format "newc", as the kernel's
-// Documentation/driver-api/early-userspace/buffer-format.rst describes it.
+// cpio writes an archive in the format "newc" of the kernel's
+// Documentation/driver-api/early-userspace/buffer-format.rst.
 type cpio struct {
 	w     *bufio.Writer
 	inode int
-	err   error // the first; nothing is written after it
+	err   error // the first error; after it, nothing is written
 }
 
 func (c *cpio) dir(path string)                 { c.entry(path, unix.S_IFDIR|0o755, 0, 0, nil) }

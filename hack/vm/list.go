@@ -14,11 +14,11 @@ import (
 // module is the path of the repository's Go module.
 const module = "assay.dev/assay/"
 
-// tests are those of one package that are run by one call of its test binary.
+// tests are tests of one package that one call of its test binary runs.
 type tests struct {
 	pkg   string   // below module
-	names []string // of tests; or of one test, if it has parts
-	parts []string // of the test; nil: all it has
+	names []string // of tests, or of one test if parts are given
+	parts []string // parts of the test; nil: all of them
 }
 
 // readList reads tests.txt: lines of a package and the names of tests, or TEST/PART.
@@ -58,7 +58,7 @@ func add(list []tests, pkg, name string) []tests {
 }
 
 // only keeps the tests of some packages, given as ./operator/internal/node/netem/... or without the
-// dots. None: all.
+// dots. Without patterns it keeps all.
 func only(list []tests, patterns []string) []tests {
 	if len(patterns) == 0 {
 		return list
@@ -83,7 +83,7 @@ func (t tests) run() string {
 	return value
 }
 
-// all names that must have passed, as go test -v prints them.
+// all names that must pass, as go test -v prints them.
 func (t tests) all() []string {
 	if t.parts == nil {
 		return t.names
@@ -95,8 +95,8 @@ func (t tests) all() []string {
 	return names
 }
 
-// verdict is a line of -test.v=test2json. Lines that a test logs of another one's output have no
-// mark.
+// verdict is a line of -test.v=test2json. A test may log the output of another test, whose lines
+// have no mark.
 var verdict = regexp.MustCompile(`^\x16--- (PASS|FAIL|SKIP): (\S+)`)
 
 // outcomes of tests by name.
@@ -110,8 +110,8 @@ func outcomes(output string) map[string]string {
 	return found
 }
 
-// wrong says what the output of these tests lacks: each must have passed, and no part of them may
-// be skipped. The machine has whatever they need.
+// wrong returns the errors in the output of these tests: each must have passed, and no part of them
+// may be skipped. The machine has everything that they need.
 func (t tests) wrong(output string) []string {
 	found := outcomes(output)
 	var wrong []string
@@ -132,7 +132,7 @@ func (t tests) wrong(output string) []string {
 	return wrong
 }
 
-// failed are those of the tests, or of the one test's parts, that ran and failed.
+// failed are the tests that ran and failed. If only one test is given, they are its failed parts.
 func (t tests) failed(output string) (list []tests) {
 	found := outcomes(output)
 	for _, name := range t.all() {
@@ -143,7 +143,7 @@ func (t tests) failed(output string) (list []tests) {
 	return list
 }
 
-// count is how many tests, or parts of tests, there are.
+// count is the number of tests, or of parts of tests.
 func count(list []tests) (n int) {
 	for _, t := range list {
 		n += max(len(t.parts), len(t.names))
@@ -151,5 +151,5 @@ func count(list []tests) (n int) {
 	return n
 }
 
-// ran reports whether any test did.
+// ran reports whether any test ran.
 func ran(output string) bool { return len(outcomes(output)) > 0 }

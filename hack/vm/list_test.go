@@ -38,7 +38,7 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-// A test that is gone, failed, or is skipped or has a part that is, is told about.
+// The error names a test that is missing, has failed, was skipped, or has a skipped part.
 func TestWrong(t *testing.T) {
 	list := tests{pkg: "p", names: []string{"TestX", "TestY"}}
 	parts := tests{pkg: "p", names: []string{"TestX"}, parts: []string{"EDT"}}
@@ -65,7 +65,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// The tests that failed run once more: a whole test, or the parts that did.
+// Failed tests run once more: a whole test, or its failed parts.
 func TestFailed(t *testing.T) {
 	parts := tests{pkg: "p", names: []string{"TestX"}, parts: []string{"EDT", "Netem", "NFQueue"}}
 	for name, tc := range map[string]struct {
@@ -93,7 +93,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// Every test of the list exists, which is known without a boot.
+// Every test of the list exists. This check needs no boot.
 func TestListedTestsExist(t *testing.T) {
 	text, err := os.ReadFile("tests.txt")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// wanted are the modules that the tests of package netem, of those below it, and of package agent
-// need. Their dependencies come with them.
+// wanted are the kernel modules for the tests of package netem, of the packages below it, and of
+// package agent. Their dependencies are loaded, too.
 var wanted = []string{
 	"veth", "bridge", "dummy",
 	"sch_fq", "sch_netem", "sch_htb", "sch_ingress", "sch_tbf", "sch_prio",
@@ -19,11 +19,11 @@ var wanted = []string{
 	"tcp_diag", "udp_diag",
 }
 
-// modulesInOrder returns the files of the named modules and of all that they depend on, in an order
+// modulesInOrder returns the files of the named modules and of all their dependencies, in an order
 // in which they can be loaded.
 //
-// modules.dep would tell, but is written where a kernel is installed, and ours is not. The modules
-// themselves name what they depend on.
+// modules.dep has the dependencies, but it is written where a kernel is installed, and ours is not.
+// The modules themselves name their dependencies.
 func modulesInOrder(dir string, names []string) ([]string, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -70,9 +70,9 @@ func modulesInOrder(dir string, names []string) ([]string, error) {
 // moduleName is the kernel's spelling: files may be named with hyphens.
 func moduleName(s string) string { return strings.ReplaceAll(s, "-", "_") }
 
-// dependencies reads them from the section .modinfo, a sequence of key=value strings. "depends"
-// lists modules whose symbols are used. "softdep" lists modules that are of use to it ("pre:
-// NAME...") and is not followed: name such a module yourself.
+// dependencies reads the dependencies from the section .modinfo, a sequence of key=value strings.
+// "depends" lists the modules whose symbols it uses. "softdep" lists modules that are useful for it
+// ("pre: NAME..."). dependencies ignores these: name such a module yourself.
 func dependencies(path string) ([]string, error) {
 	file, err := elf.Open(path)
 	if err != nil {

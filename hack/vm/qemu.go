@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// program is what the guest runs. In its initramfs the list of them is /job.
+// program is a program that the guest runs. The list of them is /job in its initramfs.
 type program struct {
-	Name        string   `json:"name"` // of its directory; several calls of one program have the same
+	Name        string   `json:"name"` // of its directory; several calls of one program share it
 	Arguments   []string `json:"arguments"`
 	Environment []string `json:"environment"`
 
@@ -25,13 +25,13 @@ type program struct {
 // message is one line from the guest on the second serial port.
 type message struct {
 	Output string `json:"output,omitempty"`
-	Exit   *int   `json:"exit,omitempty"`  // of the program that sent the output; that of the next one follows
+	Exit   *int   `json:"exit,omitempty"`  // of the program that sent the output; later output is that of the next one
 	Over   bool   `json:"over,omitempty"`  // the last message
 	Error  string `json:"error,omitempty"` // why not all programs were run
 }
 
-// memory of the machine in MiB: the initramfs, in pages and unpacked, and some 100 MB for packets
-// that wait.
+// memory of the machine in MiB: the initramfs, packed and unpacked, and some 100 MB for waiting
+// packets.
 const memory = 2048
 
 // commandLine of the kernel. An oops ends the machine, and with it the test.
@@ -46,7 +46,7 @@ func arguments(kernel, initramfs, console string) []string {
 	}
 }
 
-// boot runs the machine until it switches itself off. It hands each line of a program's output to
+// boot runs the machine until it switches itself off. It calls output for each line of a program's
 // output, with the number of the program, and returns the exit statuses.
 func boot(ctx context.Context, kernel, initramfs, console string, output func(program int, line string)) (statuses []int, err error) {
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", arguments(kernel, initramfs, console)...)
@@ -75,8 +75,8 @@ func boot(ctx context.Context, kernel, initramfs, console string, output func(pr
 	return statuses, fmt.Errorf("%w\n%s%s", err, complaints.String(), tail(console, 40))
 }
 
-// receive hands on output until the last message, which it returns with the exit statuses; an empty
-// message if the machine ends without one.
+// receive passes output on until the last message. It returns that message with the exit statuses.
+// If the machine ends without one, the message is empty.
 func receive(messages io.Reader, output func(program int, line string)) (statuses []int, last message) {
 	lines := json.NewDecoder(messages)
 	for {
@@ -84,7 +84,7 @@ func receive(messages io.Reader, output func(program int, line string)) (statuse
 		err := lines.Decode(&m)
 		switch {
 		case err != nil || m.Over:
-			_, _ = io.Copy(io.Discard, messages) // what follows is the end of the machine
+			_, _ = io.Copy(io.Discard, messages) // the rest is the end of the machine
 			return statuses, m
 		case m.Exit != nil:
 			statuses = append(statuses, *m.Exit)
@@ -94,7 +94,7 @@ func receive(messages io.Reader, output func(program int, line string)) (statuse
 	}
 }
 
-// tail returns the last lines of a file; nothing if it cannot be read.
+// tail returns the last lines of a file. It returns an empty text if the file cannot be read.
 func tail(path string, lines int) string {
 	content, _ := os.ReadFile(path)
 	all := strings.SplitAfter(strings.ReplaceAll(string(content), "\r", ""), "\n")

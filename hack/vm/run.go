@@ -19,15 +19,16 @@ type options struct {
 	packages []string
 }
 
-// listFile has the tests, from the root of the repository, where this runs.
+// listFile has the tests. Its path is relative to the root of the repository, where this program
+// runs.
 const listFile = "hack/vm/tests.txt"
 
-// mostAgain is how many tests may fail and run once more.
+// mostAgain is how many failed tests may run once more.
 const mostAgain = 3
 
-// test runs the tests and returns the exit status. Listed tests that failed run once more, in
-// another boot, if they are few. On a busy host qemu may end a timer of the machine some
-// milliseconds late, see main.go.
+// test runs the tests and returns the exit status. If few listed tests failed, they run once more,
+// in another boot. On a busy host qemu may end a timer of the machine some milliseconds late, see
+// main.go.
 func (o options) test(ctx context.Context) (status int, err error) {
 	if o.kernel == "" || o.run != "" && len(o.packages) == 0 {
 		return 0, errors.New("usage: vm -kernel DIRECTORY [-json] [-timeout DURATION] [PACKAGE]... | -run REGEXP PACKAGE")
@@ -47,7 +48,7 @@ func (o options) test(ctx context.Context) (status int, err error) {
 	return status, err
 }
 
-// once boots and runs the tests. It returns those that failed.
+// once boots and runs the tests. It returns the tests that failed.
 func (o options) once(ctx context.Context, list []tests) (failed []tests, status int, err error) {
 	scratch, err := os.MkdirTemp("", "assay-vm-")
 	if err != nil {
@@ -84,7 +85,7 @@ func (o options) once(ctx context.Context, list []tests) (failed []tests, status
 	return failed, status, err
 }
 
-// list is what is to be run.
+// list returns the tests to run.
 func (o options) list() ([]tests, error) {
 	if o.run != "" {
 		var list []tests
@@ -108,8 +109,8 @@ func (o options) list() ([]tests, error) {
 	return only(list, o.packages), nil
 }
 
-// build makes the test binaries, and of each entry of the list a program. There is no C library in
-// the machine: see the flags of test.sh.
+// build makes the test binaries, and a program for each entry of the list. The machine has no C
+// library: see the flags of test.sh.
 func (o options) build(ctx context.Context, list []tests, dir string) ([]program, error) {
 	args := []string{"test", "-c", "-ldflags=-s -w", "-o", dir + "/"}
 	for _, t := range list {
@@ -134,7 +135,7 @@ func (o options) build(ctx context.Context, list []tests, dir string) ([]program
 	return programs, nil
 }
 
-// passed reports whether an entry of the list did, and says why not.
+// passed reports whether an entry of the list has passed. If not, it prints the reason.
 func (o options) passed(t tests, output string, status int) bool {
 	var wrong []string
 	switch {
@@ -152,7 +153,7 @@ func (o options) passed(t tests, output string, status int) bool {
 	return len(wrong) == 0
 }
 
-// printJSON has go tool test2json tell what a test binary printed.
+// printJSON converts the output of a test binary with go tool test2json.
 func printJSON(ctx context.Context, pkg, output string) error {
 	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-p", module+pkg)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(output), os.Stdout, os.Stderr

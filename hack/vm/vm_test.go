@@ -41,7 +41,7 @@ func TestReceiveEndsWithTheProgramsOrTheMachine(t *testing.T) {
 	}
 }
 
-// TestCpio lets cpio read what ours wrote.
+// TestCpio lets cpio read an archive that this package wrote.
 func TestCpio(t *testing.T) {
 	if _, err := exec.LookPath("cpio"); err != nil {
 		t.Skipf("no cpio to compare with: %v", err)
@@ -74,7 +74,7 @@ func TestTail(t *testing.T) {
 	if err := os.WriteFile(path, []byte("a\r\nb\r\nc\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := tail(path, 3); got != "b\nc\n" { // the third is what follows the last end of line: nothing
+	if got := tail(path, 3); got != "b\nc\n" { // the third line is the empty text after the last end of line
 		t.Errorf("tail = %q", got)
 	}
 	if got := tail(path+".absent", 3); got != "" {

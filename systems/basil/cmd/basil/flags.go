@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/systems/basil/internal/workload"
 )
 
-// within refuses a flag's value by the flag's name.
+// within rejects a flag's value outside of the bounds, with the flag's name in the error.
 func within[T cmp.Ordered](name string, v, low, high T) error {
 	if v < low || v > high {
 		return fmt.Errorf("--%s is %v, must be %v to %v", name, v, low, high)

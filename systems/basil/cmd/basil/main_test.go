@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary stand in for basil itself.
+// TestMain lets the test binary run as basil itself.
 func TestMain(m *testing.M) {
 	if os.Getenv("BASIL_TEST_MAIN") == "1" {
 		main()
@@ -33,8 +33,8 @@ func basil(args ...string) *exec.Cmd {
 	return c
 }
 
-// cluster starts six replicas as processes and returns them with the flags
-// that tell clients about them.
+// cluster starts six replicas as processes. It returns them with the flags for the clients of the
+// cluster.
 func cluster(t *testing.T) (replicas []*exec.Cmd, flags []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,7 +106,7 @@ func TestProcesses(t *testing.T) {
 	commits := uint64(0)
 	for id := range 30 {
 		if id == 15 {
-			replicas[5].Process.Signal(syscall.SIGSTOP) // silent, its connections stay
+			replicas[5].Process.Signal(syscall.SIGSTOP) // the replica is silent, but its connections stay
 			t.Cleanup(func() { replicas[5].Process.Signal(syscall.SIGCONT) })
 		}
 		fmt.Fprintf(in, `{"type":"begin","id":%d,"client":0,"sequence":%d,"attempt":1}`+"\n", id, id)
@@ -135,7 +135,7 @@ func TestProcesses(t *testing.T) {
 		took = append(took, time.Since(begun))
 	}
 	slices.Sort(took)
-	if took[2] > time.Second { // the machine may stand still for once
+	if took[2] > time.Second { // the machine may stand still once
 		t.Errorf("replicas took %v to end; want most within a second", took)
 	}
 }

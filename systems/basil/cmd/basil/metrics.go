@@ -23,7 +23,7 @@ var (
 	fallbacksDesc = prometheus.NewDesc("basil_fallbacks_total", "Times that the replica took part in finishing a stalled transaction.", nil, nil)
 )
 
-// counters are a replica's, read in its loop when they are asked for: they cost it nothing else.
+// counters are a replica's counters. They are read in the replica's loop, and only on request.
 type counters struct{ host *transport.ReplicaHost }
 
 // Describe names the metrics.
@@ -37,7 +37,7 @@ func (c counters) Describe(ch chan<- *prometheus.Desc) {
 func (c counters) Collect(ch chan<- prometheus.Metric) {
 	var now replica.Counters
 	if !c.host.Do(func() { now = c.host.Replica.Counters }) {
-		return // it has ended
+		return // serveMetrics serves the metrics of the replica, the process and the Go runtime, and profiles of processor time, until the server is closed.
 	}
 	send := func(d *prometheus.Desc, n uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
@@ -66,7 +66,7 @@ func serveMetrics(address string, host *transport.ReplicaHost) (*http.Server, er
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile) // it costs nothing until it is asked for
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile) // it costs nothing without a request
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = s.Serve(listener) }() // ends when the server is closed
 	return s, nil

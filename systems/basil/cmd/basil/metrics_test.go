@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// freeAddresses are addresses on loopback where no program listened a moment ago, no two the same.
+// freeAddresses are different addresses on loopback that were free a moment ago.
 func freeAddresses(t *testing.T, n int) (all []string) {
 	t.Helper()
 	var listeners []net.Listener
-	defer func() { // all at the end, so that no port is given twice
+	defer func() { // closes all at the end, so that no port is returned twice
 		for _, ln := range listeners {
 			ln.Close()
 		}
@@ -33,7 +33,7 @@ func freeAddresses(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// A replica tells Prometheus what it does, and what its process uses.
+// A replica exports its work and its process's resources to Prometheus.
 func TestMetrics(t *testing.T) {
 	free := freeAddresses(t, 2)
 	_, port, err := net.SplitHostPort(free[0])

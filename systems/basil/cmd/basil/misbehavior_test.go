@@ -45,7 +45,7 @@ func converse(t *testing.T, client int, args ...string) *conversation {
 	return c
 }
 
-// ask is for the test's own goroutine.
+// ask may only be called on the test's own goroutine.
 func (c *conversation) ask(format string, args ...any) (m answer) {
 	c.t.Helper()
 	fmt.Fprintf(c.in, format+"\n", args...)
@@ -58,8 +58,8 @@ func (c *conversation) ask(format string, args ...any) (m answer) {
 	return m
 }
 
-// Over real connections, with signatures: one client leaves every second of
-// its transactions unfinished, the other commits on the same four rows.
+// This test uses real connections and signatures. One client leaves every second of its
+// transactions unfinished, and the other commits on the same four rows.
 func TestMisbehavingDriver(t *testing.T) {
 	_, flags := cluster(t)
 	for _, tc := range []struct{ kind, counter string }{{"stall-early", "stalledEarly"}, {"stall-late", "stalledLate"}} {

@@ -32,7 +32,7 @@ func keygenCommand() *cobra.Command {
 	return c
 }
 
-// clusterFlags say who takes part.
+// clusterFlags describe the cluster and its keys.
 type clusterFlags struct {
 	config, keys string
 	crypto       bool

@@ -19,13 +19,13 @@ type Signer interface {
 	Sign(root [32]byte) []byte
 }
 
-// Scheme checks root signatures. Replicas and clients use Ed25519; the
-// simulation replaces it by a hash, a thousand times cheaper.
+// Scheme checks root signatures. Replicas and clients use Ed25519. The simulation uses a hash
+// instead, which is a thousand times cheaper.
 type Scheme interface {
 	VerifyRoot(replica int, root [32]byte, sig []byte) bool
 }
 
-// domain separates root signatures from anything else the key may sign.
+// domain separates root signatures from all other messages that the key may sign.
 const domain = "assay.dev/basil/batch-root/v1"
 
 // PrivateKey is an Ed25519 key that signs batches.
@@ -60,16 +60,16 @@ type rootKey struct {
 	root    [32]byte
 }
 
-// Verifier checks proofs and remembers roots that it found correctly signed.
-// Safe for concurrent use: the TCP runtime verifies in its reading goroutines
-// so that the state machine finds the answer in the cache.
+// Verifier checks proofs and remembers roots with a correct signature. It is safe for concurrent
+// use: the TCP runtime verifies in its reading goroutines, so that the state machine finds the
+// result in the cache.
 type Verifier struct {
 	scheme   Scheme // nil: cryptography is off
 	replicas int
 
 	mu       sync.Mutex
 	old, new map[rootKey]struct{}
-	checked  uint64 // signatures verified, cache hits excluded
+	checked  uint64 // verified signatures, without cache hits
 }
 
 // NewVerifier returns a verifier for replicas 0..replicas-1. A nil scheme
@@ -94,8 +94,7 @@ func (v *Verifier) Verify(p *wire.Proof, statement []byte) bool {
 	}
 	v.mu.Unlock()
 	if hit {
-		// The replica is known to have signed this root, whatever signature
-		// came with it this time.
+		// The replica is known to have signed this root, so this signature need not be checked.
 		return true
 	}
 	if !v.scheme.VerifyRoot(int(p.Replica), key.root, p.Sig) {
@@ -108,8 +107,8 @@ func (v *Verifier) Verify(p *wire.Proof, statement []byte) bool {
 	return true
 }
 
-// Trust remembers that replica signed root, without a check: for a replica's
-// own batches, which come back to it in certificates.
+// Trust remembers that replica signed root, without a check. It is for a replica's own batches,
+// which come back to it in certificates.
 func (v *Verifier) Trust(replica int, root [32]byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -208,8 +207,9 @@ func Ephemeral(replicas int) ([]PrivateKey, PublicKeys, error) {
 	return privs, pubs, nil
 }
 
-// MAC is a keyed hash in the place of Ed25519, for simulations in which no node can compute a
-// signature that was not handed to it. Not a signature scheme: who can verify can also sign.
+// MAC is a keyed hash in place of Ed25519. It is for simulations in which no node can compute a
+// signature that it did not get. It is not a signature scheme: a node that can verify can also
+// sign.
 type MAC struct{ Replica int }
 
 // Sign implements Signer.

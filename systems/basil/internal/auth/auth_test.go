@@ -31,8 +31,8 @@ func TestMerkle(t *testing.T) {
 	}
 }
 
-// The two lowest leaves joined are 64 bytes, and so could be a statement; the
-// prefixes keep it from having the inner node's hash.
+// The two lowest leaves joined are 64 bytes, so they could be a statement. The prefixes prevent
+// that the statement has the hash of the inner node.
 func TestInnerNodeIsNoStatement(t *testing.T) {
 	a, b := Leaf([]byte("a")), Leaf([]byte("b"))
 	if Leaf(append(append([]byte{}, a[:]...), b[:]...)) == inner(a, b) {

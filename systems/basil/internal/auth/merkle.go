@@ -1,4 +1,4 @@
-// Package auth signs and verifies what replicas say.
+// Package auth signs and verifies the statements of replicas.
 //
 // Signing costs far more than hashing, so a replica signs batches (Section 4.4 of the paper). The
 // statements of a batch become the leaves of a Merkle tree. The root is signed once, and each
@@ -10,14 +10,14 @@
 //	 /  \      /  \
 //	s0   s1  s2    0    <- statements, padded to a power of two
 //
-// A node that verified a root once needs only hashing for the other statements under it, hence the
-// cache in Verifier.
+// A node that has verified a root needs only hashing for the other statements under it. So Verifier
+// has a cache.
 package auth
 
 import "crypto/sha256"
 
-// Leaf hashes a statement. Leaves and inner nodes have different prefixes, so
-// no inner node can be passed off as a statement.
+// Leaf hashes a statement. Leaves and inner nodes have different prefixes, so no inner node can
+// serve as a statement.
 func Leaf(statement []byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte{0})
@@ -58,7 +58,7 @@ func Tree(leaves [][32]byte) (root [32]byte, paths [][][32]byte) {
 	return level[0], paths
 }
 
-// Root returns the root that a leaf at index with this path belongs to.
+// Root returns the root of a leaf at index with this path.
 func Root(leaf [32]byte, index uint16, path [][32]byte) [32]byte {
 	for _, sibling := range path {
 		if index&1 == 0 {

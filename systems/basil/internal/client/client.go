@@ -6,8 +6,8 @@
 //	recover.go   finishing somebody else's stalled transaction (Section 5)
 //	misbehave.go what Byzantine clients do, for evaluations (Section 6)
 //
-// One Client runs many transactions of many logical clients at a time; only
-// their timestamps tell them apart.
+// One Client runs many transactions of many logical clients at the same time. Only their timestamps
+// differ.
 package client
 
 import (
@@ -19,18 +19,18 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// Config is what a client needs to know.
+// Config is the configuration of a client.
 type Config struct {
 	Checker *quorum.Checker
 	// Genesis returns a row's initial value.
 	Genesis func(wire.Key) []byte
-	// FastPath off means: ST2 as soon as a slow-path quorum of votes is there.
+	// FastPath off means that the client sends ST2 as soon as it has a slow-path quorum of votes.
 	FastPath bool
-	// FastPathTimeout is how long to wait, after the votes suffice for the
-	// slow path, for those that the fast path still lacks.
+	// FastPathTimeout is how long to wait for the missing votes of the fast path, after the votes
+	// suffice for the slow path.
 	FastPathTimeout time.Duration
-	// ReadQuorum replies are awaited in each shard; f more replicas are asked,
-	// so that f silent ones delay nothing (the paper: ask 2f+1, await f+1).
+	// ReadQuorum is how many replies the client awaits in each shard. It asks f more replicas, so
+	// that f silent ones cause no delay (the paper: ask 2f+1, await f+1).
 	ReadQuorum int
 	// DependencyTimeout is how long a dependency may stay undecided before
 	// this client finishes it.
@@ -59,11 +59,11 @@ func (c Config) WithDefaults() Config {
 
 const (
 	maxRetryInterval = time.Second
-	// abandonAfter bounds how long a transaction is pursued that no client waits for, or a
-	// recovery.
+	// abandonAfter bounds how long the client continues a recovery, or a transaction that no client
+	// waits for.
 	abandonAfter = 10 * time.Second
-	// stalledAfter is the age at which an undecided transaction that made one
-	// of ours abort is taken for stalled.
+	// stalledAfter is the age from which on an undecided transaction counts as stalled, if it made
+	// one of ours abort.
 	stalledAfter = 500 * time.Millisecond
 )
 
@@ -75,23 +75,23 @@ const (
 	Committed Outcome = iota + 1
 	// Aborted: without effect; a new attempt may succeed.
 	Aborted
-	// TimedOut: not known at the deadline; it may still commit.
+	// TimedOut: undecided at the deadline; it may still commit.
 	TimedOut
-	// Failed: refused; Result.Detail says why. Without effect.
+	// Failed: rejected, without effect; Result.Detail has the reason.
 	Failed
 	// Abandoned: left unfinished on purpose, by a client that misbehaves.
 	Abandoned
 )
 
-// Row is what a transaction read.
+// Row is a row that a transaction has read.
 type Row struct {
 	Key     wire.Key
 	Version wire.Timestamp
 	Value   []byte
 }
 
-// Request is a transaction: read Keys, which must be ascending, then write
-// what Update makes of the rows (nil: read-only).
+// Request is a transaction: read Keys, which must be ascending, then write the result of Update on
+// the rows (nil: read-only).
 type Request struct {
 	Client  uint32
 	Keys    []wire.Key
@@ -107,7 +107,7 @@ type Request struct {
 type Result struct {
 	Outcome Outcome
 	Detail  string
-	Tx      *wire.Tx // nil if it never got to the prepare phase
+	Tx      *wire.Tx // nil if it never reached the prepare phase
 	Rows    []Row
 }
 
@@ -115,12 +115,12 @@ type Result struct {
 type Counters struct {
 	FastPathCommits, SlowPathCommits uint64
 	FastPathAborts, SlowPathAborts   uint64
-	// LearnedDecisions were made by another client that recovered us.
+	// LearnedDecisions were made by another client that recovered our transactions.
 	LearnedDecisions uint64
 	FastPathTimeouts uint64
 	Dependencies     uint64
-	// Recoveries were begun, of transactions that others left unfinished;
-	// Recovered came to a decision.
+	// Recoveries counts started recoveries of transactions that other clients left unfinished;
+	// Recovered counts those that reached a decision.
 	Recoveries, Recovered uint64
 	Fallbacks             uint64
 	Resends               uint64
@@ -161,7 +161,7 @@ func New(cfg Config, env node.Env) *Client {
 	return &Client{
 		Config:   cfg.WithDefaults(),
 		env:      env,
-		nextReq:  uint64(env.Now()), // replies to a former life must not match
+		nextReq:  uint64(env.Now()), // replies to an earlier life must not match
 		lastTime: map[uint32]int64{},
 		reads:    map[uint64]*shardRead{},
 		txns:     map[wire.TxID]*txn{},
@@ -217,8 +217,8 @@ func (c *Client) shardReplicas(shard int, fn func(node.ID)) {
 	}
 }
 
-// certCache remembers transactions whose C-CERT was found valid: hot rows come
-// back with the same certificate in every read.
+// certCache remembers transactions with a valid C-CERT: every read of a hot row returns the same
+// certificate.
 type certCache struct{ old, new map[wire.TxID]struct{} }
 
 const certCacheGeneration = 1 << 14

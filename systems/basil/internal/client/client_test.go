@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// bench is a client with a hand-moved clock and hand-made replicas.
+// bench is a client with a manual clock and manual replicas.
 type bench struct {
 	*Client
 	now    int64
@@ -243,7 +243,7 @@ func TestSlowPathAndFallback(t *testing.T) {
 		if m, ok := has[*wire.InvokeFB](b); !ok || len(m.Views) != 5 {
 			t.Fatalf("no fallback: %+v", m)
 		}
-		// Different views do not add up.
+		// Votes of different views do not add up.
 		for i := range 4 {
 			b.logged(i, wire.Abort, 1)
 		}
@@ -266,7 +266,7 @@ func TestReads(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rows     []wire.Row
 		retry    bool
-		want     string // the value read, empty: still waiting
+		want     string // the value read; empty: it still waits
 		wantDeps int
 	}{
 		"one reply":                         {rows: []wire.Row{{}}},

@@ -19,7 +19,7 @@ type execution struct {
 	rows    []Row
 }
 
-// shardRead is the read of one shard's keys.
+// shardRead is the read of the keys of one shard.
 type shardRead struct {
 	e       *execution
 	shard   int
@@ -62,8 +62,8 @@ func (e *execution) start() {
 	}
 }
 
-// ask sends the read to at least n replicas; which ones rotates with the
-// request, so that reads load all replicas alike.
+// ask sends the read to at least n replicas. The first replica rotates with the request, so that
+// reads load all replicas equally.
 func (s *shardRead) ask(n int) {
 	c := s.e.c
 	first := c.Checker.First(s.shard)
@@ -80,7 +80,7 @@ func (s *shardRead) ask(n int) {
 			s.retries++
 			c.Counters.Resends++
 			s.ask(c.Checker.N)
-			s.check() // the time to wait for others may be over
+			s.check() // the time for waiting may be over
 		}
 	})
 }
@@ -143,9 +143,9 @@ func (c *Client) certified(key wire.Key, row *wire.Row, attached []wire.Conflict
 	return false
 }
 
-// check completes the read when the quorum is there. A settled version that
-// too few replicas have named yet is worth waiting for, until all replies are
-// in or the first retry: reading below it would abort the transaction.
+// check completes the read when it has a quorum. If too few replicas have named a settled version
+// yet, it waits until all replies have come or until the first retry: reading an older version
+// would abort the transaction.
 func (s *shardRead) check() {
 	if s.chosen != nil || s.e.ended || len(s.replies) < s.e.c.ReadQuorum {
 		return
@@ -166,8 +166,9 @@ func (s *shardRead) check() {
 	}
 }
 
-// choose picks the newest valid version of the i-th key: certified, or vouched for by f+1 replicas
-// if settled or prepared. The result claimed is the newest settled version that any replica named.
+// choose picks the newest valid version of the i-th key: a certified one, or a settled or prepared
+// one that f+1 replicas vouch for. The result claimed is the newest settled version that any
+// replica named.
 func (s *shardRead) choose(i int) (best choice, claimed wire.Timestamp) {
 	key := s.keys[i]
 	best.row = Row{Key: key, Value: s.e.c.Genesis(key)}
@@ -182,8 +183,8 @@ func (s *shardRead) choose(i int) (best choice, claimed wire.Timestamp) {
 			best.row = Row{Key: key, Version: row.Version, Value: row.Value}
 		}
 	}
-	// After all committed ones: of a version that is committed at one replica and still prepared at
-	// others, no client needs to await the decision.
+	// Prepared versions come after all committed ones: if a version is committed at one replica and
+	// still prepared at others, no client needs to await the decision.
 	for _, m := range s.replies {
 		p := m.Rows[i].Prepared
 		if p != nil && best.row.Version.Less(p.Version) && s.vouched(i, func(o *wire.Row) bool {
@@ -196,8 +197,8 @@ func (s *shardRead) choose(i int) (best choice, claimed wire.Timestamp) {
 	return best, claimed
 }
 
-// vouched reports whether f+1 replies agree, so that one of them is of a correct replica. With a
-// read quorum of one it trusts that one: for measurements only.
+// vouched reports whether f+1 replies agree, so that at least one is from a correct replica. With a
+// read quorum of one it trusts that one reply: use this only for measurements.
 func (s *shardRead) vouched(i int, agrees func(*wire.Row) bool) bool {
 	n := 0
 	for _, m := range s.replies {
@@ -208,7 +209,7 @@ func (s *shardRead) vouched(i int, agrees func(*wire.Row) bool) bool {
 	return n >= min(s.e.c.Checker.Vouch, s.e.c.ReadQuorum)
 }
 
-// prepare ends the execution phase: all rows are there.
+// prepare ends the execution phase, when all rows are there.
 func (e *execution) prepare() {
 	c := e.c
 	tx := &wire.Tx{TS: e.ts}
@@ -242,8 +243,8 @@ func (e *execution) prepare() {
 	c.startTxn(tx.Seal(), e)
 }
 
-// timeout ends the request. If its transaction was prepared it is pursued in
-// the background, so that it does not stay in the way of others.
+// timeout ends the request. A prepared transaction continues in the background, so that it does not
+// block others.
 func (e *execution) timeout() {
 	if e.ended {
 		return
@@ -251,7 +252,7 @@ func (e *execution) timeout() {
 	e.c.Counters.Timeouts++
 	if e.txn != nil {
 		if e.req.Misbehavior != Behave {
-			e.txn.done = true // no client that misbehaves finishes a transaction without a waiter
+			e.txn.done = true // a client that misbehaves finishes no transaction without a waiter
 			delete(e.c.txns, e.txn.id)
 		}
 		e.txn.owner = nil
@@ -259,15 +260,14 @@ func (e *execution) timeout() {
 	e.end(Result{Outcome: TimedOut})
 }
 
-// fail ends the transaction because f+1 replicas refused its timestamp.
+// fail ends the transaction because f+1 replicas rejected its timestamp.
 func (s *shardRead) fail(status wire.ReadStatus) {
 	e := s.e
 	if e.ended {
 		return
 	}
 	if s.retries > 0 && status == wire.ReadTooOld {
-		// Not the clock: messages took this long. A new attempt has a new
-		// timestamp.
+		// The clock is right: the messages took this long. A new attempt has a new timestamp.
 		e.end(Result{Outcome: Aborted})
 		return
 	}

@@ -7,24 +7,24 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// Misbehavior is what a Byzantine client does with one transaction (the client
-// failures of Section 6 of the paper). Others have to finish what it leaves.
+// Misbehavior is how a Byzantine client treats one transaction (the client failures of Section 6 of
+// the paper). Other clients have to finish it.
 //
-// The paper's forced equivocation is not here: it has replicas log decisions
-// that the votes do not justify, and these replicas check them.
+// The paper's forced equivocation is missing: it makes replicas log decisions that the votes do not
+// justify, and these replicas check the votes.
 type Misbehavior uint8
 
 const (
-	// Behave is what correct clients do.
+	// Behave is the behaviour of correct clients.
 	Behave Misbehavior = iota
 	// StallEarly: stop after ST1. A client that read the prepared writes has to run the prepare
 	// phase again.
 	StallEarly
-	// StallLate: go on until the decision is certain, logged if need be, and tell no replica.
+	// StallLate: go on until the decision is certain, and logged if necessary, and tell no replica.
 	StallLate
-	// Equivocate: where the votes justify both decisions, have one half of the logging shard log
-	// the one and the other half the other, and stop. Only a fallback leader can reconcile them.
-	// Where the votes justify one decision only, behave.
+	// Equivocate: if the votes justify both decisions, make one half of the logging shard log one
+	// decision and the other half the other, and stop. Only a fallback leader can reconcile them.
+	// If the votes justify only one decision, behave.
 	Equivocate
 )
 
@@ -41,8 +41,8 @@ func ParseMisbehavior(s string) (Misbehavior, error) {
 	return m, nil
 }
 
-// misbehavior is what the transaction's own client does with it; anyone who recovers it does what
-// is right.
+// misbehavior is how the transaction's own client treats it. A client that recovers the transaction
+// behaves correctly.
 func (t *txn) misbehavior() Misbehavior {
 	if t.owner == nil {
 		return Behave
@@ -50,8 +50,8 @@ func (t *txn) misbehavior() Misbehavior {
 	return t.owner.req.Misbehavior
 }
 
-// abandon leaves the transaction as it is: replies to it are ignored from now
-// on, until this client has to recover it like any other.
+// abandon leaves the transaction as it is. The client ignores later replies to it, until it has to
+// recover the transaction like any other.
 func (t *txn) abandon(n *uint64) {
 	*n++
 	t.done = true
@@ -59,8 +59,8 @@ func (t *txn) abandon(n *uint64) {
 	t.owner.end(Result{Outcome: Abandoned})
 }
 
-// equivocates takes the votes' evaluation over while both decisions can still
-// be had. It is given the time of the fast path for that.
+// equivocates handles the votes while both decisions are still possible. It may wait as long as the
+// fast path.
 func (t *txn) equivocates() bool {
 	if t.misbehavior() != Equivocate || t.fastOver || !t.bothPossible() {
 		return false

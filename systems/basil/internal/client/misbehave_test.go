@@ -20,7 +20,7 @@ func sentAll[M wire.Message](b *bench) (n int) {
 	return n
 }
 
-// silent insists that a transaction was abandoned, and that nothing follows on any later message.
+// silent checks that a transaction was abandoned, and that the client answers no later message.
 func (b *bench) silent(t *testing.T) {
 	t.Helper()
 	if b.result == nil || b.result.Outcome != Abandoned || b.result.Tx == nil {
@@ -86,7 +86,7 @@ func TestStallLate(t *testing.T) {
 	}
 }
 
-// A client that stalls does not pass on a decision that another one reached.
+// A client that stalls does not pass on a decision of another client.
 func TestStallLateLearnsTheDecision(t *testing.T) {
 	b := newBench(true)
 	b.misbehavior = StallLate
@@ -161,7 +161,7 @@ func TestEquivocate(t *testing.T) {
 	}
 }
 
-// A client that misbehaves in one transaction finishes what others left.
+// A client that misbehaves in one transaction finishes the transactions that others left.
 func TestMisbehavingClientRecoversOthers(t *testing.T) {
 	b := newBench(true)
 	b.misbehavior = StallLate

@@ -11,8 +11,8 @@ type fetch struct {
 	tries int
 }
 
-// maxFetches bounds the attempts: a dependency that f+1 replicas vouched for
-// is found, an invented one is not.
+// maxFetches bounds the attempts. A dependency that f+1 replicas vouched for is found within them;
+// an invented one never is.
 const maxFetches = 8
 
 // recoverDeps finishes the transactions that this one waits for.
@@ -25,10 +25,9 @@ func (t *txn) recoverDeps() {
 	}
 }
 
-// recover finishes a transaction that its own client seems to have given up
-// (Section 5, common case): run its prepare phase again. Replicas answer with
-// their former votes, logged decisions or certificates, whatever is newest.
-// Its own dependencies are recovered the same way.
+// recover finishes a transaction that its own client seems to have given up (Section 5, common
+// case). It runs the prepare phase again. Replicas answer with their former votes, logged decisions
+// or certificates, whatever is newest. It recovers the transaction's dependencies in the same way.
 func (c *Client) recover(d wire.Dep) {
 	if c.txns[d.ID] != nil || c.fetches[d.ID] != nil {
 		return
@@ -54,7 +53,7 @@ func (c *Client) fetch(f *fetch) {
 	})
 }
 
-// onBody starts the recovery of a transaction that was asked for.
+// onBody starts the recovery of a requested transaction.
 func (c *Client) onBody(m *wire.Body) {
 	id := m.Tx.ID()
 	if c.fetches[id] == nil || c.txns[id] != nil || len(m.Tx.Shards(c.Checker.ShardOf)) == 0 {
@@ -64,8 +63,8 @@ func (c *Client) onBody(m *wire.Body) {
 	c.startTxn(m.Tx, nil).recovers = true
 }
 
-// onDecided learns a decision that another client reached. It is passed on: the replica that made
-// us ask may not know it.
+// onDecided learns a decision of another client. It passes the decision on: the replica that caused
+// the request may not know it.
 func (c *Client) onDecided(m *wire.Writeback) {
 	id := m.Tx.ID()
 	t, f := c.txns[id], c.fetches[id]
@@ -78,7 +77,7 @@ func (c *Client) onDecided(m *wire.Writeback) {
 		return
 	}
 	if t == nil {
-		c.Counters.Recovered++ // it was decided before it had to be driven
+		c.Counters.Recovered++ // it was decided before the recovery had to drive it
 	}
 	for _, s := range m.Tx.Shards(c.Checker.ShardOf) {
 		c.shardReplicas(s, func(to node.ID) { c.env.Send(to, m) })

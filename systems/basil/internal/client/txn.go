@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// txn drives one transaction to its decision: our own, or another client's in
-// recovery. The steps are the same.
+// txn drives one transaction to its decision. It may be our own transaction, or in a recovery
+// another client's. The steps are the same.
 //
 //	ST1 to all replicas of all shards
 //	 |- every shard 5f+1 commits ............... commit  (fast)
@@ -31,9 +31,9 @@ type txn struct {
 
 	recovers  bool // another's
 	tallies   map[int]*tally
-	proposed  wire.Decision // what ST2 asks for; Undecided during stage 1
+	proposed  wire.Decision // the decision in ST2; Undecided during stage 1
 	fastWait  bool          // the fast-path timer runs
-	fastOver  bool          // and has ended
+	fastOver  bool          // and it has ended
 	logged    map[uint16]*wire.ST2R
 	conflict  *wire.Conflict
 	blocker   *wire.Dep
@@ -161,8 +161,8 @@ func (t *txn) slowQuorums() (commit, abort bool) {
 	return commit, abort
 }
 
-// worthWaiting reports whether votes that are still out could allow the fast
-// path, or a commit where only an abort can be logged so far.
+// worthWaiting reports whether missing votes could allow the fast path, or a commit although only
+// an abort can be logged so far.
 func (t *txn) worthWaiting(commitSlow bool) bool {
 	q := &t.c.Checker.Sizes
 	fastCommit, slowCommit := true, true
@@ -192,8 +192,8 @@ func (t *txn) startFastTimer() {
 	})
 }
 
-// sendST2 sends the proposal with its votes to the logging shard, to all of it
-// or to those who have not answered.
+// sendST2 sends the proposal with its votes to the logging shard: to all replicas, or to those that
+// have not answered.
 func (t *txn) sendST2(all bool) {
 	m := t.st2(t.proposed)
 	t.c.shardReplicas(t.log, func(to node.ID) {
@@ -229,13 +229,12 @@ func (t *txn) onLogged(m *wire.ST2R) {
 	t.evaluateLog()
 }
 
-// sameView reports whether m says nothing that old did not.
+// sameView reports whether m has no news compared with old.
 func sameView(old, m *wire.ST2R) bool {
 	return old.ViewCurrent == m.ViewCurrent && old.ViewDecision == m.ViewDecision
 }
 
-// evaluateLog looks for 4f+1 equal logged decisions, and for the proof that there cannot be so
-// many.
+// evaluateLog looks for 4f+1 equal logged decisions, or for the proof that there cannot be so many.
 func (t *txn) evaluateLog() {
 	type group struct {
 		decision wire.Decision
@@ -269,7 +268,7 @@ func (t *txn) finishSlow(d wire.Decision, view uint32) {
 	t.finish(cert)
 }
 
-// invokeFallback asks for a leader to reconcile what was logged.
+// invokeFallback asks for a leader to reconcile the logged decisions.
 func (t *txn) invokeFallback() {
 	t.fallbacks++
 	t.c.Counters.Fallbacks++
@@ -282,8 +281,8 @@ func (t *txn) invokeFallback() {
 	t.c.shardReplicas(t.log, func(to node.ID) { t.c.env.Send(to, m) })
 }
 
-// finish distributes the decision and tells the owner, who need not wait for anyone to apply it:
-// the certificate exists, so no client can decide otherwise.
+// finish distributes the decision and reports it to the owner. The owner need not wait until
+// replicas have applied it: the certificate exists, so no client can decide otherwise.
 func (t *txn) finish(cert *wire.Cert) {
 	if t.misbehavior() == StallLate {
 		t.abandon(&t.c.Counters.StalledLate)
@@ -338,7 +337,7 @@ func backoff(d time.Duration, attempt int) time.Duration {
 	return min(d<<min(attempt, 10), maxRetryInterval)
 }
 
-// scheduleRetry sends again what got no answer, until there is a decision.
+// scheduleRetry resends messages without an answer, until there is a decision.
 func (t *txn) scheduleRetry() {
 	c := t.c
 	c.env.After(backoff(c.RetryInterval, t.retries), func() {
@@ -370,7 +369,7 @@ func (t *txn) retry() {
 		t.recoverDeps()
 		return
 	}
-	// The answers to ST2 also tell the views in which the replicas are now.
+	// The answers to ST2 also have the views of the replicas.
 	divergent := len(t.logged) >= t.c.Checker.Log
 	t.sendST2(divergent)
 	if divergent {

@@ -1,7 +1,7 @@
-// Package driver is the clients of Basil, as the load generator drives them. They share one loop.
+// Package driver runs the clients of Basil for the load generator. They share one loop.
 //
-// An aborted transaction is not tried again unless the load generator begins its next attempt;
-// client and sequence determine what it does.
+// The driver does not retry an aborted transaction, unless the load generator begins the next
+// attempt. Client and sequence determine the transaction's content.
 package driver
 
 import (
@@ -18,7 +18,7 @@ import (
 	protocol "assay.dev/assay/systems/driver"
 )
 
-// connectLimit is how long a replica is waited for that does not answer.
+// connectLimit is how long to wait for a replica that does not answer.
 const connectLimit = 8 * time.Second
 
 // Driver runs one session. It is a protocol.System: clients need no goroutines.
@@ -34,7 +34,7 @@ type Driver struct {
 	timeout time.Duration
 }
 
-// Connect waits for the replicas. It goes on without some if the others are enough.
+// Connect waits for the replicas. It continues without some if the others are enough.
 func (d *Driver) Connect(_ context.Context, hello protocol.Hello) error {
 	d.timeout = hello.RequestTimeout
 	d.Workload.Seed = uint64(hello.Seed)
@@ -48,8 +48,8 @@ func (d *Driver) Connect(_ context.Context, hello protocol.Hello) error {
 	return nil
 }
 
-// Begin starts a transaction in the clients' loop, which gives it up after the timeout and when the
-// client begins its next.
+// Begin starts a transaction in the clients' loop. The loop gives it up after the timeout, and when
+// the client begins its next transaction.
 func (d *Driver) Begin(_ context.Context, a protocol.Attempt, end func(error)) {
 	req := Transaction(d.Workload, uint32(a.Client), a.Sequence)
 	if (a.Sequence+1)%max(d.Frequency, 1) == 0 {
@@ -88,7 +88,7 @@ func Transaction(y *workload.YCSBT, clientIndex uint32, sequence uint64) client.
 	return req
 }
 
-// failure is how a transaction ended in the words of the protocol; nil for a commit.
+// failure is the outcome of a transaction in the words of the protocol; nil for a commit.
 func failure(res client.Result) error {
 	var err error
 	switch res.Outcome {
@@ -97,8 +97,8 @@ func failure(res client.Result) error {
 	case client.Aborted:
 		err = protocol.ErrAborted
 	case client.TimedOut, client.Abandoned:
-		// For the load generator a client that gave up is ready for its next transaction, at once,
-		// and does not try this one again.
+		// For the load generator, a client that gave up is ready for its next transaction at once,
+		// and does not retry this one.
 		err = protocol.ErrTimeout
 	default:
 		return errors.New(res.Detail)

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/systems/driver/drivertest"
 )
 
-// start has a cluster of one replica behind the driver, or none.
+// start makes a driver with a cluster of one replica behind it, or none.
 func start(t *testing.T, replicas bool) *drivertest.Session {
 	t.Helper()
 	l := quorum.Layout{Sizes: quorum.For(0), Shards: 1}
@@ -97,7 +97,7 @@ func TestTimeout(t *testing.T) {
 	hasty.RequestTimeout = time.Millisecond // shorter than the batch timeout
 	s.Hello(hasty)
 	quickest := time.Hour
-	for id := range uint64(3) { // a busy machine may hold up any of them
+	for id := range uint64(3) { // a busy machine may delay any of them
 		begun := time.Now()
 		if l := s.Transact(id, 40, id); l.Outcome != "timeout" {
 			t.Errorf("got %+v", l)

@@ -13,8 +13,8 @@ type Checker struct {
 	*auth.Verifier
 }
 
-// votes counts the distinct replicas of a shard whose signed vote is in v.
-// need stops it early: signatures are the most expensive part of the protocol.
+// votes counts the distinct replicas of a shard with a signed vote in v. It stops after need votes,
+// because signatures are the most expensive part of the protocol.
 func (c *Checker) votes(id wire.TxID, v *wire.ShardVotes, need int) bool {
 	statement := wire.VoteStatement(id, v.Vote)
 	seen := make(map[uint16]bool, len(v.Proofs))
@@ -95,8 +95,8 @@ func (c *Checker) ValidCert(tx *wire.Tx, cert *wire.Cert) bool {
 	return len(seen) >= c.Log
 }
 
-// validSeen reports whether f+1 replicas of one participating shard, hence a
-// correct one, saw a certificate for the decision.
+// validSeen reports whether f+1 replicas of one participating shard, hence a correct one, have seen
+// a certificate for the decision.
 func (c *Checker) validSeen(tx *wire.Tx, cert *wire.Cert) bool {
 	shard := c.ShardOfReplica(int(cert.Seen[0].Replica))
 	if !slices.Contains(tx.Shards(c.ShardOf), shard) {
@@ -121,7 +121,7 @@ type claim struct {
 	decision wire.Decision
 }
 
-// Add returns a certificate once f+1 replicas of a shard claim the same.
+// Add returns a certificate once f+1 replicas of a shard have made the same claim.
 func (k *Claims) Add(c *Checker, m *wire.Seen) *wire.Cert {
 	key := claim{c.ShardOfReplica(int(m.Proof.Replica)), m.Decision}
 	for i := range k.proofs[key] {
@@ -142,8 +142,8 @@ func (k *Claims) Add(c *Checker, m *wire.Seen) *wire.Cert {
 	return &wire.Cert{Decision: m.Decision, Seen: k.proofs[key]}
 }
 
-// ValidElection reports whether elects make m's leader the leader of m.View
-// with m.Decision as the majority of what the electors had logged.
+// ValidElection reports whether the votes in m make its leader the leader of m.View. The majority
+// of the electors must have logged m.Decision.
 func (c *Checker) ValidElection(shard int, m *wire.DecFB) bool {
 	if int(m.Proof.Replica) != c.Leader(shard, m.ID, m.View) || !c.Verify(&m.Proof, m.Statement()) {
 		return false
@@ -164,9 +164,8 @@ func (c *Checker) ValidElection(shard int, m *wire.DecFB) bool {
 	return len(seen) >= c.Elect && Majority(commits, len(seen)) == m.Decision
 }
 
-// Majority returns the decision that more than half of voters hold. An even
-// number of voters can tie; then no decision has a log quorum, so either is
-// safe, and it is an abort.
+// Majority returns the decision of more than half of voters. An even number of voters can tie. Then
+// no decision has a log quorum, so both are safe, and Majority returns an abort.
 func Majority(commits, voters int) wire.Decision {
 	if 2*commits > voters {
 		return wire.Commit
@@ -174,9 +173,8 @@ func Majority(commits, voters int) wire.Decision {
 	return wire.Abort
 }
 
-// Warm verifies, ahead of the state machine and from any goroutine, the
-// signatures that m carries and that its receiver is sure to need. Only the
-// cache remembers the outcome.
+// Warm verifies the signatures in m that its receiver is sure to need, ahead of the state machine
+// and from any goroutine. Only the cache remembers the outcome.
 func (c *Checker) Warm(m wire.Message) {
 	switch m := m.(type) {
 	case *wire.ReadReply:

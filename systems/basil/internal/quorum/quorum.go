@@ -1,4 +1,4 @@
-// Package quorum knows which sets of replicas may decide what.
+// Package quorum defines which sets of replicas may make which decisions.
 //
 // With n = 5f+1 replicas in a shard (Section 4 of the paper):
 //
@@ -65,8 +65,8 @@ func (l Layout) First(shard int) int { return shard * l.N }
 // ShardOfReplica returns the shard of a replica.
 func (l Layout) ShardOfReplica(replica int) int { return replica / l.N }
 
-// Logging returns S_log, the shard that makes tx's decision durable. It
-// depends on the identity alone, so that no two clients disagree.
+// Logging returns S_log, the shard that makes tx's decision durable. It depends only on the
+// identity, so that all clients agree.
 func (l Layout) Logging(tx *wire.Tx) int {
 	shards := tx.Shards(l.ShardOf)
 	id := tx.ID()
@@ -79,15 +79,14 @@ func (l Layout) Leader(shard int, id wire.TxID, view uint32) int {
 	return l.First(shard) + int((uint64(view)+binary.BigEndian.Uint64(id[8:16])%uint64(l.N))%uint64(l.N))
 }
 
-// conflicts reports whether committed, which is committed, excludes tx from
-// committing: one of them read a version that the other's write makes stale.
-// These are lines 7-9 and 11-12 of Algorithm 1.
+// conflicts reports whether the committed transaction keeps tx from committing: one of them read a
+// version that the other's write makes stale. These are lines 7-9 and 11-12 of Algorithm 1.
 func conflicts(tx, committed *wire.Tx) bool {
 	return missedWrite(tx, committed) || missedWrite(committed, tx)
 }
 
-// missedWrite reports whether reader, by its timestamp, should have seen a
-// write of writer and saw an older version.
+// missedWrite reports whether reader has read an older version although it should, by its
+// timestamp, have seen a write of writer.
 func missedWrite(reader, writer *wire.Tx) bool {
 	if !writer.TS.Less(reader.TS) {
 		return false

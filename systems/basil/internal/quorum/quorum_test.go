@@ -19,7 +19,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The arithmetic that the protocol's safety rests on.
+// The protocol's safety depends on this arithmetic.
 func TestIntersections(t *testing.T) {
 	for f := range 10 {
 		q := For(f)
@@ -32,8 +32,8 @@ func TestIntersections(t *testing.T) {
 		if honest := q.AbortFast - f; q.N-f-honest+f >= q.CommitSlow {
 			t.Errorf("f=%d: after a fast abort a commit could be logged", f)
 		}
-		// Correct replicas that logged d, in the smallest election without as
-		// many of them as possible, must still be the majority.
+		// This is the smallest election with as few as possible of the correct replicas that logged
+		// d. They must still be its majority.
 		if logged := q.Log - f; 2*(logged-(q.N-q.Elect)) <= q.Elect {
 			t.Errorf("f=%d: an election could overturn a logged decision", f)
 		}

@@ -5,8 +5,8 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// batcher collects statements and signs them together. Without it a replica
-// would sign every reply and every client verify every one of them.
+// batcher collects statements and signs them together. Without it, a replica would sign every
+// reply, and every client would verify every reply.
 type batcher struct {
 	r          *Replica
 	leaves     [][32]byte
@@ -14,7 +14,7 @@ type batcher struct {
 	generation int
 }
 
-// add queues a statement; then gets its proof when the batch is signed.
+// add queues a statement. It calls then with the proof when the batch is signed.
 func (b *batcher) add(statement []byte, then func(wire.Proof)) {
 	b.leaves = append(b.leaves, auth.Leaf(statement))
 	b.then = append(b.then, then)

@@ -5,8 +5,8 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// onST2 logs a decision that the votes justify. The first one stays: a later
-// ST2 gets the logged decision as its answer, whatever it asks for.
+// onST2 logs a decision that the votes justify. The first decision stays: the answer to a later ST2
+// has the logged decision, whatever it asks for.
 func (r *Replica) onST2(from node.ID, m *wire.ST2) {
 	if len(m.Tx.Shards(r.Checker.ShardOf)) == 0 || r.Checker.Logging(m.Tx) != r.shard {
 		return
@@ -53,7 +53,7 @@ func (r *Replica) onWriteback(m *wire.Writeback) {
 	}
 	if rec == nil {
 		if rec = r.record(m.Tx.ID(), m.Tx.TS); rec == nil {
-			// Older than anything that is remembered: only the versions matter.
+			// The transaction is older than all remembered ones: only its versions matter.
 			if m.Cert.Decision == wire.Commit {
 				r.settleWrites(m.Tx)
 			}
@@ -68,7 +68,7 @@ func (r *Replica) onWriteback(m *wire.Writeback) {
 
 func (r *Replica) decide(rec *record, cert *wire.Cert) {
 	rec.cert = cert
-	// Anyone who asks from now on gets the certificate.
+	// From now on, every question gets the certificate as its answer.
 	rec.interested, rec.elections, rec.conflict = nil, nil, nil
 	if cert.Decision == wire.Commit {
 		r.Counters.Committed++

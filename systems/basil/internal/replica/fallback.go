@@ -8,13 +8,12 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// The divergent case of Section 5: replicas of the logging shard logged
-// different decisions, so no client finds 4f+1 equal ST2R. A leader, elected
-// for this one transaction, reconciles them. Views and leaders are those of
-// the transaction alone; the shard as a whole has none.
+// This is the divergent case of Section 5: replicas of the logging shard logged different
+// decisions, so no client finds 4f+1 equal ST2R. A leader, elected for this one transaction,
+// reconciles them. Views and leaders belong only to the transaction; the shard as a whole has none.
 
-// maxViewSkip bounds how many views ahead of its own a replica collects votes
-// for, so that a faulty elector cannot fill its memory.
+// maxViewSkip bounds for how many views beyond its own a replica collects votes, so that a faulty
+// elector cannot fill its memory.
 const maxViewSkip = 1 << 10
 
 // election collects the votes for this replica as the leader of one view.
@@ -56,9 +55,8 @@ func (r *Replica) onInvokeFB(from node.ID, m *wire.InvokeFB) {
 	})
 }
 
-// nextView applies the paper's rules to the views that replicas signed. A vote
-// for a view counts for every smaller one (vote subsumption), so sorting them
-// in descending order gives both rules:
+// nextView applies the paper's rules to the signed views of replicas. A vote for a view counts for
+// every smaller one (vote subsumption), so sorting them in descending order gives both rules:
 //
 //	R1: 3f+1 replicas are in view v or later: move to v+1
 //	R2: f+1 replicas are in view v or later:  catch up with v
@@ -88,9 +86,9 @@ func (r *Replica) nextView(m *wire.InvokeFB) uint32 {
 	return next
 }
 
-// onElectFB counts votes for this replica as leader. With 4f+1 of them it
-// decides by their majority: a decision that some client may have seen logged
-// by 4f+1 replicas is held by 2f+1 of any 4f+1 electors.
+// onElectFB counts votes for this replica as leader. With 4f+1 votes it decides by their majority.
+// If some client may have seen a decision logged by 4f+1 replicas, then 2f+1 of any 4f+1 electors
+// hold that decision.
 func (r *Replica) onElectFB(m *wire.ElectFB) {
 	rec := r.records[m.ID]
 	if rec == nil || rec.cert != nil || m.View > rec.viewCurrent+maxViewSkip ||
@@ -141,8 +139,8 @@ func (r *Replica) lead(rec *record, view uint32, e *election) {
 	})
 }
 
-// onDecFB adopts the decision of a leader unless this replica already voted
-// for a later one, and tells the clients that wait.
+// onDecFB adopts the decision of a leader, unless this replica has already voted for a later
+// leader. It reports the decision to the waiting clients.
 func (r *Replica) onDecFB(m *wire.DecFB) {
 	rec := r.records[m.ID]
 	if rec == nil || rec.cert != nil || m.View == 0 || m.View < rec.viewCurrent ||

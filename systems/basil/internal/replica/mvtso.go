@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// refusal is a reason to vote abort. With a conflict it proves itself; blocker
-// names an undecided transaction that is in the way.
+// refusal is a reason to vote abort. A conflict proves the reason. blocker names an undecided
+// transaction that caused it.
 type refusal struct {
 	conflict *wire.Conflict
 	blocker  *wire.Dep
@@ -30,8 +30,7 @@ func AllRules() []Rule {
 	}
 }
 
-// timestampBound, lines 1-2: a timestamp from the future would abort everyone
-// who comes before it.
+// timestampBound, lines 1-2: a timestamp from the future would abort all transactions before it.
 func timestampBound(r *Replica, tx *wire.Tx) *refusal {
 	if tx.TS.Time > r.env.Now()+int64(r.MaxAhead) {
 		return &refusal{}
@@ -64,9 +63,9 @@ func readsCurrent(r *Replica, tx *wire.Tx) *refusal {
 	return found
 }
 
-// writesUnread, lines 10-12: no later transaction read a version that tx's
-// write would have hidden. Two transactions at one timestamp, which only a
-// faulty client creates, must not both write a key: versions would be ambiguous.
+// writesUnread, lines 10-12: no later transaction read a version that tx's write would have hidden.
+// Only a faulty client creates two transactions with the same timestamp. They must not both write a
+// key, because versions would be ambiguous.
 func writesUnread(r *Replica, tx *wire.Tx) *refusal {
 	var found *refusal
 	for _, w := range tx.Writes {
@@ -89,9 +88,9 @@ func writesUnread(r *Replica, tx *wire.Tx) *refusal {
 	return found
 }
 
-// readsUnannounced, line 13: no transaction with a later timestamp is executing that read a key
-// that tx writes. Only a courtesy to that reader, not needed for serializability, so truncation may
-// forget read timestamps.
+// readsUnannounced, line 13: no executing transaction with a later timestamp has read a key that tx
+// writes. This rule only protects that reader and is not needed for serializability, so truncation
+// may forget read timestamps.
 func readsUnannounced(r *Replica, tx *wire.Tx) *refusal {
 	for _, w := range tx.Writes {
 		if k := r.store.active[w.Key]; k != nil && r.local(w.Key) && tx.TS.Less(k.rts) {
@@ -101,7 +100,7 @@ func readsUnannounced(r *Replica, tx *wire.Tx) *refusal {
 	return nil
 }
 
-// because adds a reason; a committed transaction beats an undecided one.
+// because adds a reason. A committed transaction replaces an undecided one.
 func (f *refusal) because(other *record, key wire.Key) *refusal {
 	switch {
 	case other.committed():

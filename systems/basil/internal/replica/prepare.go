@@ -11,8 +11,8 @@ type waiter struct {
 	dep wire.Dep
 }
 
-// onST1 handles the prepare request and equally a recovery request (RP): it
-// answers with the most that this replica knows about the transaction.
+// onST1 handles a prepare request, and also a recovery request (RP). It answers with the most
+// recent step that this replica knows of the transaction.
 func (r *Replica) onST1(from node.ID, tx *wire.Tx) {
 	rec := r.record(tx.ID(), tx.TS)
 	if rec == nil {
@@ -45,8 +45,8 @@ func (r *Replica) onST1(from node.ID, tx *wire.Tx) {
 func (r *Replica) check(rec *record) {
 	rec.checked = true
 	if rec.tx.TS.Time < r.horizon() {
-		// A transaction that it conflicts with may be truncated. It is surely the first time that
-		// this replica votes on it, so it may still refuse.
+		// A conflicting transaction may have been truncated. This is surely the replica's first
+		// vote on this transaction, so it may still refuse.
 		r.setVote(rec, wire.Abort)
 		return
 	}
@@ -88,9 +88,9 @@ func (r *Replica) awaitDependency(rec *record, d wire.Dep) bool {
 	rec.waitsFor++
 	dep.dependents = append(dep.dependents, &waiter{rec: rec, dep: d})
 	if dep.tx == nil {
-		// f+1 replicas vouched for it, if the client is correct, so its ST1 is
-		// on the way. Waiting forever would let a faulty client block keys with
-		// an invented dependency; an abort vote is always safe.
+		// If the client is correct, f+1 replicas vouched for it, so its ST1 is on the way. Waiting
+		// for ever would let a faulty client block keys with an invented dependency. An abort vote
+		// is always safe.
 		r.env.After(r.UnknownDependency, func() {
 			if dep.tx == nil && rec.vote == wire.Undecided && rec.cert == nil {
 				r.refuse(rec)
@@ -106,7 +106,7 @@ func matches(tx *wire.Tx, d wire.Dep) bool {
 	return writes && tx.TS == d.Version
 }
 
-// resolve tells the transactions waiting for rec that it is decided.
+// resolve informs the transactions waiting for rec that it is decided.
 func (r *Replica) resolve(rec *record) {
 	waiting := rec.dependents
 	rec.dependents = nil
@@ -131,7 +131,7 @@ func (r *Replica) refuse(rec *record) {
 	r.setVote(rec, wire.Abort)
 }
 
-// setVote fixes the vote for good, signs it and sends it to everyone who asked.
+// setVote fixes the vote for good, signs it and sends it to all nodes that asked.
 func (r *Replica) setVote(rec *record, vote wire.Decision) {
 	rec.vote = vote
 	if vote == wire.Commit {

@@ -5,9 +5,9 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// onRead answers with the newest committed version before the reader's
-// timestamp and, if it is newer, the newest prepared one (Section 4.1), and
-// remembers the reader's timestamp.
+// onRead answers with the newest committed version before the reader's timestamp. If the newest
+// prepared version is newer, the answer has it, too (Section 4.1). onRead remembers the reader's
+// timestamp.
 func (r *Replica) onRead(from node.ID, m *wire.ReadReq) {
 	reply := &wire.ReadReply{Req: m.Req}
 	switch {
@@ -51,8 +51,8 @@ func (r *Replica) readRows(m *wire.ReadReq, reply *wire.ReadReply) {
 	}
 }
 
-// readRow finds the versions of one key for a reader at ts, and the writer of
-// the committed one if its certificate is still here.
+// readRow finds the versions of one key for a reader at ts. It also returns the writer of the
+// committed version if its certificate is still here.
 func (r *Replica) readRow(key wire.Key, k *keyState, ts wire.Timestamp) (row wire.Row, committed *record, ok bool) {
 	for i := len(k.writers) - 1; i >= 0; i-- {
 		w := k.writers[i]

@@ -10,9 +10,9 @@
 //	store.go      versions, prepared and committed readers and writers
 //	batch.go      Merkle batches of replies (Section 4.4)
 //
-// The replica keeps everything in memory, as the paper's prototype does. One
-// that lost its memory has broken promises (votes, logged decisions) and must
-// be counted among the f faulty ones for transactions from before its restart.
+// The replica keeps all data in memory, as the paper's prototype does. A replica that lost its
+// memory has broken promises (votes, logged decisions). For transactions from before its restart it
+// must count as one of the f faulty ones.
 package replica
 
 import (
@@ -24,7 +24,7 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// Config is what a replica needs to know.
+// Config is the configuration of a replica.
 type Config struct {
 	Index   int // global, shard-major
 	Checker *quorum.Checker
@@ -34,7 +34,7 @@ type Config struct {
 	// BatchSize replies are signed together, or fewer after BatchTimeout.
 	BatchSize    int
 	BatchTimeout time.Duration
-	// MaxAhead is the paper's delta: how far a timestamp may lie in the future.
+	// MaxAhead is the paper's delta: how far a timestamp may be in the future.
 	MaxAhead time.Duration
 	// Retain is how long decided transactions and old versions are kept. New
 	// transactions with an older timestamp are refused.
@@ -42,8 +42,8 @@ type Config struct {
 	// Remember is how long, after that, the bare decisions are kept. Even older
 	// transactions get no answer at all.
 	Remember time.Duration
-	// UnknownDependency is how long a vote waits for a dependency that this
-	// replica never heard of, before it is an abort.
+	// UnknownDependency is how long a vote waits for a dependency that this replica does not know.
+	// After that the vote is an abort.
 	UnknownDependency time.Duration
 	// SyncInterval is the time between two requests for missed decisions.
 	SyncInterval time.Duration
@@ -71,7 +71,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// record is what a replica knows about one transaction.
+// record is a replica's knowledge of one transaction.
 type record struct {
 	id wire.TxID
 	tx *wire.Tx // nil while only its identity is known
@@ -81,7 +81,7 @@ type record struct {
 	voteProof *wire.Proof
 	conflict  *wire.Conflict
 	blocker   *wire.Dep
-	checked   bool // Algorithm 1 ran; without a vote it waits for dependencies
+	checked   bool // Algorithm 1 has run; without a vote it waits for dependencies
 	prepared  bool // listed in the store as a tentative reader and writer
 	waitsFor  int  // dependencies that are not decided yet
 
@@ -92,7 +92,7 @@ type record struct {
 	elections    map[uint32]*election
 
 	cert     *wire.Cert // set once decided
-	position uint64     // and then its place in the log of decisions
+	position uint64     // and its place in the log of decisions
 	claims   quorum.Claims
 
 	interested []node.ID
@@ -163,7 +163,7 @@ func (r *Replica) Handle(from node.ID, m wire.Message) {
 	case *wire.Fetch:
 		r.onFetch(from, m)
 	case *wire.Body:
-		// Only the identity of a transaction was known, as a dependency.
+		// Only the identity of the transaction was known, from a dependency.
 		if rec := r.records[m.Tx.ID()]; rec != nil && rec.tx == nil {
 			r.learn(rec, m.Tx)
 		}
@@ -182,9 +182,9 @@ func (r *Replica) horizon() int64 { return r.env.Now() - int64(r.Retain) }
 // local reports whether this replica's shard stores key.
 func (r *Replica) local(key wire.Key) bool { return r.Checker.ShardOf(key) == r.shard }
 
-// record returns the record of a transaction, creating it. It returns nil if
-// the record was truncated, or may have been: then a new one could contradict
-// what was promised in the old one.
+// record returns the record of a transaction, and creates it if necessary. It returns nil if the
+// record was truncated, or may have been: a new record could contradict the promises in the old
+// one.
 func (r *Replica) record(id wire.TxID, ts wire.Timestamp) *record {
 	if rec := r.records[id]; rec != nil {
 		return rec
@@ -198,8 +198,8 @@ func (r *Replica) record(id wire.TxID, ts wire.Timestamp) *record {
 	return rec
 }
 
-// bounded limits a timestamp to what a correct client can have chosen by now,
-// so that an invented one does not hold up truncation.
+// bounded limits a timestamp to one that a correct client can have chosen by now, so that an
+// invented one does not delay truncation.
 func (r *Replica) bounded(ts wire.Timestamp) wire.Timestamp {
 	ts.Time = min(ts.Time, r.env.Now()+int64(r.MaxAhead))
 	return ts
@@ -213,7 +213,7 @@ func (r *Replica) learn(rec *record, tx *wire.Tx) {
 	}
 }
 
-// maxInterested bounds the list of those to be told about a transaction.
+// maxInterested bounds the list of nodes that get a transaction's decision.
 const maxInterested = 32
 
 func (r *record) interest(from node.ID) {

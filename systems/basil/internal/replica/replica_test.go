@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// bench is a replica with a hand-moved clock.
+// bench is a replica with a manual clock.
 type bench struct {
 	*Replica
 	t      *testing.T
@@ -91,7 +91,7 @@ func at(ms int64) wire.Timestamp {
 	return wire.Timestamp{Time: start + ms*int64(time.Millisecond), Client: 1}
 }
 
-// rw is a transaction at a time that read key 1 at a version and writes it.
+// rw is a transaction at a time. It read key 1 at a version and writes it.
 func rw(ms int64, version wire.Timestamp, deps ...wire.Dep) *wire.Tx {
 	return (&wire.Tx{
 		TS: at(ms), Reads: []wire.Read{{Key: 1, Version: version}},
@@ -283,7 +283,7 @@ func TestVoteStays(t *testing.T) {
 	if b.vote(tx).Vote != wire.Commit {
 		t.Fatal("no commit vote")
 	}
-	b.decideTx(rw(5, wire.Timestamp{}), wire.Commit) // would now be a conflict
+	b.decideTx(rw(5, wire.Timestamp{}), wire.Commit) // it would conflict now
 	if b.vote(tx).Vote != wire.Commit {
 		t.Error("the vote changed")
 	}
@@ -370,7 +370,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// pullFrom lets n peers say that they know the whole log.
+// pullFrom makes n peers report that they know the whole log.
 func (b *bench) pullFrom(n int) {
 	for i := 1; i <= n; i++ {
 		m := &wire.Pull{Epoch: b.sync.epoch, Since: b.sync.base + uint64(len(b.sync.log))}

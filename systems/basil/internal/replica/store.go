@@ -22,12 +22,12 @@ type keyState struct {
 
 func (k *keyState) empty() bool { return len(k.writers) == 0 && len(k.readers) == 0 }
 
-// store holds the rows of one shard. Rows that were never written take no memory: their genesis
-// version is computed by the client.
+// store holds the rows of one shard. Rows that were never written take no memory: the client
+// computes their genesis version.
 type store struct {
 	active  map[wire.Key]*keyState
 	settled map[wire.Key]settled
-	// touched lists active keys in the order of their creation for truncation.
+	// touched lists active keys in the order of their creation, for truncation.
 	touched []touchedKey
 }
 
@@ -68,7 +68,7 @@ func remove(list []*record, rec *record) []*record {
 	return list
 }
 
-// list enters rec as reader and writer of this shard's keys.
+// list adds rec as reader and writer of this shard's keys.
 func (r *Replica) list(rec *record) {
 	now := r.env.Now()
 	for _, x := range rec.tx.Reads {
@@ -102,7 +102,8 @@ func (r *Replica) unlist(rec *record) {
 // settle makes a committed write permanent without its transaction.
 func (s *store) settle(key wire.Key, version wire.Timestamp, value []byte) {
 	if s.settled[key].version.Less(version) {
-		// A copy: value aliases the message it came in, certificates and all.
+		// A copy is needed: value is a part of its message, and would keep the whole message in
+		// memory.
 		s.settled[key] = settled{version, slices.Clone(value)}
 	}
 }

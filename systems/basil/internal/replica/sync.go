@@ -7,17 +7,17 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// Catching up. A client sends its decision once, and messages get lost; a
-// replica that was cut off missed everything. The paper leaves both to the
-// clients that stumble over the gap. Here each replica also asks:
+// Catching up. A client sends its decision only once, and messages get lost. A replica that was cut
+// off has missed everything. In the paper, clients that find such a gap repair it. Here each
+// replica also asks:
 //
 //   - a peer of its shard, another one each time, for the transactions that
 //     it decided since the last question, and fetches those it does not know;
 //   - the participants of its own old undecided transactions for a decision.
 //
-// Answers carry certificates, so a faulty peer can only be silent. The
-// positions in the questions tell a replica which of its decisions are known to
-// n-f replicas; until then it does not truncate them (truncate.go).
+// Answers carry certificates, so a faulty peer can only be silent. The positions in the questions
+// show a replica which of its decisions n-f replicas know. Until then it does not truncate these
+// decisions (truncate.go).
 
 const (
 	pullEntries  = 1024 // of one PullReply
@@ -27,13 +27,13 @@ const (
 
 type syncState struct {
 	epoch   uint64
-	log     []wire.Decided // decided transactions, the first is number base
+	log     []wire.Decided // decided transactions; the first has the number base
 	base    uint64
-	open    []*record // with a body; decided ones are dropped when passed
-	peer    int       // of this shard, asked last
+	open    []*record // with a body; decided ones are removed when the scan reaches them
+	peer    int       // the peer in this shard that was asked last
 	round   int
-	cursors map[node.ID]wire.Pull // where we are in the others' logs
-	passed  map[int]uint64        // where the others are in ours
+	cursors map[node.ID]wire.Pull // our positions in the logs of others
+	passed  map[int]uint64        // positions of others in our log
 }
 
 func newSyncState(r *Replica) syncState {
@@ -49,8 +49,8 @@ func (r *Replica) logDecided(rec *record) {
 	s.log = append(s.log, wire.Decided{ID: rec.id, TS: r.bounded(rec.tx.TS)})
 }
 
-// stable returns the position before which n-f replicas of the shard, this one
-// included, know every decision of the log.
+// stable returns the position up to which n-f replicas of the shard, including this one, know every
+// decision of the log.
 func (r *Replica) stable() uint64 {
 	need := r.Checker.N - r.Checker.F - 1
 	if need == 0 {
@@ -111,7 +111,7 @@ func (r *Replica) onPull(from node.ID, m *wire.Pull) {
 	r.env.Send(from, reply)
 }
 
-// onPullReply fetches what this replica does not know. Its cursor moves up to
+// onPullReply fetches the transactions that this replica does not know. It moves its cursor only to
 // the first unknown entry, because the answers to this fetch may be lost.
 func (r *Replica) onPullReply(from node.ID, m *wire.PullReply) {
 	if int(from) >= r.Checker.Replicas() || m.Next < uint64(len(m.Entries)) {
@@ -150,7 +150,7 @@ func (r *Replica) sendSeen(to node.ID, id wire.TxID) {
 	})
 }
 
-// onSeen collects what others remember about an open transaction.
+// onSeen collects the memories of other replicas about an open transaction.
 func (r *Replica) onSeen(m *wire.Seen) {
 	rec := r.records[m.ID]
 	if rec == nil || rec.tx == nil || rec.cert != nil {
@@ -161,8 +161,8 @@ func (r *Replica) onSeen(m *wire.Seen) {
 	}
 }
 
-// fetchOpen asks about transactions that stay undecided. Their clients may be
-// gone; some other participant may have learned a decision.
+// fetchOpen asks about transactions that stay undecided. Their clients may be gone, and another
+// participant may know a decision.
 func (r *Replica) fetchOpen() {
 	s := &r.sync
 	now := r.env.Now()
@@ -197,7 +197,7 @@ func (r *Replica) fetchOpen() {
 	}
 }
 
-// onFetch answers with all that is known.
+// onFetch answers with all that this replica knows.
 func (r *Replica) onFetch(from node.ID, m *wire.Fetch) {
 	for _, id := range m.IDs[:min(len(m.IDs), fetchEntries)] {
 		switch rec := r.records[id]; {

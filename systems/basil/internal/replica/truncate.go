@@ -6,9 +6,9 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// Truncation. A decided transaction is dropped, certificate and all, when its timestamp is older
-// than Retain and n-f replicas of the shard know the decision. The newest version of each key that
-// it wrote stays as a settled version; of itself a tombstone with the bare decision stays, for
+// Truncation. A replica drops a decided transaction with its certificate, when its timestamp is
+// older than Retain and n-f replicas of the shard know the decision. For each key that it wrote,
+// the newest version stays as a settled version. A tombstone with only the decision stays for
 // Remember.
 //
 // Why this is safe:
@@ -24,10 +24,10 @@ import (
 //   - Readers take a settled version only when f+1 replicas name it.
 //
 // No client gets stuck: n-f replicas know the decision, and 3f+1 of them are correct. So a client
-// that still has to learn it finds f+1 that have seen it.
+// that still needs the decision finds f+1 replicas that have seen it.
 //
-// The rest grows with the number of different rows written, by about 100 bytes each, and with the
-// transactions of the last Remember, by about 40.
+// The remaining memory grows by about 100 bytes for each different row that was written, and by
+// about 40 bytes for each transaction of the last Remember.
 
 const truncateInterval = 250 * time.Millisecond
 
@@ -36,8 +36,8 @@ type aged struct {
 	ts  wire.Timestamp
 }
 
-// tombstoneID is half an identity. Two identities with the same half take 2^64 attempts to find. A
-// client that finds them confuses only readers of its own transactions.
+// tombstoneID is half an identity. It takes 2^64 attempts to find two identities with the same
+// half. A client that finds them confuses only readers of its own transactions.
 type tombstoneID [16]byte
 
 type tombstone struct {
@@ -46,7 +46,7 @@ type tombstone struct {
 }
 
 type truncation struct {
-	order []aged // all records, oldest first as this replica heard of them
+	order []aged // all records, in the order in which this replica first heard of them
 	stuck []aged // older than the horizon, but undecided or not stable
 
 	decisions map[tombstoneID]wire.Decision
@@ -96,7 +96,7 @@ func (r *Replica) truncate() {
 	r.truncateKeys(horizon)
 }
 
-// forget drops a record if nothing was promised that could still matter.
+// forget drops a record, unless it has promises that could still matter.
 func (r *Replica) forget(a aged, stable uint64) bool {
 	rec := a.rec
 	switch {
@@ -109,7 +109,7 @@ func (r *Replica) forget(a aged, stable uint64) bool {
 		r.trunc.decisions[id] = rec.cert.Decision
 		r.trunc.buried = append(r.trunc.buried, tombstone{id, a.ts.Time})
 	case rec.cert == nil && rec.tx == nil && rec.logged == wire.Undecided:
-		// It was only a dependency of others.
+		// It was only a dependency of other transactions.
 	default:
 		return false
 	}

@@ -16,8 +16,7 @@ import (
 // errStuck marks failures of liveness; all others are failures of safety.
 var errStuck = errors.New("no progress")
 
-// history is everything that was decided: by certificates that were sent, and
-// by what clients were told.
+// history has all decisions: in certificates that were sent, and in reports to clients.
 type history struct {
 	checker      *quorum.Checker
 	certs        map[wire.TxID]map[wire.Decision]bool
@@ -36,7 +35,7 @@ func newHistory(c *quorum.Checker) history {
 	}
 }
 
-// observe sees every message that is sent.
+// observe gets every message that is sent.
 func (h *history) observe(_ node.ID, m wire.Message) {
 	switch m := m.(type) {
 	case *wire.Writeback:
@@ -137,9 +136,8 @@ func (h *history) serializable(committed []*wire.Tx) error {
 	return nil
 }
 
-// acyclic builds the direct serialization graph from the versions alone,
-// without believing in timestamps as the order: write-read, write-write and
-// read-write edges must have no cycle.
+// acyclic builds the direct serialization graph from the versions alone, without the order of
+// timestamps: write-read, write-write and read-write edges must have no cycle.
 func acyclic(committed []*wire.Tx) error {
 	writers := map[wire.Key][]*wire.Tx{} // in version order
 	for _, tx := range committed {
@@ -188,10 +186,10 @@ func acyclic(committed []*wire.Tx) error {
 	return nil
 }
 
-// everywhere asks every correct replica for every acknowledged transaction of its shard: all of
-// them know the commit, or none of them. None is possible when the writeback reached only replicas
-// that failed since. Then another client finishes the transaction when it matters, so it must have
-// been read-only or overwritten by now.
+// everywhere asks every correct replica for every acknowledged transaction of its shard: either all
+// of them know the commit, or none of them. None may know it if the writeback reached only replicas
+// that have failed since. Then another client finishes the transaction when it matters, so it must
+// be read-only or overwritten by now.
 func (h *history) everywhere(s *scenario, committed []*wire.Tx) error {
 	if s.retain < time.Second {
 		return nil // forgotten by design; the last client has read the rows

@@ -1,11 +1,10 @@
-// Package sim runs replicas and clients in one deterministic simulation: one
-// thread, virtual time, and a network whose delays, losses and outages come
-// from a seed. It has no code of its own outside tests.
+// Package sim runs replicas and clients in one deterministic simulation: one thread, virtual time,
+// and a network with delays, losses and outages drawn from a seed. All of its code is in tests.
 //
-// check_test.go checks each run; that the checks can fail is shown by TestMutations, which breaks
-// the protocol on purpose.
+// check_test.go checks each run. TestMutations shows that the checks can fail: it breaks the
+// protocol on purpose.
 //
 //	go test ./systems/basil/internal/sim -run TestSeeds -seed 1234 -v
 //
-// runs one seed again.
+// repeats one seed.
 package sim

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// liar is the Env of a Byzantine replica: a correct one whose statements are
-// twisted on the way out and signed again with its own key.
+// liar is the Env of a Byzantine replica. The replica itself is correct, and liar changes its
+// outgoing statements and signs them again with the replica's key.
 type liar struct {
 	node.Env
 	rng   *rand.Rand
@@ -24,8 +24,7 @@ func (l *liar) sign(statement []byte) wire.Proof {
 	return wire.Proof{Replica: uint16(l.index), Sig: auth.MAC{Replica: l.index}.Sign(root)}
 }
 
-// Send votes and logs differently towards different receivers and invents
-// versions.
+// Send sends different votes and logged decisions to different receivers, and invents versions.
 func (l *liar) Send(to node.ID, m wire.Message) {
 	if l.rng.IntN(2) == 0 {
 		l.Env.Send(to, m)
@@ -64,7 +63,7 @@ func (l *liar) inventVersions(old *wire.ReadReply) wire.Message {
 	x := &wire.ReadReply{Req: old.Req, Status: old.Status, Attached: old.Attached}
 	for _, row := range old.Rows {
 		switch l.rng.IntN(4) {
-		case 0: // forgets everything
+		case 0: // forgets all state
 			row = wire.Row{}
 		case 1: // a settled version that no client wrote
 			row = wire.Row{Kind: wire.Settled, Version: wire.Timestamp{Time: epoch + 1, Client: 9}, Value: []byte("lie")}
@@ -78,8 +77,8 @@ func (l *liar) inventVersions(old *wire.ReadReply) wire.Message {
 	return x
 }
 
-// staller is the Env of a client that falls silent for good in the middle of
-// sending: after some number of messages of a kind.
+// staller is the Env of a client that becomes silent for good in the middle of sending: after a
+// number of messages of one kind.
 type staller struct {
 	*simNode
 	matches func(wire.Message) bool
@@ -97,8 +96,8 @@ func (s *staller) Send(to node.ID, m wire.Message) {
 	}
 }
 
-// equivocator is the Env of a Byzantine client. Where the votes allow both decisions, it asks half
-// of the logging shard to log one and half the other, and never finishes (equiv-real in the
+// equivocator is the Env of a Byzantine client. If the votes allow both decisions, it asks half of
+// the logging shard to log one and half the other, and never finishes (equiv-real in the
 // evaluation).
 type equivocator struct {
 	*simNode
@@ -169,10 +168,10 @@ type mutation struct {
 	amnesia bool // every replica that recovers has lost its memory
 	liars   bool // every run has Byzantine replicas
 	client  func(*client.Config)
-	// misbehaving: no mutation, but most clients do on purpose what experiments
-	// have them do, over and over, instead of falling silent for good.
+	// misbehaving is not a mutation: most clients repeatedly misbehave on purpose, as in
+	// experiments, instead of becoming silent for good.
 	misbehaving bool
-	// lost messages never arrive. Nil: none are.
+	// lost messages never arrive. Nil: no messages are lost.
 	lost func(wire.Message) bool
 }
 

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// scenario is one run, all of it drawn from the seed.
+// scenario is one run. The seed determines all of it.
 type scenario struct {
 	*world
 	mut    mutation
@@ -32,7 +32,8 @@ type scenario struct {
 	history history
 }
 
-// coverage counts what a run exercised. The test insists that the seeds together reach every path.
+// coverage counts which paths a run has taken. The test requires that the seeds together reach
+// every path.
 type coverage struct {
 	commits, aborts, slow, fallbacks, recoveries, recovered, deps, decFB, learned, settled, timeouts uint64
 
@@ -109,7 +110,7 @@ func (s *scenario) addReplicas() {
 	}
 	for _, n := range s.replicas {
 		n.start()
-		// Any replica may be cut off for a while: it keeps its memory.
+		// Any replica may be cut off for a while, and keeps its memory.
 		if s.mut.amnesia || s.rng.IntN(3) == 0 {
 			s.outage(n, s.mut.amnesia)
 		}
@@ -203,8 +204,8 @@ func (s *scenario) addClients() {
 	}
 }
 
-// misbehave makes a client one of the Byzantine ones that experiments are about, more often than
-// not.
+// misbehave makes a client, with a probability above one half, one of the Byzantine clients of
+// experiments.
 func (s *scenario) misbehave(n *simClient) {
 	n.misbehavior = client.Misbehavior(s.rng.IntN(4))
 	n.frequency = 1 + s.rng.IntN(3)
@@ -230,7 +231,7 @@ func (s *scenario) clientConfig() client.Config {
 	return cfg
 }
 
-// next runs a client's next transaction, again and again until it commits.
+// next runs a client's next transaction, and repeats it until it commits.
 func (s *scenario) next(n *simClient, id uint32) {
 	if n.left == 0 {
 		n.finished = true
@@ -284,21 +285,21 @@ func (s *scenario) attempt(n *simClient, id uint32, keys []wire.Key, writes bool
 	n.c.Begin(req)
 }
 
-// execute runs the scenario to its end and returns what is wrong with it.
+// execute runs the scenario to its end and returns the first error.
 func (s *scenario) execute() error {
 	if !s.run(60*time.Second, s.clientsDone) {
 		return fmt.Errorf("%w: correct clients still have %v transactions to commit after 60 s", errStuck, s.remaining())
 	}
 	s.heal = min(s.heal, s.now)
-	// Every row is read and written once more by a client that only now comes;
-	// on its way it has to finish whatever stalled clients left behind.
+	// A new client reads and writes every row once more. On its way it has to finish the
+	// transactions that stalled clients left.
 	for _, n := range s.clients {
 		if !n.correct {
 			n.down = true
 			n.life++
 		}
 	}
-	s.run(20*time.Millisecond, func() bool { return false }) // beyond all clock skew
+	s.run(20*time.Millisecond, func() bool { return false }) // longer than all clock skew
 	last := &simClient{simNode: s.add(node.FirstClient + 500), correct: true, left: 1}
 	last.c = client.New(s.clientConfig(), last.simNode)
 	last.handle = last.c.Handle
@@ -307,7 +308,7 @@ func (s *scenario) execute() error {
 	if !s.run(60*time.Second, func() bool { return last.left == 0 }) {
 		return fmt.Errorf("%w: reading and writing all rows did not commit within 60 s", errStuck)
 	}
-	s.run(4*time.Second, func() bool { return false }) // replicas catch up
+	s.run(4*time.Second, func() bool { return false }) // replicas catch up meanwhile
 	s.collect()
 	return s.history.check(s)
 }

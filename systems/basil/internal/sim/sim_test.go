@@ -27,8 +27,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestMisbehavingClients has most clients misbehave in every first to third
-// transaction. The correct ones must commit all that they have to.
+// TestMisbehavingClients makes most clients misbehave in every first to third transaction. The
+// correct clients must commit all their transactions.
 func TestMisbehavingClients(t *testing.T) {
 	first, last := uint64(1), *seeds/3
 	if *oneSeed != 0 {
@@ -49,8 +49,8 @@ func TestMisbehavingClients(t *testing.T) {
 	}
 }
 
-// TestMisbehaviorIsNotHarmless shows that the other clients owe their progress
-// to recovery: when no request for a stalled transaction arrives, they stop.
+// TestMisbehaviorIsNotHarmless shows that the other clients need recovery for their progress: when
+// no request for a stalled transaction arrives, they stop.
 func TestMisbehaviorIsNotHarmless(t *testing.T) {
 	m := mutation{misbehaving: true, lost: func(m wire.Message) bool { _, is := m.(*wire.Fetch); return is }}
 	for seed := uint64(1); seed <= 20; seed++ {
@@ -96,7 +96,7 @@ func (c *coverage) add(o coverage) {
 	c.timeouts += o.timeouts
 }
 
-// insist fails when a path of the protocol was hardly taken by any seed.
+// insist fails when the seeds have hardly taken a path of the protocol.
 func (c *coverage) insist(t *testing.T) {
 	t.Helper()
 	for name, n := range map[string]uint64{
@@ -120,8 +120,8 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestMutations shows that the checks can fail: each of these broken variants
-// must be caught, as unsafe, within a number of seeds.
+// TestMutations shows that the checks can fail: they must find each of these broken variants unsafe
+// within a number of seeds.
 func TestMutations(t *testing.T) {
 	mutations := []mutation{
 		{name: "commit quorum 2f+1", sizes: func(q *quorum.Sizes) { q.CommitSlow = 2*q.F + 1 }},
@@ -137,7 +137,7 @@ func TestMutations(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= limit; seed++ {
-				// A mutation has to be caught for what it breaks, not for being slow.
+				// A mutation must be caught by a violation of safety, not by slowness.
 				if err := newScenario(seed, m).execute(); err != nil && !errors.Is(err, errStuck) {
 					t.Logf("caught by seed %d: %v", seed, err)
 					return

@@ -18,23 +18,23 @@ type world struct {
 	nodes map[node.ID]*simNode
 	trace uint64 // hash of everything that was delivered
 
-	// Until heal the network is asynchronous: it loses, delays and repeats.
+	// Until heal the network is asynchronous: it loses, delays and repeats messages.
 	heal     int64
 	loss     float64
 	maxDelay time.Duration
 	codec    bool // encode and decode every message
 
 	observe func(from node.ID, m wire.Message)
-	lost    func(m wire.Message) bool // nil: none is for good
+	lost    func(m wire.Message) bool // nil: no message is lost for good
 }
 
-// simNode is one process. A process that fell has a new life afterwards, which
-// its old timers do not reach.
+// simNode is one process. After a crash, the process has a new life, and its old timers do not fire
+// in it.
 type simNode struct {
 	w      *world
 	id     node.ID
 	life   int
-	down   bool // silent: nothing goes in or out
+	down   bool // silent: no message goes in or out
 	skew   time.Duration
 	handle func(node.ID, wire.Message)
 }
@@ -61,8 +61,8 @@ func (e *events) Pop() any {
 	return x
 }
 
-// epoch is the virtual time at which runs begin, far from zero so that
-// timestamps look like real ones.
+// epoch is the virtual time at which runs begin. It is far from zero, so that timestamps look like
+// real ones.
 const epoch = int64(1_700_000_000_000_000_000)
 
 func newWorld(seed uint64) *world {

@@ -18,7 +18,7 @@ type queue struct{ frames chan []byte }
 func newQueue() *queue { return &queue{frames: make(chan []byte, queueLength)} }
 
 // put drops the frame if the queue is full: the receiver is silent or far behind, and the sender
-// will send again if it still matters.
+// resends the frame if it still matters.
 func (q *queue) put(frame []byte) {
 	select {
 	case q.frames <- frame:
@@ -61,8 +61,8 @@ var (
 	pongFrame = encodeFrame(&wire.Pong{})
 )
 
-// serve moves frames until the connection breaks or stop is closed. ping makes
-// this end the one that checks whether the other is alive.
+// serve sends and receives frames until the connection breaks or stop is closed. With ping, this
+// end checks whether the other is alive.
 func serve(conn net.Conn, q *queue, ping bool, stop <-chan struct{}, handle func(wire.Message)) {
 	ended := make(chan struct{})
 	var writer sync.WaitGroup
@@ -87,7 +87,7 @@ func serve(conn net.Conn, q *queue, ping bool, stop <-chan struct{}, handle func
 		}
 		m, err := wire.Unmarshal(b)
 		if err != nil {
-			break // not our protocol: start over
+			break // not our protocol: reconnect
 		}
 		switch m.(type) {
 		case *wire.Ping:
@@ -126,7 +126,7 @@ func write(conn net.Conn, q *queue, ping bool, stop, ended <-chan struct{}) {
 			return
 		}
 		if len(q.frames) > 0 {
-			continue // one system call for all that is queued
+			continue // one system call for all queued frames
 		}
 		if err := w.Flush(); err != nil {
 			return

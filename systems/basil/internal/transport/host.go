@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// sink is anything that takes frames without blocking.
+// sink takes frames without blocking.
 type sink interface{ send(frame []byte) }
 
 func (q *queue) send(frame []byte) { q.put(frame) }
@@ -45,7 +45,7 @@ func ServeReplica(listen string, addresses []Address, cfg replica.Config) (*Repl
 	return ServeReplicaOn(l, addresses, cfg), nil
 }
 
-// ServeReplicaOn is ServeReplica on an open listener.
+// ServeReplicaOn is like ServeReplica, with an open listener.
 func ServeReplicaOn(l net.Listener, addresses []Address, cfg replica.Config) *ReplicaHost {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &ReplicaHost{
@@ -55,7 +55,7 @@ func ServeReplicaOn(l net.Listener, addresses []Address, cfg replica.Config) *Re
 	h.peers = dialAll(ctx, addresses, cfg.Index, func(from int, m wire.Message) {
 		h.receive(cfg.Checker, node.ID(from), m)
 	})
-	// The loop runs this before any message that a peer may already have sent.
+	// The loop runs this before any message, even if a peer has already sent one.
 	h.Do(func() { h.Replica = replica.New(cfg, &env{Loop: h.Loop, route: h.route}) })
 	h.wg.Add(1)
 	go h.accept(ctx, cfg.Checker)
@@ -70,7 +70,7 @@ func (h *ReplicaHost) receive(c *quorum.Checker, from node.ID, m wire.Message) {
 	h.Post(func() { h.Replica.Handle(from, m) })
 }
 
-// route finds where to send; nil drops the message.
+// route finds the sink for a node; nil drops the message.
 func (h *ReplicaHost) route(to node.ID) sink {
 	if h.muted.Load() {
 		return nil
@@ -97,7 +97,7 @@ func (h *ReplicaHost) accept(ctx context.Context, c *quorum.Checker) {
 			if ctx.Err() != nil {
 				return
 			}
-			time.Sleep(minRedial) // out of file descriptors, perhaps
+			time.Sleep(minRedial) // perhaps there are no free file descriptors
 			continue
 		}
 		h.wg.Add(1)
@@ -117,8 +117,8 @@ func (h *ReplicaHost) accept(ctx context.Context, c *quorum.Checker) {
 	}
 }
 
-// Mute makes the replica silent from now on: it ignores and sends nothing, as
-// a crashed machine whose connections were never closed.
+// Mute makes the replica silent from now on. It ignores all messages and sends none, like a crashed
+// machine whose connections were never closed.
 func (h *ReplicaHost) Mute() { h.muted.Store(true) }
 
 // Close stops serving.
@@ -157,9 +157,9 @@ func RunClient(addresses []Address, cfg client.Config) *ClientHost {
 	return h
 }
 
-// WaitConnected waits until every replica is connected, or until limit; then n-f
-// of each shard are enough, for a cluster that starts with a dead replica. It
-// returns the replicas that are missing and an error if they are too many.
+// WaitConnected waits until every replica is connected, or until limit. After limit, n-f of each
+// shard are enough, for a cluster that starts with a dead replica. It returns the missing replicas,
+// and an error if they are too many.
 func (h *ClientHost) WaitConnected(limit time.Duration) (missing []int, err error) {
 	deadline := time.Now().Add(limit)
 	for {

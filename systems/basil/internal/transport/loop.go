@@ -1,7 +1,7 @@
 // Package transport runs the protocol's state machines over TCP.
 //
-// A crashed machine is silent: it sends no reset, and a write to it succeeds
-// until buffers are full. So nothing here waits for a peer:
+// A crashed machine is silent: it sends no reset, and a write to it succeeds until buffers are
+// full. So no code here waits for a peer:
 //
 //   - each connection has a bounded queue; what does not fit is dropped, and
 //     the protocol sends again what matters;
@@ -10,9 +10,8 @@
 //   - a closed connection is dialed again in the background, at least every
 //     dialTimeout+maxRedial, and the name is resolved anew each time.
 //
-// One goroutine, the Loop, runs the state machine. Each connection has a
-// reading goroutine, which also verifies signatures ahead of the loop, and a
-// writing one.
+// One goroutine, the Loop, runs the state machine. Each connection has a reading and a writing
+// goroutine. The reading one also verifies signatures ahead of the loop.
 package transport
 
 import (
@@ -61,8 +60,8 @@ func newLoop() *Loop {
 	return l
 }
 
-// Post queues fn. It blocks while the loop is far behind, so that a sender
-// faster than the state machine is slowed down by TCP.
+// Post queues fn. It blocks while the loop is far behind, so that TCP slows down a sender that is
+// faster than the state machine.
 func (l *Loop) Post(fn func()) {
 	select {
 	case l.events <- fn:
@@ -96,7 +95,7 @@ type env struct {
 	*Loop
 	route func(node.ID) sink
 
-	// A broadcast sends one message to many: encode it once.
+	// A broadcast sends one message to many receivers, and encodes it once.
 	last  wire.Message
 	frame []byte
 }

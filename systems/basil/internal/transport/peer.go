@@ -18,8 +18,8 @@ type peer struct {
 	handle    func(wire.Message)
 }
 
-// send sends if there is a connection. Frames for an absent peer are dropped at
-// once: delivered late they would only be work for a replica that comes back.
+// send sends if there is a connection. It drops frames for an absent peer at once: late frames
+// would only be work for a replica that comes back.
 func (p *peer) send(frame []byte) {
 	if p.connected.Load() {
 		p.q.put(frame)
@@ -46,7 +46,7 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// peers are connections to all replicas but the own one.
+// peers are connections to all other replicas.
 type peers struct {
 	list []*peer
 	wg   sync.WaitGroup

@@ -92,8 +92,8 @@ func TestSilentReplicaDelaysNothingButTheFastPath(t *testing.T) {
 	}
 }
 
-// proxy stands between client and replica and can act as a machine that has
-// vanished: bytes go nowhere, nothing is closed.
+// proxy stands between client and replica. It can play a machine that has vanished: it drops all
+// bytes and closes no connection.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -119,8 +119,8 @@ func startProxy(t *testing.T, target Address) (*proxy, Address) {
 				in.Close()
 				continue
 			}
-			// A connection that lived through the outage is dead: its packets
-			// were lost, and TCP's next attempt is far away.
+			// A connection that survived the outage is useless: its packets were lost, and TCP's
+			// next attempt is much later.
 			doomed := &atomic.Bool{}
 			go p.copy(in, out, doomed)
 			go p.copy(out, in, doomed)
@@ -151,7 +151,7 @@ func (p *proxy) copy(to, from net.Conn, doomed *atomic.Bool) {
 
 func TestVanishedReplicaIsUsableSoonAfterItsReturn(t *testing.T) {
 	_, addresses, checker := startCluster(t, 0)
-	const trials = 3 // a busy machine may hold everything up for seconds, for once
+	const trials = 3 // a busy machine may delay everything for seconds, once
 	for trial := 1; !usableSoon(t, addresses[0], checker()); trial++ {
 		if trial == trials {
 			t.Fatalf("not usable 2.5 s after it came back, %d times", trials)
@@ -207,8 +207,8 @@ func TestGarbageIsNotFatal(t *testing.T) {
 
 func TestWaitConnected(t *testing.T) {
 	hosts, addresses, checker := startCluster(t, 1)
-	// The test waits to the end for a missing node; a busy machine may take longer to connect the
-	// others.
+	// The test waits the whole time for a missing node. A busy machine may take longer to connect
+	// the others.
 	wait := func(right func(missing []int, err error) bool) (missing []int, err error) {
 		for _, patience := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 20 * time.Second} {
 			h := RunClient(addresses, client.Config{Checker: checker()})

@@ -39,14 +39,14 @@ func (e *Encoder) Time(t Timestamp) {
 	e.U64(uint64(t.Client))
 }
 
-// Decoder reads what an Encoder wrote. After the first error every read
-// returns a zero value; Err tells.
+// Decoder reads the output of an Encoder. After the first error every read returns a zero value;
+// Err returns the error.
 type Decoder struct {
 	b   []byte
 	bad bool
 }
 
-// NewDecoder reads from b. Byte slices that it returns alias b.
+// NewDecoder reads from b. The byte slices that it returns are parts of b.
 func NewDecoder(b []byte) *Decoder { return &Decoder{b: b} }
 
 // Err returns ErrMalformed after any failed read.
@@ -108,8 +108,8 @@ func (d *Decoder) U16() uint16 {
 	return uint16(v)
 }
 
-// Len reads a list length. Every item takes at least one byte, so a length
-// beyond the rest of the input is refused before anything is allocated.
+// Len reads a list length. Every item takes at least one byte, so Len rejects a length beyond the
+// rest of the input before any allocation.
 func (d *Decoder) Len() int {
 	v := d.U64()
 	if v > maxItems || v > uint64(len(d.b)) {
@@ -149,7 +149,7 @@ func (d *Decoder) Time() Timestamp {
 	return Timestamp{Time: v, Client: d.U32()}
 }
 
-// Decision reads Commit or Abort and refuses everything else.
+// Decision reads Commit or Abort and rejects all other values.
 func (d *Decoder) Decision() Decision {
 	v := Decision(d.U8())
 	d.bad = d.bad || v != Commit && v != Abort
@@ -168,8 +168,8 @@ func getList[T any](d *Decoder, get func(*Decoder, *T)) []T {
 	if n == 0 {
 		return nil
 	}
-	// Grow as items really arrive: n bytes of input can claim n items that
-	// are each much larger in memory than on the wire.
+	// The slice grows with the items that really arrive: n bytes of input can claim n items, and
+	// each item is much larger in memory than on the wire.
 	out := make([]T, 0, min(n, 64))
 	for i := 0; i < n && !d.bad; i++ {
 		var v T

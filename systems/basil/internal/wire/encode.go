@@ -18,8 +18,8 @@ func getTx(d *Decoder) *Tx {
 	t.Writes = getList(d, func(d *Decoder, w *Write) { w.Key = Key(d.U64()); w.Value = d.Blob() })
 	t.Deps = getList(d, func(d *Decoder, p *Dep) { p.ID = d.Hash(); p.Key = Key(d.U64()); p.Version = d.Time() })
 	if !d.bad {
-		// Over the bytes as they came: a varint has several encodings, and
-		// two encodings must not share one identity.
+		// The identity covers the received bytes: a varint has several encodings, and two encodings
+		// must not share one identity.
 		t.id = sha256.Sum256(before[:len(before)-len(d.b)])
 	}
 	return t

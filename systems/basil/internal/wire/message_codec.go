@@ -251,8 +251,8 @@ func (*Pong) decode(*Decoder) {}
 // Statement returns the bytes that a replica signs for a vote.
 func (m *ST1R) Statement() []byte { return VoteStatement(m.ID, m.Vote) }
 
-// VoteStatement returns the signed content of an ST1R, from which certificates
-// are checked without carrying it.
+// VoteStatement returns the signed content of an ST1R. Certificates are checked with it and need
+// not carry it.
 func VoteStatement(id TxID, vote Decision) []byte {
 	e := Encoder{b: make([]byte, 0, 34)}
 	e.U8(kindST1R)

@@ -1,6 +1,6 @@
 package wire
 
-// Message is anything that travels between two processes.
+// Message is any message between two processes.
 type Message interface {
 	kind() uint8
 	encode(e *Encoder)
@@ -76,7 +76,7 @@ func Marshal(buf []byte, m Message) []byte {
 	return e.b
 }
 
-// Unmarshal decodes exactly one message. The result aliases b.
+// Unmarshal decodes exactly one message. The result has parts of b.
 func Unmarshal(b []byte) (Message, error) {
 	d := NewDecoder(b)
 	m := newMessage(d.U8())
@@ -98,7 +98,7 @@ type ReadReq struct {
 	Keys []Key
 }
 
-// ReadStatus tells whether a read was served.
+// ReadStatus says whether a read was served.
 type ReadStatus uint8
 
 const (
@@ -110,21 +110,21 @@ const (
 	ReadTooOld
 )
 
-// VersionKind says how a committed version proves itself.
+// VersionKind is the kind of proof of a committed version.
 type VersionKind uint8
 
 const (
 	// Genesis needs no proof: every process computes the same initial value.
 	Genesis VersionKind = iota
-	// Settled is older than the retention window; its certificate is gone and
-	// f+1 replicas must vouch for it.
+	// Settled is older than the retention window. Its certificate is gone, and f+1 replicas must
+	// vouch for it.
 	Settled
 	// Certified comes with its transaction and C-CERT.
 	Certified
 )
 
-// Row is a replica's answer for one key: the newest committed version before
-// the reader's timestamp, and a newer prepared one if there is any.
+// Row is a replica's answer for one key: the newest committed version before the reader's
+// timestamp. If a prepared version is newer, Row has it, too.
 type Row struct {
 	Kind     VersionKind
 	Version  Timestamp
@@ -140,8 +140,8 @@ type PreparedRow struct {
 	Writer  TxID
 }
 
-// ReadReply answers a ReadReq. Statement is what the replica signs; the
-// attached certificates prove themselves.
+// ReadReply answers a ReadReq. The replica signs Statement; the attached certificates have their
+// own proofs.
 type ReadReply struct {
 	Statement []byte
 	Proof     Proof
@@ -152,8 +152,8 @@ type ReadReply struct {
 	Rows   []Row
 }
 
-// ST1 carries a transaction to every replica of every participating shard. It
-// is also the recovery message RP: a replica answers with the most it knows.
+// ST1 carries a transaction to every replica of every participating shard. It is also the recovery
+// message RP: a replica answers with the most recent step that it knows.
 type ST1 struct{ Tx *Tx }
 
 // ST1R is a vote. Conflict optionally proves an abort. Blocker names the
@@ -182,14 +182,14 @@ type ST2R struct {
 	Proof        Proof
 }
 
-// Writeback distributes a decision; also the answer to anyone who asks about a
-// decided transaction.
+// Writeback distributes a decision. It is also the answer to a question about a decided
+// transaction.
 type Writeback struct {
 	Tx   *Tx
 	Cert *Cert
 }
 
-// InvokeFB starts the fallback: the signed views justify moving to a new one.
+// InvokeFB starts the fallback: the signed views justify the change to a new view.
 type InvokeFB struct {
 	ID    TxID
 	Views []ST2R
@@ -212,24 +212,22 @@ type DecFB struct {
 	Elects   []ElectFB
 }
 
-// Fetch asks for transactions by identity: answered by Writeback for a decided
-// one, by Body for one that is only known.
+// Fetch asks for transactions by identity. The answer is a Writeback for a decided one, and a Body
+// for one that is only known.
 type Fetch struct{ IDs []TxID }
 
 // Body is a transaction whose identity proves its content.
 type Body struct{ Tx *Tx }
 
-// Pull asks a peer which transactions it decided since position Since of the
-// log that started with Epoch. Signed, because it also tells that its sender
-// knows everything before Since.
+// Pull asks a peer which transactions it decided since position Since of the log that started with
+// Epoch. It is signed, because it also states that its sender knows everything before Since.
 type Pull struct {
 	Epoch uint64
 	Since uint64
 	Proof Proof
 }
 
-// Seen is a replica's statement that it saw a certificate for a decision,
-// which it has truncated.
+// Seen is a replica's statement that it saw a certificate for a decision and has truncated it.
 type Seen struct {
 	ID       TxID
 	Decision Decision

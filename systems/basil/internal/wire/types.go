@@ -1,12 +1,12 @@
 // Package wire holds Basil's data types, its messages and their binary codec.
 //
 // Names follow the paper (Suri-Payer et al., "Basil: Breaking up BFT with ACID (transactions)",
-// SOSP 2021): ST1 and ST1R are the first stage of the prepare phase (Section 4.2), ST2 and ST2R the
-// second. C-CERT and A-CERT are decision certificates (Section 4.3). ELECT-FB and DEC-FB belong to
-// the fallback (Section 5).
+// SOSP 2021): ST1 and ST1R are the first stage of the prepare phase (Section 4.2), and ST2 and ST2R
+// the second. C-CERT and A-CERT are decision certificates (Section 4.3). ELECT-FB and DEC-FB belong
+// to the fallback (Section 5).
 //
-// The codec is written by hand: encoding/json costs more processor time for a
-// transaction than the whole protocol does without signatures.
+// The codec is written by hand. For a transaction, encoding/json takes more processor time than the
+// whole protocol without signatures.
 package wire
 
 import (
@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// Timestamp orders transactions: the client's clock, ties broken by client.
+// Timestamp orders transactions: by the client's clock, and at equal times by the client's number.
 // The zero value is the timestamp of every row's genesis version.
 type Timestamp struct {
 	Time   int64 // nanoseconds since the Unix epoch
@@ -37,8 +37,8 @@ type Key uint64
 // TableKey returns the key of a row: the table in the upper 24 bits.
 func TableKey(table, row uint64) Key { return Key(table<<40 | row) }
 
-// TxID is the SHA-256 of a transaction's encoding, so a Byzantine client
-// cannot give two replicas different transactions under one name.
+// TxID is the SHA-256 of a transaction's encoding. So a Byzantine client cannot give two replicas
+// different transactions under one name.
 type TxID [32]byte
 
 // String returns the first eight hexadecimal digits, enough for a log line.
@@ -56,17 +56,17 @@ type Write struct {
 	Value []byte
 }
 
-// Dep says that the transaction read the still undecided version that
-// transaction ID wrote to Key. Replicas of Key's shard vote only after ID is
-// decided. One Dep for each pair of transaction and shard is enough.
+// Dep says that the transaction read a still undecided version, which the transaction ID wrote to
+// Key. Replicas of Key's shard vote only after ID is decided. One Dep for each pair of transaction
+// and shard is enough.
 type Dep struct {
 	ID      TxID
 	Key     Key
 	Version Timestamp
 }
 
-// Tx is a transaction at the end of its execution phase. Immutable once Seal
-// was called or it was decoded.
+// Tx is a transaction at the end of its execution phase. It is immutable after Seal or after
+// decoding.
 type Tx struct {
 	TS     Timestamp
 	Reads  []Read
@@ -127,7 +127,7 @@ func (t *Tx) WriteValue(key Key) ([]byte, bool) {
 	return nil, false
 }
 
-// Decision is what becomes of a transaction, and also a replica's vote on it.
+// Decision is the outcome of a transaction, and also a replica's vote on it.
 type Decision uint8
 
 const (
@@ -135,8 +135,8 @@ const (
 	Undecided Decision = iota
 	// Commit makes the transaction's writes visible.
 	Commit
-	// Abort undoes its tentative effects. As a vote it is the paper's
-	// Vote-Abort (the prototype says "abstain" when no proof comes with it).
+	// Abort undoes its tentative effects. As a vote it is the paper's Vote-Abort (the prototype
+	// calls it "abstain" when it has no proof).
 	Abort
 )
 
@@ -145,9 +145,9 @@ func (d Decision) String() string {
 	return [...]string{"undecided", "commit", "abort"}[min(d, 2)]
 }
 
-// Proof shows that a replica signed a statement: the statement's leaf lies at
-// Index of a Merkle tree whose root the replica signed. A batch of one has an
-// empty path. Sig is empty when cryptography is switched off.
+// Proof shows that a replica signed a statement: the statement's leaf is at Index of a Merkle tree
+// whose root the replica signed. A batch of one has an empty path. Sig is empty when cryptography
+// is switched off.
 type Proof struct {
 	Replica uint16 // global index, shard-major
 	Index   uint16
@@ -162,28 +162,26 @@ type ShardVotes struct {
 	Proofs []Proof
 }
 
-// LogVote is one ST2R inside a certificate; decision and decision view are the
-// certificate's.
+// LogVote is one ST2R inside a certificate. The certificate has its decision and decision view.
 type LogVote struct {
 	ViewCurrent uint32
 	Proof       Proof
 }
 
-// Conflict is a committed transaction that excludes another one from
-// committing: the optional proof that comes with an abort vote.
+// Conflict is a committed transaction that keeps another one from committing. It is the optional
+// proof of an abort vote.
 type Conflict struct {
 	Tx   *Tx
 	Cert *Cert
 }
 
-// Cert is a C-CERT or an A-CERT. Exactly one of Votes (fast path), Log (slow
-// path), Conflict (abort by proof) and Seen is its evidence. Seen, which the
-// paper does not have, are f+1 replicas of one shard that saw a certificate
-// and dropped it since.
+// Cert is a C-CERT or an A-CERT. Its evidence is exactly one of Votes (fast path), Log (slow path),
+// Conflict (abort by proof) and Seen. The paper does not have Seen: f+1 replicas of one shard have
+// seen a certificate and have dropped it since.
 type Cert struct {
 	Decision Decision
 	Votes    []ShardVotes
-	View     uint32 // the decision view that all of Log agree on
+	View     uint32 // the common decision view of Log
 	Log      []LogVote
 	Conflict *Conflict
 	Seen     []Proof

@@ -123,9 +123,9 @@ func TestIdentityCoversContent(t *testing.T) {
 	}
 }
 
-// A number has several encodings as a varint. Were the identity computed from the values, two byte
-// strings would decode to transactions of one identity. That is harmless, but it must at least be
-// the identity of the bytes.
+// A number has several encodings as a varint. If the identity were computed from the values, two
+// byte strings would decode to transactions with the same identity. That is harmless, but the
+// identity must be that of the bytes.
 func TestIdentityIsOfTheBytes(t *testing.T) {
 	b := Marshal(nil, &Body{Tx: (&Tx{TS: Timestamp{Time: 1, Client: 1}}).Seal()})
 	// Client 1 written as 0x81 0x00 instead of 0x01.
@@ -141,7 +141,7 @@ func TestIdentityIsOfTheBytes(t *testing.T) {
 }
 
 func TestForgedLengthsAllocateLittle(t *testing.T) {
-	// A fetch of 200 identities of which three are there.
+	// A fetch of 200 identities, of which three are present.
 	b := append([]byte{kindFetch, 200, 1}, make([]byte, 32*3+104)...)
 	n := testing.AllocsPerRun(10, func() { _, _ = Unmarshal(b) })
 	if n > 20 {
@@ -158,8 +158,8 @@ func FuzzUnmarshal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// A decoded message encodes to bytes that decode to the same message. The bytes themselves
-		// may differ in how numbers are written, and with them identities.
+		// A decoded message encodes to bytes that decode to the same message. The bytes may encode
+		// numbers in another way, and then the identities differ, too.
 		again, err := Unmarshal(Marshal(nil, m))
 		if err != nil {
 			t.Fatalf("encoded again it does not decode: %v", err)

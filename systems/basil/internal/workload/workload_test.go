@@ -72,8 +72,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// The rows of "rw" are drawn one by one: they are different, and any row may stand beside any
-// other.
+// The rows of "rw" are drawn one by one. They are different, and any two rows may occur together.
 func TestKeysApart(t *testing.T) {
 	for name, zipfian := range map[string]bool{"uniform": false, "zipfian": true} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +106,7 @@ func TestKeysApart(t *testing.T) {
 	}
 }
 
-// A transaction of all rows must come to its end, however unlike they are in popularity.
+// A transaction of all rows must end, even if their popularity differs widely.
 func TestKeysApartOfAllRows(t *testing.T) {
 	y := &YCSBT{Tables: 1, KeysPerTable: 50, RangeSize: 50, Theta: 5, Zipfian: true, ValueSize: 16, Apart: true}
 	if err := y.Init(); err != nil {

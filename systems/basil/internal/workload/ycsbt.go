@@ -1,9 +1,8 @@
 // Package workload generates the transactions of the evaluation.
 //
-// YCSB-T, as the Pesto artifact's failure experiment runs it: a transaction
-// scans RangeSize consecutive rows of one table and updates all of them. With
-// Apart it is the benchmark "rw" of the Basil artifact: the rows are drawn one
-// by one.
+// YCSB-T, as the Pesto artifact's failure experiment runs it: a transaction scans RangeSize
+// consecutive rows of one table and updates all of them. With Apart it is the benchmark "rw" of the
+// Basil artifact, which draws the rows one by one.
 package workload
 
 import (
@@ -20,13 +19,13 @@ type YCSBT struct {
 	Tables       uint64
 	KeysPerTable uint64
 	RangeSize    uint64
-	Zipfian      bool // else uniform; chooses the first row of the range
+	Zipfian      bool // chooses the first row of the range; otherwise the choice is uniform
 	Theta        float64
 	ValueSize    int
-	// Apart draws each row by itself, and again where a transaction has it already;
-	// else a transaction's rows are neighbours.
+	// Apart draws each row separately, and draws again if the transaction has the row already.
+	// Otherwise a transaction's rows are neighbours.
 	Apart bool
-	// ReadOnly transactions scan and update nothing.
+	// ReadOnly transactions only scan.
 	ReadOnly bool
 	Seed     uint64
 
@@ -53,8 +52,8 @@ func (y *YCSBT) Init() error {
 	return nil
 }
 
-// Keys returns the rows of a client's sequence-th transaction. It depends on
-// nothing else, so that another attempt runs the same transaction.
+// Keys returns the rows of a client's sequence-th transaction. They depend only on these arguments,
+// so that another attempt runs the same transaction.
 func (y *YCSBT) Keys(client uint32, sequence uint64) []wire.Key {
 	rng := rand.New(rand.NewPCG(y.Seed, uint64(client)<<40^sequence))
 	table := rng.Uint64N(y.Tables)
@@ -84,8 +83,8 @@ func (y *YCSBT) draw(rng *rand.Rand) uint64 {
 	return rng.Uint64N(y.starts())
 }
 
-// apart draws RangeSize different rows. Where the most popular ones are all taken, drawing them
-// again could last: after as many draws in vain, it takes the next row that is free.
+// apart draws RangeSize different rows. If the most popular rows are all taken, further draws could
+// take long. After as many useless draws, it takes the next free row.
 func (y *YCSBT) apart(table uint64, rng *rand.Rand) []wire.Key {
 	const draws = 100
 	keys := make([]wire.Key, 0, y.RangeSize)

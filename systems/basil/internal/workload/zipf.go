@@ -5,11 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// zipf draws from 0..n-1 with P(k) proportional to 1/(k+1)^theta by
-// rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to
-// generate variates from monotone discrete distributions", 1996). It needs no
-// table over n and, unlike math/rand's, allows theta <= 1, which evaluations
-// of databases use.
+// zipf draws from 0..n-1 with P(k) proportional to 1/(k+1)^theta by rejection-inversion (Hörmann
+// and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions",
+// 1996). It needs no table over n. Unlike the generator of math/rand, it allows theta <= 1, which
+// evaluations of databases use.
 type zipf struct {
 	n         float64
 	theta     float64

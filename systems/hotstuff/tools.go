@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package hotstuff keeps the programs of relab/hotstuff that build.sh builds in go.mod and go.sum.
+// Package hotstuff keeps the relab/hotstuff programs that build.sh builds in go.mod and go.sum.
 package hotstuff
 
 import (

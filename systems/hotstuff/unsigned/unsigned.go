@@ -1,8 +1,9 @@
 //go:build unsigned
 
-// build.sh puts these into the package crypto/ecdsa of hotstuffserver-unsigned: signatures that
-// cost nothing and prove nothing. The dissertation's ablation study disables cryptography likewise.
-// The server's own code is unchanged. It signs and verifies by these two functions only.
+// build.sh puts these functions into the package crypto/ecdsa of hotstuffserver-unsigned:
+// signatures without cost and without proof. The dissertation's ablation study disables
+// cryptography in the same way. The server's own code is unchanged. It signs and verifies only with
+// these two functions.
 
 package ecdsa
 

@@ -61,7 +61,7 @@ func runKeygen(args []string) int {
 	return protocol.Main(flags, args, check, func() error { return auth.WriteKeys(*out, *replicas) })
 }
 
-// most bytes of a command: a block has 8 MiB.
+// most bytes of a command. A block has 8 MiB.
 const mostPayload = 1 << 20
 
 func runDriver(ctx context.Context, args []string) int {

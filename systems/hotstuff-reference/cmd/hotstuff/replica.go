@@ -88,7 +88,7 @@ func runReplica(ctx context.Context, args []string) int {
 	return protocol.Main(flags, args, o.check, func() error { return serve(ctx, o) })
 }
 
-// serve until the context ends, and then say what the replica has done.
+// serve until the context ends, and then print what the replica has done.
 func serve(ctx context.Context, o *options) error {
 	cfg, all, err := o.config()
 	if err != nil {

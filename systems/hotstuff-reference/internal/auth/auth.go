@@ -6,8 +6,8 @@
 //	bls    a certificate has one signature, the sum of theirs, which is checked with the sum of
 //	       their keys
 //
-// The paper asks for threshold signatures, and says that a set of signatures does as well (Section
-// 3); certificates of ecdsa and bls name their signers.
+// The paper uses threshold signatures, and says that a set of signatures also works (Section 3).
+// Certificates of ecdsa and bls name their signers.
 package auth
 
 // None signs nothing.
@@ -19,5 +19,5 @@ func (None) Sign([]byte) []byte { return nil }
 // Combine returns nothing.
 func (None) Combine([]byte, []uint16, [][]byte) (signature []byte, wrong []uint16) { return nil, nil }
 
-// Verify accepts all.
+// Verify accepts every signature.
 func (None) Verify([]byte, []uint16, []byte) bool { return true }

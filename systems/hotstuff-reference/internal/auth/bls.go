@@ -14,8 +14,8 @@ type (
 )
 
 // BLS signs with BLS on BLS12-381: keys in G1, signatures in G2. It sums signatures of one text, as
-// FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, section 3.3.4, does. That asks for a
-// proof that each replica has its private key. Here one program makes all keys.
+// in FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, section 3.3.4. That requires a proof
+// that each replica has its private key. Here one program makes all keys.
 type BLS struct {
 	private *blsPrivate
 	public  []*blsPublic
@@ -24,7 +24,7 @@ type BLS struct {
 	sums map[string]*blsPublic // by signers
 }
 
-// sumsLength bounds how many sums of keys are remembered.
+// sumsLength bounds how many sums of keys are kept.
 const sumsLength = 1000
 
 // NewBLS is the scheme of the replica with the private key.
@@ -35,8 +35,8 @@ func NewBLS(private *blsPrivate, public []*blsPublic) *BLS {
 // Sign returns a signature.
 func (b *BLS) Sign(text []byte) []byte { return bls.Sign(b.private, text) }
 
-// Combine sums the shares and checks the sum. Only if it is wrong are the shares checked one by
-// one.
+// Combine sums the shares and checks the sum. It checks the shares one by one only if the sum is
+// wrong.
 func (b *BLS) Combine(text []byte, signers []uint16, shares [][]byte) (signature []byte, wrong []uint16) {
 	sum, err := bls.Aggregate(bls.KeyG1SigG2{}, shares)
 	if err == nil && b.Verify(text, signers, sum) {
@@ -53,7 +53,7 @@ func (b *BLS) Combine(text []byte, signers []uint16, shares [][]byte) (signature
 // Verify checks the sum of signatures with the sum of the signers' keys.
 func (b *BLS) Verify(text []byte, signers []uint16, signature []byte) bool {
 	if len(signature) != bls12381.G2SizeCompressed {
-		return false // circl takes no offence at more bytes, which anyone may have added
+		return false // circl accepts additional bytes, which any node could have added
 	}
 	key, err := b.sum(signers)
 	return err == nil && bls.Verify(key, text, signature)

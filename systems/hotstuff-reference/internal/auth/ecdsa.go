@@ -23,7 +23,7 @@ func (e *ECDSA) Sign(text []byte) []byte {
 	return signature
 }
 
-// Combine checks the shares and puts them one after the other, each behind its length.
+// Combine checks the shares and joins them, each after its length.
 func (e *ECDSA) Combine(text []byte, signers []uint16, shares [][]byte) (signature []byte, wrong []uint16) {
 	hash := sha256.Sum256(text)
 	for i, s := range signers {

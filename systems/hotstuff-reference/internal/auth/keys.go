@@ -19,8 +19,8 @@ import (
 // Schemes are the names of signatures.
 var Schemes = []string{"none", "ecdsa", "bls"}
 
-// WriteKeys makes the keys of so many replicas, for all schemes: INDEX.ecdsa and INDEX.bls, with
-// .pub behind for the public ones. It overwrites none.
+// WriteKeys makes the keys of n replicas, for all schemes: INDEX.ecdsa and INDEX.bls, with the
+// suffix .pub for the public ones. It overwrites none.
 func WriteKeys(dir string, replicas int) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the keys: %w", err)

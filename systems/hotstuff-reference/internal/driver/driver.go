@@ -1,6 +1,6 @@
-// Package driver is the clients of HotStuff, as the load generator drives them. A transaction is
-// one command. It goes to all replicas and is done when f+1 have executed it. All clients share one
-// connection to each replica.
+// Package driver runs the clients of HotStuff for the load generator. A transaction is one command.
+// It goes to all replicas and is done when f+1 have executed it. All clients share one connection
+// to each replica.
 package driver
 
 import (
@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/transport"
 )
 
-// connectLimit is how long a replica is waited for that does not answer.
+// connectLimit is how long to wait for a replica that does not answer.
 const connectLimit = 20 * time.Second
 
 // Driver runs one session. It is a protocol.System.
@@ -30,7 +30,7 @@ type Driver struct {
 	commands, executed, timedOut, failed atomic.Int64
 }
 
-// Connect waits for the replicas. It goes on without f of them.
+// Connect waits for the replicas. It continues even if f of them are missing.
 func (d *Driver) Connect(_ context.Context, hello protocol.Hello) error {
 	d.payload = make([]byte, d.PayloadSize)
 	random := rand.New(rand.NewPCG(uint64(hello.Seed), uint64(hello.FirstClient)))

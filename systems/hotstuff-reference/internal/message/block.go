@@ -1,10 +1,10 @@
-// Package message has what replicas of HotStuff say to each other: nodes of the tree (called blocks
+// Package message has the data that replicas of HotStuff exchange: nodes of the tree (called blocks
 // here, since a node is also a machine), quorum certificates, and messages.
 //
 // Names follow Yin et al., "HotStuff: BFT Consensus with Linearity and Responsiveness", PODC 2019;
 // algorithms and lines are those of its full version, arXiv:1803.05069.
 //
-// All values are immutable once they are made: replicas of a simulation share them.
+// All values are immutable: replicas of a simulation share them.
 package message
 
 import (
@@ -24,13 +24,14 @@ func (d Digest) String() string { return hex.EncodeToString(d[:4]) }
 // CommandID names a command.
 type CommandID struct{ Client, Sequence uint64 }
 
-// Command of a client. Replicas execute one command of each name.
+// Command of a client. Replicas execute only one command with each name.
 type Command struct {
 	CommandID
 	Payload []byte
 }
 
-// Size that the command takes in a message, in bytes, about: the payload, the name, and a pointer.
+// Size is roughly how many bytes the command takes in a message: the payload, the name, and a
+// pointer.
 func (c Command) Size() int { return len(c.Payload) + 24 }
 
 // Phase of a vote. The basic protocol has three, the chained one has one.
@@ -55,16 +56,15 @@ type QC struct {
 }
 
 // Block is a node of the tree. Its parent is the block that Justify certifies: leaders create
-// leaves below highQC.node or genericQC.node and nowhere else (Algorithm 2, line 5; Algorithm 3,
-// line 10).
+// leaves only below highQC.node or genericQC.node (Algorithm 2, line 5; Algorithm 3, line 10).
 //
-// Algorithm 3 has blank nodes fill the branch up to a height that is the view's number (line 2).
-// Here the view is the height, and blank nodes are not made. In the sense of lines 17 to 21, b is
+// In Algorithm 3 blank nodes fill the branch up to a height that is the view's number (line 2).
+// Here the view is the height, and there are no blank nodes. In the sense of lines 17 to 21, b is
 // the parent of b* exactly if Justify certifies b and b's view is one less.
 type Block struct {
 	View     View
 	Commands []Command
-	Justify  *QC // nil of genesis alone
+	Justify  *QC // nil only for genesis
 
 	digest Digest
 	size   int
@@ -94,13 +94,13 @@ func NewBlock(view View, commands []Command, justify *QC) *Block {
 	return b
 }
 
-// blockOverhead is what a block takes beside its commands and its certificate, in bytes.
+// blockOverhead is how many bytes a block takes beyond its commands and its certificate.
 const blockOverhead = 128
 
 // Digest names the block.
 func (b *Block) Digest() Digest { return b.digest }
 
-// Size is what the block takes in memory and in a message, in bytes, about.
+// Size is roughly how many bytes the block takes, in memory and in a message.
 func (b *Block) Size() int { return b.size }
 
 // Genesis is the root of every tree, and GenesisQC certifies it without signatures.
@@ -109,7 +109,7 @@ var (
 	GenesisQC = &QC{Block: Genesis.Digest()}
 )
 
-// VoteText is what a vote signs (Algorithm 1, line 9).
+// VoteText is the text that a vote signs (Algorithm 1, line 9).
 func VoteText(phase Phase, view View, block Digest) []byte {
 	return appendText([]byte("HotStuff vote"), phase, view, block)
 }

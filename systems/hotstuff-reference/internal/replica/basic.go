@@ -4,8 +4,8 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// onAnnounce takes a certificate that another replica reports. In the basic protocol it begins a
-// phase. It need not come from the leader: it proves itself.
+// onAnnounce handles a certificate from another replica. In the basic protocol it begins a phase.
+// It need not come from the leader, since it has its own proof.
 func (r *Replica) onAnnounce(from int, qc *message.QC) {
 	if r.cfg.Protocol == Chained {
 		r.learn(from, qc)
@@ -30,22 +30,22 @@ func (r *Replica) onAnnounce(from int, qc *message.QC) {
 	}
 }
 
-// lock on the block of a certificate, unless the replica is locked on one of a later view.
+// lock on the block of a certificate, unless the replica is locked on a block of a later view.
 func (r *Replica) lock(qc *message.QC) {
 	if qc.View > r.lockedQC.View {
 		r.lockedQC = qc
 	}
 }
 
-// decide executes what a commitQC decides, and begins the next view with a new-view message to its
-// leader (Algorithm 2, line 35).
+// decide executes the blocks that a commitQC decides. It begins the next view with a new-view
+// message to its leader (Algorithm 2, line 35).
 func (r *Replica) decide(from int, qc *message.QC) {
 	if r.cfg.Protocol != Basic || !r.valid(qc, message.Commit) {
 		return
 	}
 	if r.commitQC == nil || qc.View > r.commitQC.View {
 		r.commitQC = qc
-		r.lock(qc) // where there is a commitQC, there was a precommitQC of the same block
+		r.lock(qc) // a commitQC implies a precommitQC of the same block
 	}
 	r.need(from, qc)
 	if b := r.tree.get(qc.Block); b != nil {

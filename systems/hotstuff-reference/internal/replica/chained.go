@@ -4,7 +4,7 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// onProposal takes a leader's proposal, of either protocol.
+// onProposal handles a leader's proposal, in either protocol.
 func (r *Replica) onProposal(from int, p *message.Proposal) {
 	b := p.Block
 	if b == nil || b.View == 0 || r.leader(b.View) != from || b.Justify == nil || b.Justify.View >= b.View {
@@ -24,21 +24,21 @@ func (r *Replica) onProposal(from int, p *message.Proposal) {
 	}
 }
 
-// consider votes for a proposal of the view that the replica is in, if its parent is there and it
-// is safe.
+// consider votes for a proposal of the replica's present view, if its parent is there and it is
+// safe.
 func (r *Replica) consider(from int, p *message.Proposal) {
 	b := p.Block
-	phase := r.justifies() // both protocols name the first vote as the certificates that it leads to
+	phase := r.justifies() // both protocols name the first vote after the resulting certificate
 	if !r.votedBefore(phase, b.View) {
 		return
 	}
 	if r.tree.parent(b) == nil {
-		r.early[from] = p // again when the parent has come
+		r.early[from] = p // considered again when the parent has come
 		r.need(from, b.Justify)
 		return
 	}
 	if r.cfg.Protocol == Chained {
-		r.update(b.Justify) // who votes for b is locked on the parent of b's parent
+		r.update(b.Justify) // a replica that votes for b is locked on the parent of b's parent
 	}
 	full := len(b.Commands) > 0 && r.tree.openBytes+b.Size() > r.cfg.Limits.OpenBytes
 	if full || !r.safeNode(b) || !r.vote(phase, b.View, b.Digest()) {
@@ -51,9 +51,9 @@ func (r *Replica) consider(from int, p *message.Proposal) {
 	}
 }
 
-// update takes a certificate of the block b” into account: update of Algorithm 4. It is Algorithm
-// 3, lines 17 to 22, with two differences that the paper's Section 5 has, too. A certificate of b”
-// counts in whatever message it is. Locks are taken on b' also if blank nodes are between.
+// update handles a certificate of the block b”: update of Algorithm 4. It is Algorithm 3, lines 17
+// to 22, with two differences that the paper's Section 5 has, too. A certificate of b” counts in
+// any message. A replica locks b' even if blank nodes are between the two blocks.
 func (r *Replica) update(qc *message.QC) {
 	b2 := r.tree.get(qc.Block) // b”
 	if b2 == nil || b2.Justify == nil {

@@ -12,18 +12,18 @@ const window = 64
 
 // commands has the waiting commands, in the order in which they came, and knows the executed ones.
 type commands struct {
-	queue   []message.Command         // may hold some that do not wait any more
-	waiting map[message.CommandID]int // and their sizes
-	bytes   int                       // of those that wait
+	queue   []message.Command         // may hold commands that do not wait any more
+	waiting map[message.CommandID]int // with their sizes
+	bytes   int                       // of the waiting commands
 
 	clients map[uint64]*list.Element // of recent, by client
-	recent  *list.List               // of *executedBy; who has had a command executed last is in front
+	recent  *list.List               // of *executedBy; the client with the latest executed command is in front
 
 	limits Limits
 }
 
-// executedBy is what has been executed for a client. It is a function of the replica's log, so that
-// all execute the same.
+// executedBy has the executed commands of a client. It is a function of the replica's log, so all
+// replicas execute the same commands.
 type executedBy struct {
 	client  uint64
 	highest uint64
@@ -61,7 +61,7 @@ func (p *commands) submit(c message.Command) bool {
 	return true
 }
 
-// execute notes that a command is executed; false if it has been before.
+// execute notes that a command is executed. It returns false if the command was executed before.
 func (p *commands) execute(id message.CommandID) bool {
 	if p.executed(id) {
 		return false
@@ -92,11 +92,11 @@ func (p *commands) execute(id message.CommandID) bool {
 	return true
 }
 
-// idleQueue is how many commands may stay in the queue that do not wait any more, beside as many as
-// wait.
+// idleQueue is how many commands may stay in the queue that do not wait any more, in addition to
+// the number of waiting ones.
 const idleQueue = 1024
 
-// tidy drops from the queue what does not wait any more.
+// tidy removes commands from the queue that do not wait any more.
 func (p *commands) tidy() {
 	kept := p.queue[:0]
 	for _, c := range p.queue {
@@ -108,8 +108,8 @@ func (p *commands) tidy() {
 	p.queue = kept
 }
 
-// batch returns the first commands that wait and are not in skip: at most count of them, if count
-// is not 0, and at most so many bytes.
+// batch returns the first waiting commands that are not in skip. It returns at most count of them,
+// unless count is 0, and at most that many bytes.
 func (p *commands) batch(count, bytes int, skip map[message.CommandID]bool) []message.Command {
 	p.tidy()
 	var out []message.Command

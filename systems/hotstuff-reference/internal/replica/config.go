@@ -1,6 +1,6 @@
-// Package replica is a replica of HotStuff as a state machine: messages and the end of its timer go
-// in, messages, settings of the timer and the log come out. It has no clock, no goroutine and no
-// randomness. Chained and basic HotStuff share all but their phases:
+// Package replica is a replica of HotStuff as a state machine. Its input are messages and the end
+// of its timer. Its output are messages, settings of the timer, and the log. It has no clock, no
+// goroutine and no randomness. Chained and basic HotStuff share everything but their phases:
 //
 //	replica.go    what goes in; execution
 //	basic.go      Algorithm 2
@@ -17,13 +17,13 @@
 // # Model
 //
 // n = 3f+1 replicas, of which f may be Byzantine. Channels are authenticated, as in Section 3 of
-// the paper: a message comes from whom the caller of Handle says. A replica keeps its state in
-// memory. One that has lost it counts as faulty from then on.
+// the paper: the caller of Handle names the true sender of a message. A replica keeps its state in
+// memory. A replica that has lost it counts as faulty from then on.
 //
 // # Memory
 //
-// Limits bounds the commands that wait, the uncommitted data, and the kept part of the log. All
-// else is a fixed number of values for each replica of the group. Limits cannot bound empty blocks:
+// Limits bounds the waiting commands, the uncommitted data, and the kept part of the log. All other
+// data is a fixed number of values for each replica of the group. Limits cannot bound empty blocks:
 // there is one for each view without a commit, of some hundred bytes.
 package replica
 
@@ -34,7 +34,7 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// Protocol is one of the two.
+// Protocol is one of the two protocols.
 type Protocol int
 
 // The protocols: Algorithm 3 and Algorithm 2.
@@ -55,11 +55,11 @@ func SizesFor(n int) Sizes {
 	return Sizes{N: n, F: f, Quorum: n - f}
 }
 
-// Scheme makes and checks signatures of the replica that it belongs to.
+// Scheme makes and checks signatures for one replica.
 type Scheme interface {
 	// Sign returns this replica's share (tsign).
 	Sign(text []byte) []byte
-	// Combine makes one signature of shares (tcombine); signers ascend. If some shares are wrong,
+	// Combine makes one signature from shares (tcombine); signers ascend. If some shares are wrong,
 	// it returns their signers and no signature.
 	Combine(text []byte, signers []uint16, shares [][]byte) (signature []byte, wrong []uint16)
 	// Verify checks a combined signature (tverify). The caller has checked that signers are
@@ -69,16 +69,16 @@ type Scheme interface {
 
 // Limits of a replica's memory. Zero values stand for the defaults.
 type Limits struct {
-	// Commands that wait, and their bytes; more are refused. Default 1,000,000 and 256 MiB.
+	// Waiting commands, and their bytes; further ones are rejected. Default 1,000,000 and 256 MiB.
 	Commands, CommandBytes int
-	// Clients whose executed commands are remembered; the one that has been silent for longest is
-	// forgotten, and a command of it that comes again is executed again. Default 1,000,000. All
-	// replicas must have the same.
+	// Clients whose executed commands are remembered. A replica forgets the client that has been
+	// silent for longest, and executes a repeated command of that client again. Default 1,000,000.
+	// All replicas must have the same value.
 	Clients int
-	// BlockBytes of a block at most. Default 8 MiB. All replicas must have the same.
+	// BlockBytes of a block at most. Default 8 MiB. All replicas must have the same value.
 	BlockBytes int
-	// OpenBytes of blocks that are not committed. Beyond them only empty blocks are proposed and
-	// voted for. Default 256 MiB.
+	// OpenBytes of uncommitted blocks. Beyond them, replicas propose and vote for only empty
+	// blocks. Default 256 MiB.
 	OpenBytes int
 	// LogBlocks and LogBytes of the log are kept for replicas that have missed them. A replica that
 	// has missed more cannot catch up, and counts as faulty. Default 10,000 and 256 MiB.
@@ -108,35 +108,35 @@ type Config struct {
 	ID int // from 0
 	Sizes
 	Protocol Protocol
-	// Tenure is for how many views in a row one replica leads; 1 is round-robin. A view that failed
-	// ends its leader's tenure.
+	// Tenure is for how many views in a row one replica leads; 1 is round-robin. A failed view ends
+	// its leader's tenure.
 	//
-	// Chained HotStuff commits a block when three views in a row have certificates, and the
-	// certificate of a view is made by the leader of the next one. So four views in a row must have
-	// leaders that work. With four replicas, of which one is silent, and a tenure of 1 there are
-	// never four, and nothing is committed. A leader that lies may also spoil the next one's
-	// tenure, by sending its last block to a few replicas only. With a tenure of 4 or more, two
-	// leaders in a row that work are enough, and where n > 3f there are two.
+	// Chained HotStuff commits a block when three views in a row have certificates, and the leader
+	// of the next view makes the certificate of a view. So four views in a row must have working
+	// leaders. With four replicas, one silent replica and a tenure of 1 there never are four, and
+	// no block is committed. A lying leader may also spoil the next one's tenure, by sending its
+	// last block to only a few replicas. With a tenure of 4 or more, two working leaders in a row
+	// are enough, and if n > 3f there are two.
 	Tenure int
 	// BatchSize is how many commands a block has at most; 0: no limit but Limits.BlockBytes.
 	BatchSize int
-	// Truncate leaves a block's ancestors out of the proposal. Otherwise it has all that the leader
-	// keeps, as of a program whose blocks hold their parents by value. A replica that misses some
+	// Truncate leaves a block's ancestors out of the proposal. Otherwise the proposal has all kept
+	// ancestors, as if the program's blocks held their parents by value. A replica that lacks some
 	// fetches them.
 	Truncate bool
-	// Filter leaves commands out of a proposal that are in ancestors of it which are not executed
-	// yet. Otherwise they are proposed again until they are executed.
+	// Filter leaves commands out of a proposal that are in its unexecuted ancestors. Otherwise they
+	// are proposed again until they are executed.
 	Filter bool
-	// Timeout is how long a replica waits in a view before it leaves it; it doubles with each view
-	// that is left without a commit between, up to MaxTimeout.
+	// Timeout is how long a replica waits in a view before it leaves the view. It doubles with each
+	// view in a row that is left without a commit, up to MaxTimeout.
 	Timeout, MaxTimeout time.Duration
 	Scheme              Scheme
-	// Rules of safeNode, of which one must hold: SafeNodeRules.
+	// Rules of safeNode, of which at least one must hold: SafeNodeRules.
 	Rules  []Rule
 	Limits Limits
 }
 
-// Check refuses what cannot work.
+// Check rejects a configuration that cannot work.
 func (c *Config) Check() error {
 	switch {
 	case c.N < 1 || c.N > 1000 || c.F < 0 || c.Quorum < 1 || c.Quorum > c.N:
@@ -153,14 +153,15 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// Env is what a replica may do. All of it happens within a call of one of the replica's methods.
+// Env has the operations of a replica. The replica calls them only within a call of one of its
+// methods.
 type Env interface {
 	// Send a message to another replica. It may be lost.
 	Send(to int, m message.Message)
-	// SetTimer has Timeout called once, d from now, instead of whatever was set before; 0: not at
+	// SetTimer makes Timeout be called once, after d, and cancels the earlier setting; 0: not at
 	// all.
 	SetTimer(d time.Duration)
-	// Commit appends a block to the log. executed are those of its commands that have not been
+	// Commit appends a block to the log. executed has those of its commands that have not been
 	// executed before, in their order.
 	Commit(b *message.Block, executed []message.Command)
 }
@@ -171,7 +172,7 @@ type Counters struct {
 	Commands            uint64 // executed
 	Repeated            uint64 // commands in committed blocks that had been executed before
 	Proposed            uint64 // blocks, by this replica
-	ViewsLeft           uint64 // because of the timer or of others that left them
+	ViewsLeft           uint64 // because of the timer, or because other replicas left them
 	Fetched             uint64 // blocks
 	Refused             uint64 // commands, because there was no room
 	WrongShares         uint64 // signatures of votes

@@ -7,10 +7,10 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// missedLimit is how many certified blocks a replica looks for at a time.
+// missedLimit is how many certified blocks a replica searches for at a time.
 const missedLimit = 8
 
-// need notes a block that is certified and not there, and asks for it.
+// need notes a certified block that is missing, and asks for it.
 func (r *Replica) need(from int, qc *message.QC) {
 	if r.tree.get(qc.Block) != nil || qc.View <= r.tree.committed.View {
 		return
@@ -19,11 +19,11 @@ func (r *Replica) need(from int, qc *message.QC) {
 		return
 	}
 	r.missed = append(r.missed, qc)
-	if len(r.missed) > missedLimit { // the lowest are ancestors of the others, most often
+	if len(r.missed) > missedLimit { // the lowest are usually ancestors of the others
 		slices.SortFunc(r.missed, func(a, b *message.QC) int { return cmp.Compare(b.View, a.View) })
 		r.missed = r.missed[:missedLimit]
 	}
-	if from != r.asking { // otherwise the next part is asked for when this one comes
+	if from != r.asking { // otherwise it asks for the next part when this one comes
 		r.ask(from, qc, r.tree.committed.View)
 	}
 }
@@ -35,7 +35,7 @@ func (r *Replica) ask(whom int, qc *message.QC, above message.View) {
 	}
 }
 
-// askAround asks another replica for what is missed, each time that the timer ends.
+// askAround asks another replica for the missing blocks, each time that the timer ends.
 func (r *Replica) askAround() {
 	r.around = (r.around + 1) % r.cfg.N
 	if r.around == r.cfg.ID {
@@ -46,7 +46,7 @@ func (r *Replica) askAround() {
 	}
 }
 
-// forgetMissed drops what is there by now, or cannot be committed any more.
+// forgetMissed removes blocks that are there by now, or that cannot be committed any more.
 func (r *Replica) forgetMissed() {
 	r.missed = slices.DeleteFunc(r.missed, func(qc *message.QC) bool {
 		return r.tree.get(qc.Block) != nil || qc.View <= r.tree.committed.View
@@ -56,8 +56,8 @@ func (r *Replica) forgetMissed() {
 	}
 }
 
-// onFetch answers with the oldest part of the branch that the other one misses, as much as a
-// message may have.
+// onFetch answers with the oldest part of the branch that the sender lacks, as much as fits into a
+// message.
 func (r *Replica) onFetch(from int, m *message.Fetch) {
 	branch := r.tree.above(r.tree.get(m.Block), m.Above)
 	bytes := 0
@@ -81,7 +81,7 @@ func (r *Replica) onBlocks(from int, m *message.Blocks) {
 		last := m.Blocks[len(m.Blocks)-1].Digest()
 		i := slices.IndexFunc(r.missed, func(o *message.QC) bool { return o.Block == last })
 		if i < 0 {
-			return // not what was asked for
+			return // this is not the requested branch
 		}
 		qc = r.missed[i]
 	}
@@ -94,9 +94,9 @@ func (r *Replica) onBlocks(from int, m *message.Blocks) {
 	}
 }
 
-// adopt takes a branch into the tree, oldest first, if it hangs together, its last block is
-// certified by qc, and it grows from a block that is there. So all of it is certified, and the
-// votes of a quorum bound the growth of the tree.
+// adopt takes a branch into the tree, oldest first. The branch must be connected, qc must certify
+// its last block, and it must grow from a block of the tree. So the whole branch is certified, and
+// the votes of a quorum bound the growth of the tree.
 func (r *Replica) adopt(branch []*message.Block, qc *message.QC) {
 	first := slices.IndexFunc(branch, func(b *message.Block) bool {
 		return b == nil || b.View > r.tree.committed.View && r.tree.get(b.Digest()) == nil

@@ -4,17 +4,18 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// collected is what a leader knows of the votes of others.
+// collected is a leader's knowledge of the votes of others.
 type collected struct {
 	votes    map[message.Phase][]*message.Vote // the latest of each replica
 	formed   message.View                      // of the latest certificate that this replica made,
 	phase    message.Phase                     // and its phase
 	proposed message.View                      // of the latest proposal of this replica
-	untold   *message.QC                       // chained; made by this replica and not sent
+	untold   *message.QC                       // chained; made by this replica and not sent yet
 }
 
-// collector is who makes a certificate of the votes. In the chained protocol it is the next leader
-// (Algorithm 3, lines 23 to 25). In the basic one it is the view's (Algorithm 2, lines 12, 20, 28).
+// collector is the replica that makes a certificate from the votes. In the chained protocol it is
+// the next leader (Algorithm 3, lines 23 to 25). In the basic one it is the view's leader
+// (Algorithm 2, lines 12, 20, 28).
 func (r *Replica) collector(phase message.Phase, view message.View) int {
 	if phase == message.Generic {
 		return r.leader(view + 1)
@@ -22,8 +23,8 @@ func (r *Replica) collector(phase message.Phase, view message.View) int {
 	return r.leader(view)
 }
 
-// onVote collects a vote. A replica has room for one vote in each phase: a correct one sends votes
-// of ascending views.
+// onVote collects a vote. It keeps one vote of each replica in each phase: a correct replica sends
+// votes of ascending views.
 func (r *Replica) onVote(from int, v *message.Vote) {
 	if !r.collects(v) {
 		return
@@ -49,7 +50,7 @@ func (r *Replica) onVote(from int, v *message.Vote) {
 	}
 }
 
-// collects reports whether a vote is of use to this replica.
+// collects reports whether this replica needs a vote.
 func (r *Replica) collects(v *message.Vote) bool {
 	generic := r.cfg.Protocol == Chained
 	if generic != (v.Phase == message.Generic) || v.Phase < message.Generic || v.Phase > message.Commit {
@@ -61,8 +62,8 @@ func (r *Replica) collects(v *message.Vote) bool {
 	return v.View > r.formed || v.View == r.formed && v.Phase > r.phase
 }
 
-// combine makes a certificate if enough replicas have voted as v does: QC(V) of Algorithm 1, lines
-// 15 to 20. Votes whose signatures are wrong are dropped.
+// combine makes a certificate if enough replicas have cast the same vote as v: QC(V) of Algorithm
+// 1, lines 15 to 20. It drops votes with wrong signatures.
 func (r *Replica) combine(v *message.Vote, votes []*message.Vote) *message.QC {
 	for {
 		var signers []uint16
@@ -89,15 +90,15 @@ func (r *Replica) combine(v *message.Vote, votes []*message.Vote) *message.QC {
 	}
 }
 
-// propose makes a proposal if this replica leads its view, may begin, and has something to do. It
-// reports whether it did.
+// propose makes a proposal if this replica leads its view, may begin, and has commands to propose
+// or an uncommitted branch. It reports whether it did.
 func (r *Replica) propose() bool {
 	if r.leader(r.view) != r.cfg.ID || r.proposed >= r.view || r.wish > r.view || !r.mayBegin() {
 		return false
 	}
 	parent := r.tree.get(r.highQC.Block)
 	if parent == nil {
-		return false // it is being fetched
+		return false // the block is being fetched
 	}
 	batch, open := r.nextBatch(parent)
 	if len(batch) == 0 && !open {
@@ -114,9 +115,9 @@ func (r *Replica) propose() bool {
 	return true
 }
 
-// tell sends the certificate that this replica has made last and not proposed with, since it has
-// nothing to propose. So others commit what it commits. In the paper leaders do not rest: the next
-// block has the certificate.
+// tell sends the last certificate that this replica made, if no proposal has it because there are
+// no commands. So other replicas commit the same blocks. In the paper leaders do not pause: the
+// next block has the certificate.
 func (r *Replica) tell() bool {
 	if r.untold == nil {
 		return false
@@ -128,9 +129,9 @@ func (r *Replica) tell() bool {
 }
 
 // mayBegin reports whether the leader knows enough for its proposal. One way is that n-f replicas
-// are in this view or beyond, and have said what they know (Algorithm 2, line 3; the first view
-// needs none). The other is that it has the certificate of the view before (Algorithm 3, lines 24
-// and 25).
+// have reached this view or a later one, and have sent their certificates (Algorithm 2, line 3; the
+// first view needs none). The other is that the leader has the certificate of the view before
+// (Algorithm 3, lines 24 and 25).
 func (r *Replica) mayBegin() bool {
 	if r.cfg.Protocol == Chained && r.highQC.View+1 == r.view {
 		return true
@@ -139,7 +140,7 @@ func (r *Replica) mayBegin() bool {
 }
 
 // nextBatch returns the commands of the next block, and whether its branch has uncommitted
-// commands. If so, an empty block is of use, too.
+// commands. If so, an empty block is useful, too.
 func (r *Replica) nextBatch(parent *message.Block) (batch []message.Command, open bool) {
 	skip := map[message.CommandID]bool{}
 	for _, b := range r.tree.above(parent, r.tree.committed.View) {
@@ -154,11 +155,11 @@ func (r *Replica) nextBatch(parent *message.Block) (batch []message.Command, ope
 	return r.commands.batch(r.cfg.BatchSize, limit, skip), open
 }
 
-// blockSlack is left for a block's certificate and what else it has beside commands, in bytes.
+// blockSlack is the room for a block's certificate and its other data besides commands, in bytes.
 const blockSlack = 64 << 10
 
-// ancestors are what a proposal has that is not truncated: the newest that are kept, as many as a
-// message may have.
+// ancestors are those of an untruncated proposal: the newest ones that are kept, as many as fit
+// into a message.
 func (r *Replica) ancestors(parent *message.Block) []*message.Block {
 	all := r.tree.above(parent, 0)
 	bytes := 0

@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// pacemaker is what a replica knows of views. The paper leaves much of it open (Sections 4.4 and
-// 6); this is how replicas come to be in one view here:
+// pacemaker is a replica's knowledge of views. The paper leaves much of it open (Sections 4.4 and
+// 6). Here replicas come into one view in this way:
 //
 //   - A replica enters view v+1 when it has voted in view v (chained), when it has decided in view
 //     v (basic), and when it sees a certificate which shows that a quorum has been there.
@@ -17,18 +17,18 @@ import (
 //   - n-f of them enter it.
 //
 // A correct replica leaves a view only if it has entered it. So wishes of correct replicas are at
-// most one leader's tenure above what f+1 correct replicas wish, and lost messages do not let
-// replicas drift apart. That costs n*n messages for a view that fails; one that does not has a
-// linear number, as in the paper.
+// most one leader's tenure above the wishes of f+1 correct replicas, and lost messages do not let
+// replicas drift apart. A failed view costs n*n messages. A successful view has a linear number, as
+// in the paper.
 type pacemaker struct {
 	view message.View // curView
-	wish message.View // the replica acts in no view below; it has left its view if wish > view
-	// failures are views that were left since the last commit. They lengthen the timer.
+	wish message.View // the replica acts in no lower view; it has left its view if wish > view
+	// failures counts views that were left since the last commit. They lengthen the timer.
 	failures int
 	timing   bool                // the timer runs
-	newTimer bool                // it is to be set anew
+	newTimer bool                // it must be set anew
 	newViews []*message.NewView  // the latest of each replica
-	early    []*message.Proposal // of each leader, the latest that cannot be voted for yet
+	early    []*message.Proposal // of each leader, the latest proposal that came too early to vote for it
 }
 
 // leader of a view. Each leads for Tenure views.
@@ -42,7 +42,7 @@ func (r *Replica) nextTenure(v message.View) message.View {
 	return (v/t + 1) * t
 }
 
-// enter a view, unless the replica is there already or has wished for a later one.
+// enter a view, unless the replica is in it already or has wished for a later one.
 func (r *Replica) enter(v message.View) {
 	if v <= r.view || v < r.wish {
 		return
@@ -52,7 +52,7 @@ func (r *Replica) enter(v message.View) {
 	r.retry()
 }
 
-// retry looks at the proposal of the view that has come too early.
+// retry considers the proposal of the view again that came too early.
 func (r *Replica) retry() {
 	l := r.leader(r.view)
 	p := r.early[l]
@@ -64,7 +64,7 @@ func (r *Replica) retry() {
 	}
 }
 
-// Timeout says that the time is over for which the replica has set its timer.
+// Timeout is called when the time of SetTimer is over.
 func (r *Replica) Timeout() {
 	if r.broken != nil {
 		return
@@ -90,8 +90,8 @@ func (r *Replica) leave(wish message.View) {
 	r.newTimer = true
 }
 
-// sayView tells all replicas which view this one wishes for. In the paper it tells the leader alone
-// (Algorithm 2, line 35; Algorithm 3, line 27).
+// sayView sends all replicas the view that this one wishes for. In the paper it sends it only to
+// the leader (Algorithm 2, line 35; Algorithm 3, line 27).
 func (r *Replica) sayView() {
 	m := r.newView()
 	m.Ask = true
@@ -105,8 +105,8 @@ func (r *Replica) newView() *message.NewView {
 // forwarded is how many commands a replica passes on when its timer ends.
 const forwarded = 100
 
-// forward has all replicas wait for what this one waits for: a client may not have reached them,
-// and a replica that waits for nothing does not leave its view.
+// forward makes all replicas wait for the same commands as this one: a client may not have reached
+// them, and a replica without waiting commands does not leave its view.
 func (r *Replica) forward() {
 	oldest := r.commands.batch(forwarded, r.cfg.Limits.BlockBytes, nil)
 	if len(oldest) == 0 {
@@ -135,7 +135,7 @@ func (r *Replica) onNewView(from int, m *message.NewView) {
 	}
 }
 
-// wished is the highest view that so many replicas wish for or are beyond.
+// wished is the highest view that at least this many replicas wish for or have passed.
 func (r *Replica) wished(by int) message.View {
 	views := make([]message.View, 0, r.cfg.N)
 	for _, m := range r.newViews {

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// Replica of a group. Its methods are called by one goroutine at a time.
+// Replica of a group. Only one goroutine at a time calls its methods.
 type Replica struct {
 	cfg Config
 	env Env
@@ -19,7 +19,7 @@ type Replica struct {
 	verified verified
 
 	// Variables of the algorithms. highQC is prepareQC of the basic protocol and genericQC of the
-	// chained one: the certificate of the highest view that this replica has seen.
+	// chained one: of all certificates that this replica has seen, the one of the highest view.
 	highQC, lockedQC *message.QC
 	commitQC         *message.QC // basic; the latest, or nil
 	votedView        message.View
@@ -27,7 +27,7 @@ type Replica struct {
 
 	pacemaker
 	collected
-	missed []*message.QC // of blocks that are certified and not in the tree
+	missed []*message.QC // of certified blocks that are not in the tree
 	asking int           // the replica that was asked last, or -1
 	around int           // the one that was asked last when the timer ended
 
@@ -55,14 +55,15 @@ func New(cfg Config, env Env) (*Replica, error) {
 // View that the replica is in.
 func (r *Replica) View() message.View { return r.view }
 
-// Waiting is how many commands the replica knows that are not executed.
+// Waiting is how many unexecuted commands the replica knows.
 func (r *Replica) Waiting() int { return len(r.commands.waiting) }
 
-// Broken says that agreement is broken: more than f replicas are faulty. The replica has stopped.
+// Broken reports that agreement is broken: more than f replicas are faulty. The replica has
+// stopped.
 func (r *Replica) Broken() error { return r.broken }
 
-// Submit hands a client's command in. executed says that it has been executed already; taken is
-// false if there is no room for it.
+// Submit passes a client's command to the replica. executed reports that it has been executed
+// already. taken is false if there is no room for it.
 func (r *Replica) Submit(c message.Command) (executed, taken bool) {
 	if r.broken != nil {
 		return false, false
@@ -83,7 +84,7 @@ func (r *Replica) submit(c message.Command) bool {
 	return taken
 }
 
-// Handle takes a message from another replica.
+// Handle handles a message from another replica.
 func (r *Replica) Handle(from int, m message.Message) {
 	if r.broken != nil || from < 0 || from >= r.cfg.N || from == r.cfg.ID {
 		return
@@ -113,7 +114,7 @@ func (r *Replica) dispatch(from int, m message.Message) {
 	}
 }
 
-// settle handles what the replica sent to itself, proposes blocks and informs others, until there
+// settle handles the replica's messages to itself, proposes blocks and informs others, until there
 // is nothing left to do.
 func (r *Replica) settle() {
 	for r.broken == nil {
@@ -150,7 +151,7 @@ func (r *Replica) toOthers(m message.Message) {
 	}
 }
 
-// learn takes a certificate of the phase that proposals are justified by. It reports whether the
+// learn handles a certificate of the phase that justifies proposals. It reports whether the
 // certificate is valid.
 func (r *Replica) learn(from int, qc *message.QC) bool {
 	if !r.valid(qc, r.justifies()) {
@@ -169,7 +170,7 @@ func (r *Replica) learn(from int, qc *message.QC) bool {
 	return true
 }
 
-// connected has the replica act on a block that has come into the tree.
+// connected makes the replica act on a block that has come into the tree.
 func (r *Replica) connected(b *message.Block) {
 	if r.cfg.Protocol == Chained {
 		r.update(b.Justify)
@@ -212,8 +213,8 @@ func (r *Replica) commit(b *message.Block) {
 	r.forgetMissed()
 }
 
-// keepTime sets the timer if the replica waits for something, and stops it if it does not: a group
-// without commands is silent.
+// keepTime sets the timer while the replica waits, and stops it otherwise: a group without commands
+// is silent.
 func (r *Replica) keepTime() {
 	waits := r.broken == nil && (r.Waiting() > 0 || len(r.missed) > 0 || r.wish > r.view)
 	switch {
@@ -229,7 +230,7 @@ func (r *Replica) keepTime() {
 func (r *Replica) patience() time.Duration {
 	d := r.cfg.Timeout
 	if r.wish > r.view {
-		return d // what has been said is said again
+		return d // the replica repeats its messages
 	}
 	for range r.failures {
 		if d >= r.cfg.MaxTimeout/2 {

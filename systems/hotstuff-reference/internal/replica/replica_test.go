@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// plain is a scheme whose shares are names.
+// plain is a scheme whose shares are the replicas' names.
 type plain struct{ id int }
 
 func (p plain) Sign(text []byte) []byte { return fmt.Appendf(nil, "%d:%x", p.id, text) }
@@ -100,7 +100,7 @@ func (g *group) submit(c message.Command, to ...int) {
 	g.run()
 }
 
-// timeouts of those replicas whose timers run.
+// timeouts ends the timers of those replicas whose timers run.
 func (g *group) timeouts(of ...int) {
 	for _, i := range of {
 		if g.envs[i].timer > 0 {
@@ -142,8 +142,8 @@ func TestACommandIsExecutedAndAllRest(t *testing.T) {
 	})
 }
 
-// TestMessagesUntilExecution counts the messages one after the other from a proposal until all have
-// executed its commands: seven in both protocols, as the figures of the paper show.
+// TestMessagesUntilExecution counts the sequential messages from a proposal until all replicas have
+// executed its commands: seven in both protocols, as in the figures of the paper.
 func TestMessagesUntilExecution(t *testing.T) {
 	protocols(t, func(t *testing.T, p Protocol) {
 		g := newGroup(t, 4, func(c *Config) { c.Protocol = p })
@@ -167,7 +167,7 @@ func TestMessagesUntilExecution(t *testing.T) {
 	})
 }
 
-// TestALeaderThatIsSilent has the others replace it.
+// TestALeaderThatIsSilent makes the other replicas replace a silent leader.
 func TestALeaderThatIsSilent(t *testing.T) {
 	protocols(t, func(t *testing.T, p Protocol) {
 		g := newGroup(t, 4, func(c *Config) { c.Protocol, c.Tenure = p, 4 })
@@ -187,8 +187,8 @@ func TestALeaderThatIsSilent(t *testing.T) {
 	})
 }
 
-// TestAReplicaThatWasAway misses blocks and fetches them, with proposals that are truncated; some
-// that it misses come in parts.
+// TestAReplicaThatWasAway makes a replica miss blocks and fetch them, with truncated proposals.
+// Some of the missed blocks come in parts.
 func TestAReplicaThatWasAway(t *testing.T) {
 	protocols(t, func(t *testing.T, p Protocol) {
 		g := newGroup(t, 4, func(c *Config) {
@@ -210,8 +210,8 @@ func TestAReplicaThatWasAway(t *testing.T) {
 	})
 }
 
-// TestVersions compares what the switches do to one load: without filtering, commands are proposed
-// again; without truncation, proposals have ancestors.
+// TestVersions compares the effects of the switches on one load: without filtering, commands are
+// proposed again; without truncation, proposals have ancestors.
 func TestVersions(t *testing.T) {
 	for name, tc := range map[string]struct{ truncate, filter bool }{
 		"neither": {}, "filtering": {filter: true}, "truncation": {truncate: true}, "both": {truncate: true, filter: true},
@@ -267,7 +267,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestMemory runs a group for long, and looks at what it keeps.
+// TestMemory runs a group for a long time, and checks how much it keeps.
 func TestMemory(t *testing.T) {
 	protocols(t, func(t *testing.T, p Protocol) {
 		g := newGroup(t, 4, func(c *Config) {
@@ -308,7 +308,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestCommandsAreExecutedOnce looks at windows of clients.
+// TestCommandsAreExecutedOnce checks the windows of clients.
 func TestCommandsAreExecutedOnce(t *testing.T) {
 	p := newCommands(Limits{}.withDefaults())
 	for _, step := range []struct {
@@ -324,7 +324,8 @@ func TestCommandsAreExecutedOnce(t *testing.T) {
 	}
 }
 
-// TestForgeries hands a replica what only a faulty one sends. It must not act on any of it.
+// TestForgeries sends a replica messages that only a faulty one sends. It must not act on any of
+// them.
 func TestForgeries(t *testing.T) {
 	protocols(t, func(t *testing.T, p Protocol) {
 		g := newGroup(t, 4, func(c *Config) { c.Protocol = p })

@@ -6,22 +6,22 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// Rule of safeNode: it says whether a block that qc justifies may be voted for.
+// Rule of safeNode: Holds says whether a replica may vote for a block that qc justifies.
 type Rule struct {
 	Name  string
 	Holds func(s Locked, b *message.Block) bool
 }
 
-// Locked is what a rule may know of a replica: its lock and its tree.
+// Locked is the part of a replica that a rule may read: its lock and its tree.
 type Locked struct {
 	QC   *message.QC
 	tree *tree
 }
 
-// Extends reports whether the block is, or descends from, the one that the lock certifies.
+// Extends reports whether the block is the one that the lock certifies, or its descendant.
 func (l Locked) Extends(b *message.Block) bool { return l.tree.extends(b, l.QC) }
 
-// SafeNodeRules is safeNode (Algorithm 1, lines 25 to 27), of which one rule must hold.
+// SafeNodeRules is safeNode (Algorithm 1, lines 25 to 27), of which at least one rule must hold.
 func SafeNodeRules() []Rule {
 	return []Rule{
 		// Line 26: node extends from lockedQC.node.
@@ -40,9 +40,9 @@ func (r *Replica) safeNode(b *message.Block) bool {
 	return false
 }
 
-// vote sends a vote to the replica that collects it. It does not if the replica has left the view,
-// or has voted in this phase or a later one, or in a later view. So a correct replica casts one
-// vote in each phase of each view (Algorithm 4 has vheight for this).
+// vote sends a vote to the replica that collects it. It sends none if the replica has left the
+// view, or has voted in this phase or a later one, or in a later view. So a correct replica casts
+// at most one vote in each phase of each view (Algorithm 4 has vheight for this).
 func (r *Replica) vote(phase message.Phase, view message.View, block message.Digest) bool {
 	if view != r.view || view < r.wish || !r.votedBefore(phase, view) {
 		return false
@@ -60,8 +60,8 @@ func (r *Replica) votedBefore(phase message.Phase, view message.View) bool {
 	return view > r.votedView || view == r.votedView && phase > r.votedPhase
 }
 
-// valid checks a certificate of one of the given phases. Genesis has one without signatures that
-// serves in all phases.
+// valid checks a certificate of one of the given phases. The certificate of genesis has no
+// signatures and is valid in all phases.
 func (r *Replica) valid(qc *message.QC, phases ...message.Phase) bool {
 	if qc == nil {
 		return false
@@ -87,7 +87,7 @@ func (r *Replica) valid(qc *message.QC, phases ...message.Phase) bool {
 	return true
 }
 
-// justifies is the phase of the certificates that proposals have: prepareQC or genericQC.
+// justifies is the phase of the certificates in proposals: prepareQC or genericQC.
 func (r *Replica) justifies() message.Phase {
 	if r.cfg.Protocol == Basic {
 		return message.Prepare
@@ -116,7 +116,7 @@ func (v *verified) add(qc *message.QC) {
 	v.next = (v.next + 1) % verifiedLength
 }
 
-// keyOf has all of a certificate: the text, the signers and the signature.
+// keyOf has the whole content of a certificate: the text, the signers and the signature.
 func keyOf(qc *message.QC) string {
 	key := message.VoteText(qc.Phase, qc.View, qc.Block)
 	key = append(key, byte(len(qc.Signers)>>8), byte(len(qc.Signers)))

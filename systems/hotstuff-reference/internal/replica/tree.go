@@ -8,13 +8,13 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// tree holds the blocks from the oldest committed one that is kept up to the leaves. Every block
-// but the oldest has its parent in it. Its blocks have been voted for or are certified, so there
-// are at most two for each view without a commit.
+// tree holds the blocks from the oldest kept committed one up to the leaves. It has the parent of
+// every block but the oldest. Its blocks have been voted for or are certified, so there are at most
+// two for each view without a commit.
 type tree struct {
 	blocks    map[message.Digest]*message.Block
 	committed *message.Block
-	log       []*message.Block // committed, oldest first; the last one is committed
+	log       []*message.Block // committed, oldest first; the last one is the latest committed block
 	logBytes  int
 	open      map[message.Digest]*message.Block // not committed
 	openBytes int
@@ -33,7 +33,7 @@ func newTree(keepBlocks, keepBytes int) *tree {
 
 func (t *tree) get(d message.Digest) *message.Block { return t.blocks[d] }
 
-// parent of a block; nil of genesis, and if it is not kept any more.
+// parent of a block; nil for genesis, and if it is not kept any more.
 func (t *tree) parent(b *message.Block) *message.Block {
 	if b.Justify == nil {
 		return nil
@@ -41,7 +41,7 @@ func (t *tree) parent(b *message.Block) *message.Block {
 	return t.blocks[b.Justify.Block]
 }
 
-// add a block whose parent is there.
+// add a block whose parent is in the tree.
 func (t *tree) add(b *message.Block) {
 	if t.blocks[b.Digest()] == nil {
 		t.blocks[b.Digest()] = b
@@ -50,7 +50,7 @@ func (t *tree) add(b *message.Block) {
 	}
 }
 
-// extends reports whether the block is, or descends from, the one that qc certifies.
+// extends reports whether the block is the one that qc certifies, or its descendant.
 func (t *tree) extends(b *message.Block, qc *message.QC) bool {
 	for b != nil && b.View > qc.View {
 		b = t.parent(b)
@@ -58,8 +58,8 @@ func (t *tree) extends(b *message.Block, qc *message.QC) bool {
 	return b != nil && b.Digest() == qc.Block
 }
 
-// above lists the block and its ancestors with views above the given one, oldest first, as far as
-// they are kept.
+// above lists the block and its ancestors with views above the given one, oldest first, if they are
+// kept.
 func (t *tree) above(b *message.Block, view message.View) []*message.Block {
 	var branch []*message.Block
 	for ; b != nil && b.View > view; b = t.parent(b) {
@@ -69,8 +69,8 @@ func (t *tree) above(b *message.Block, view message.View) []*message.Block {
 	return branch
 }
 
-// commit moves the root and returns the blocks that are committed now, oldest first. If the block
-// does not descend from the one that was committed before, agreement is broken, and ok is false.
+// commit moves the root and returns the newly committed blocks, oldest first. If the block does not
+// descend from the last committed one, agreement is broken, and ok is false.
 func (t *tree) commit(b *message.Block) (path []*message.Block, ok bool) {
 	path = t.above(b, t.committed.View)
 	if len(path) == 0 || t.parent(path[0]) != t.committed {
@@ -85,7 +85,7 @@ func (t *tree) commit(b *message.Block) (path []*message.Block, ok bool) {
 	return path, true
 }
 
-// prune drops blocks that conflict with the committed one, and the oldest of the log.
+// prune drops blocks that conflict with the committed one, and the oldest blocks of the log.
 func (t *tree) prune(path []*message.Block) {
 	for _, p := range path {
 		t.drop(p)
@@ -108,7 +108,7 @@ func (t *tree) prune(path []*message.Block) {
 	}
 }
 
-// drop takes a block from those that are not committed.
+// drop removes a block from those that are not committed.
 func (t *tree) drop(b *message.Block) {
 	if t.open[b.Digest()] != nil {
 		delete(t.open, b.Digest())

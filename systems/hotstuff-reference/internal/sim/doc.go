@@ -1,10 +1,10 @@
 // Package sim runs groups of replicas and their clients in one deterministic simulation: one
-// thread, virtual time, and a network whose delays, losses and partitions come from a seed. It has
-// no code of its own outside tests.
+// thread, virtual time, and a network with delays, losses and partitions drawn from a seed. All of
+// its code is in tests.
 //
 // A history has at most f faulty replicas: silent ones, ones that crash, and liars, which
-// equivocate as leaders and as voters (faults_test.go). Until an instant the network does what it
-// likes; from then on it is synchronous (GST). Each history is checked:
+// equivocate as leaders and as voters (faults_test.go). Until an instant the network may lose and
+// delay any message; from then on it is synchronous (GST). Each history is checked:
 //
 //   - agreement: all correct replicas execute the same blocks and commands in the same order,
 //   - validity: no command is executed twice, and each is from a client or a liar,
@@ -16,5 +16,5 @@
 //	go test ./internal/sim -run TestSeeds -seeds 10000
 //	go test ./internal/sim -run TestSeeds -seed 1234 -v
 //
-// runs ten thousand histories, and one of them again.
+// runs ten thousand histories, and repeats one of them.
 package sim

@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/replica"
 )
 
-// mac is a scheme whose shares only their replica makes, since nothing else here calls Sign.
+// mac is a scheme in which only a replica itself makes its shares, since no other code here calls
+// Sign.
 type mac struct{ id int }
 
 func share(id int, text []byte) []byte {
@@ -48,18 +49,18 @@ func (m mac) Verify(text []byte, signers []uint16, signature []byte) bool {
 	return slices.Equal(want, signature)
 }
 
-// liar is the environment of a Byzantine replica: a correct one whose messages are twisted on the
-// way out, and which signs votes of its own.
+// liar is the environment of a Byzantine replica. The replica itself is correct. liar changes its
+// outgoing messages, and signs votes of its own.
 type liar struct {
 	*simReplica
 	rng *rand.Rand
 	cfg replica.Config
-	qcs []*message.QC // that it has seen; the oldest go first
-	// votes for blocks that it has made beside its replica's, by what they are for and by voter.
+	qcs []*message.QC // certificates that it has seen; the oldest are dropped first
+	// votes for blocks that the liar has made in addition to its replica's, by ballot and by voter.
 	votes map[ballot]map[uint16][]byte
 }
 
-// ballot is what a vote is for.
+// ballot is the phase, view and block of a vote.
 type ballot struct {
 	phase message.Phase
 	view  message.View
@@ -69,8 +70,8 @@ type ballot struct {
 // liarsClient is the first client of commands that liars invent; the liar's index is added.
 const liarsClient = 9000
 
-// hear looks at a message before the replica does. The liar votes for whatever is proposed, also
-// for two blocks of a view, in all phases.
+// hear gets a message before the replica does. The liar votes for every proposal, also for two
+// blocks of a view, in all phases.
 func (l *liar) hear(from int, m message.Message) {
 	switch m := m.(type) {
 	case *message.Vote:
@@ -106,14 +107,14 @@ func (l *liar) voteFor(b *message.Block) {
 	for _, p := range phases {
 		to := int(uint64(next) / uint64(l.cfg.Tenure) % uint64(l.cfg.N))
 		v := &message.Vote{Phase: p, View: b.View, Block: b.Digest(), Signature: l.cfg.Scheme.Sign(message.VoteText(p, b.View, b.Digest()))}
-		if to != l.id { // its own leader does not count another vote of it
+		if to != l.id { // its own leader counts no second vote of it
 			l.simReplica.Send(to, v)
 		}
 	}
 }
 
-// collect makes certificates of the liar's other blocks, with its own votes. It tells nearly all of
-// them, or keeps them for its next proposals.
+// collect makes certificates of the liar's other blocks, with its own votes. It sends them to
+// nearly all replicas, or keeps them for its next proposals.
 func (l *liar) collect(from int, v *message.Vote) {
 	b := ballot{v.Phase, v.View, v.Block}
 	votes := l.votes[b]
@@ -144,7 +145,7 @@ func (l *liar) collect(from int, v *message.Vote) {
 	}
 }
 
-// Send twists a message, or does not, or loses it.
+// Send may change a message or lose it.
 func (l *liar) Send(to int, m message.Message) {
 	if l.rng.IntN(3) == 0 {
 		l.simReplica.Send(to, m)
@@ -172,8 +173,8 @@ func (l *liar) Send(to int, m message.Message) {
 	l.simReplica.Send(to, m)
 }
 
-// equivocate proposes another block of the same view to half of the replicas: with a command of its
-// own, or below an older certificate, or both.
+// equivocate proposes another block of the same view to half of the replicas: with its own command,
+// or below an older certificate, or both.
 func (l *liar) equivocate(to int, p *message.Proposal) message.Message {
 	if to%2 == l.rng.IntN(8)/7 { // nearly always the same half
 		return p
@@ -197,7 +198,7 @@ func (l *liar) equivocate(to int, p *message.Proposal) message.Message {
 	return &message.Proposal{Block: b}
 }
 
-// oldQC is one of those that the liar has seen, not later than the given one.
+// oldQC is one of the certificates that the liar has seen, not later than the given one.
 func (l *liar) oldQC(than *message.QC) *message.QC {
 	l.s.coverage.oldQCs++
 	for _, i := range l.rng.Perm(len(l.qcs)) {
@@ -212,6 +213,6 @@ func (l *liar) oldQC(than *message.QC) *message.QC {
 type mutation struct {
 	config   func(*replica.Config)
 	patience time.Duration // after GST; 0: as long as without a mutation
-	amnesia  bool          // replicas lose what they know in an outage
+	amnesia  bool          // replicas lose their state in an outage
 	liars    bool          // all faulty replicas lie
 }

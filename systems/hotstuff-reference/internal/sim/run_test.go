@@ -21,25 +21,25 @@ var errStuck = errors.New("no progress")
 type fate int
 
 const (
-	correct fate = iota // up at the end, with all it knew
+	correct fate = iota // up at the end, with its whole state
 	silent              // from the start
 	crashes             // at some time, for good
 	lies
 )
 
-// scenario is one history, all of it drawn from the seed.
+// scenario is one history. The seed determines all of it.
 type scenario struct {
 	*world
 	mut      mutation
-	cfg      replica.Config // but for ID and Scheme
+	cfg      replica.Config // except for ID and Scheme
 	replicas []*simReplica
 	clients  []*simClient
 	coverage coverage
 	codec    bool // messages go through Cap'n Proto
 
-	// The log of correct replicas, as the first of them made it.
+	// The log of correct replicas, from the first of them at each position.
 	log      []message.Digest
-	commands map[message.CommandID]bool // executed, by the same
+	commands map[message.CommandID]bool // executed commands, from the same
 	errs     []error
 }
 
@@ -49,15 +49,15 @@ type simReplica struct {
 	s         *scenario
 	fate      fate
 	r         *replica.Replica
-	env       replica.Env // of the replica: this, or a liar around it
+	env       replica.Env // the replica's Env: this object, or a liar around it
 	liar      *liar
-	timer     int // the number of the timer that is set
+	timer     int // the number of the latest timer
 	committed int
 	executed  map[message.CommandID]bool
 	waiting   map[message.CommandID]*simClient
 }
 
-// simClient waits for one command at a time, and sends it again until f+1 replicas have answered.
+// simClient waits for one command at a time, and resends it until f+1 replicas have answered.
 type simClient struct {
 	node
 	s       *scenario
@@ -67,8 +67,8 @@ type simClient struct {
 	answers map[int]bool
 }
 
-// coverage counts what a history exercised. The test insists that all histories together reach
-// every path.
+// coverage counts which paths a history has taken. The test requires that all histories together
+// reach every path.
 type coverage struct {
 	blocks, empty, repeated, viewsLeft, fetched, wrongShares                 uint64
 	equivocations, doubleVotes, oldQCs, otherQCs, outages, partitions, liars uint64
@@ -94,7 +94,7 @@ func newScenario(seed uint64, mut mutation) *scenario {
 		Timeout: 100 * time.Millisecond, MaxTimeout: 2 * time.Second, Rules: replica.SafeNodeRules(),
 	}
 	s.addReplicas()
-	// See Config.Tenure. A leader that lies may spoil the next one's tenure, too.
+	// See Config.Tenure. A lying leader may spoil the next one's tenure, too.
 	if s.cfg.Protocol == replica.Chained && (s.leadersInARow()-1)*s.cfg.Tenure < 4 {
 		s.cfg.Tenure = max(s.cfg.Tenure, 4)
 	}
@@ -133,7 +133,7 @@ func (s *scenario) addReplicas() {
 		if s.mut.liars || s.rng.IntN(3) == 0 {
 			faulty[i] = lies
 		} else if s.rng.IntN(4) == 0 {
-			most-- // fewer than f are faulty, now and then
+			most-- // sometimes fewer than f are faulty
 			delete(faulty, i)
 		}
 	}
@@ -158,7 +158,7 @@ func (s *scenario) addReplicas() {
 	}
 }
 
-// outage cuts a correct replica off for a while. It keeps what it knows, unless a mutation has it
+// outage cuts a correct replica off for a while. It keeps its state, unless a mutation makes it
 // forget.
 func (s *scenario) outage(n *simReplica) {
 	s.coverage.outages++
@@ -205,7 +205,7 @@ func (s *scenario) addClients() {
 
 func (c *simClient) begin() {
 	if c.left == 0 && !c.last {
-		// A replica that has missed the end of the log learns so by the next command only.
+		// A replica that has missed the end of the log notices that only with the next command.
 		c.last, c.left = true, 1
 		c.s.after(max(c.s.heal-c.s.now, 0)+c.s.duration(100*time.Millisecond), c.begin)
 		return
@@ -217,7 +217,7 @@ func (c *simClient) begin() {
 	c.send(c.next)
 }
 
-// send the command to all replicas, again and again until it is done.
+// send the command to all replicas, and repeat that until it is done.
 func (c *simClient) send(sequence uint64) {
 	if c.next != sequence || c.left == 0 {
 		return
@@ -251,7 +251,7 @@ func (s *scenario) fail(format string, args ...any) {
 	s.errs = append(s.errs, fmt.Errorf(format, args...))
 }
 
-// start makes the replica, or makes it anew without what it knew.
+// start makes the replica, or makes it anew without its state.
 func (n *simReplica) start() {
 	cfg := n.s.cfg
 	cfg.ID, cfg.Scheme = n.id, mac{n.id}
@@ -300,7 +300,7 @@ func (n *simReplica) Send(to int, m message.Message) {
 	})
 }
 
-// sent is a message after it has been written and read again.
+// sent is a message after encoding and decoding.
 func sent(m message.Message) message.Message {
 	_, segment, err := capnp.NewMessage(capnp.SingleSegment(nil))
 	if err != nil {
@@ -333,7 +333,7 @@ func (n *simReplica) SetTimer(d time.Duration) {
 func (n *simReplica) expire(set int) {
 	switch {
 	case n.timer != set:
-	case n.down: // it runs on, and nothing goes out
+	case n.down: // it still runs, but no message goes out
 		n.s.after(10*time.Millisecond, func() { n.expire(set) })
 	default:
 		n.r.Timeout()
@@ -374,10 +374,10 @@ func (n *simReplica) Commit(b *message.Block, executed []message.Command) {
 	}
 }
 
-// patience is how long after GST all must be done. Timers are at most 2 s long.
+// patience is how long after GST all commands must be done. Timers are at most 2 s long.
 const patience = 120 * time.Second
 
-// execute runs the history to its end and returns what is wrong with it.
+// execute runs the history to its end and returns the first error.
 func (s *scenario) execute() error {
 	s.run(s.heal, func() bool { return len(s.errs) > 0 })
 	s.side = nil
@@ -393,7 +393,7 @@ func (s *scenario) execute() error {
 	return nil
 }
 
-// finished reports whether all commands of clients are executed by all correct replicas.
+// finished reports whether all correct replicas have executed all commands of clients.
 func (s *scenario) finished() bool {
 	for _, c := range s.clients {
 		if c.left > 0 || !c.last {

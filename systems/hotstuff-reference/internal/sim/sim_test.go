@@ -76,8 +76,8 @@ func TestSameSeedSameHistory(t *testing.T) {
 	}
 }
 
-// TestMutations shows that the checks of safety can fail: each of these broken protocols must be
-// caught within a number of histories.
+// TestMutations shows that the checks of safety can fail: they must find each of these broken
+// protocols within a number of histories.
 func TestMutations(t *testing.T) {
 	always := []replica.Rule{{Name: "always", Holds: func(replica.Locked, *message.Block) bool { return true }}}
 	for _, p := range []replica.Protocol{replica.Chained, replica.Basic} {
@@ -107,7 +107,7 @@ func mustCatch(t *testing.T, m mutation, p replica.Protocol) {
 		}
 	}
 	for seed := uint64(1); seed <= limit; seed++ {
-		// A mutation has to be caught for what it breaks, not for being slow.
+		// A mutation must be caught by a violation of safety, not by slowness.
 		if err := newScenario(seed, m).execute(); err != nil && !errors.Is(err, errStuck) {
 			t.Logf("caught by seed %d: %v", seed, err)
 			return
@@ -116,9 +116,9 @@ func mustCatch(t *testing.T, m mutation, p replica.Protocol) {
 	t.Errorf("not caught in %d histories", limit)
 }
 
-// TestRoundRobinNeedsFourLeaders shows what Config.Tenure says: of four replicas that lead for one
-// view each, of which one is silent, chained HotStuff commits nothing, and basic HotStuff does. It
-// is also a check that the simulation notices a lack of progress.
+// TestRoundRobinNeedsFourLeaders shows the statement of Config.Tenure: with four replicas that lead
+// for one view each, one of them silent, chained HotStuff commits nothing, and basic HotStuff
+// commits. It also checks that the simulation notices a lack of progress.
 func TestRoundRobinNeedsFourLeaders(t *testing.T) {
 	histories := 0
 	for seed := uint64(1); seed <= 200; seed++ {

@@ -14,18 +14,18 @@ type world struct {
 	seq   uint64
 	trace uint64 // hash of everything that was delivered
 
-	// Until heal the network is asynchronous: it loses, delays, repeats and splits.
+	// Until heal the network is asynchronous: it loses, delays and repeats messages, and splits.
 	heal     time.Duration
 	loss     float64
 	maxDelay time.Duration
-	side     func(node int) int // nodes on different sides do not hear each other; nil: all do
+	side     func(node int) int // nodes on different sides get no messages from each other; nil: there are no sides
 }
 
 // node is a process: a replica from 0, or a client from firstClient.
 type node struct {
 	w    *world
 	id   int
-	down bool // silent: nothing goes in or out
+	down bool // silent: no message goes in or out
 }
 
 const firstClient = 1000

@@ -14,15 +14,15 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/wire"
 )
 
-// Client talks to all replicas of a group, over one connection to each.
+// Client talks to all replicas of a group, with one connection to each.
 type Client struct {
-	enough  int // answers: f+1, of which one is of a correct replica
+	enough  int // answers: f+1, so that at least one is from a correct replica
 	links   []*link
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// link is a connection to a replica, made again when it breaks.
+// link is a connection to a replica, which is made again when it breaks.
 type link struct {
 	address string
 	mu      sync.Mutex
@@ -30,8 +30,8 @@ type link struct {
 	up      bool
 }
 
-// Connect dials all replicas, in the background, and waits until all are connected, or until limit:
-// then n-f of them are enough.
+// Connect dials all replicas in the background. It waits until all are connected, or until limit.
+// After limit, n-f of them are enough.
 func Connect(addresses []string, limit time.Duration) (*Client, error) {
 	f := (len(addresses) - 1) / 3
 	ctx, cancel := context.WithCancel(context.Background())
@@ -123,7 +123,7 @@ func (l *link) set(r wire.Replica, up bool) {
 }
 
 // Execute sends a command to all replicas and calls end once: with nil when f+1 of them have
-// executed it, or with an error if that cannot be any more. Calls end with the context.
+// executed it, or with an error when that has become impossible. Calls end with the context.
 func (c *Client) Execute(ctx context.Context, command message.Command, end func(error)) {
 	call := &call{enough: c.enough, left: len(c.links), end: end}
 	for _, l := range c.links {

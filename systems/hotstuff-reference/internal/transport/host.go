@@ -1,13 +1,13 @@
-// Package transport runs replicas and clients over TCP, by Cap'n Proto's remote procedure calls.
+// Package transport runs replicas and clients over TCP, with Cap'n Proto's remote procedure calls.
 //
-// A replica dials every other one and joins: it gets a peer, to which it says all that it has to
-// say. So each pair has two connections, and what comes over one is in order. The name that a
-// replica joins by is believed: run a group in a network of its own.
+// A replica dials every other one and joins: it gets a peer, to which it sends all its messages. So
+// each pair has two connections, and the messages on each are in order. A replica's name is not
+// checked when it joins: run a group in a separate network.
 //
 // A crashed machine is silent: it sends no reset, and a write to it succeeds until buffers are
-// full. So nothing here waits for a peer. Each has a bounded queue, which drops what does not fit,
-// and a bounded number of calls without an answer. If none of these is answered for callTimeout,
-// the connection is given up and dialed again.
+// full. So no code here waits for a peer. Each peer has a bounded queue, which drops messages that
+// do not fit, and a bounded number of calls without an answer. If none of these calls is answered
+// for callTimeout, the connection is given up and dialed again.
 package transport
 
 import (
@@ -26,7 +26,8 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/wire"
 )
 
-// loopLength is how many events may wait for the state machine. Beyond it connections are not read.
+// loopLength is how many events may wait for the state machine. Beyond it, connections are not
+// read.
 const loopLength = 4096
 
 // Host serves one replica. One goroutine, its loop, runs the state machine.
@@ -39,7 +40,7 @@ type Host struct {
 	listener net.Listener
 	peers    []*peer // by replica; nil for itself
 
-	// Of the loop alone:
+	// Only the loop uses these:
 	timer   *time.Timer
 	set     int // counts settings of the timer
 	waiting map[message.CommandID][]chan<- error
@@ -90,7 +91,7 @@ func (h *Host) post(event func()) {
 	}
 }
 
-// Counters of the replica, its view, and whether agreement is broken.
+// Counters returns those of the replica, its view, and whether agreement is broken.
 func (h *Host) Counters() (c replica.Counters, view message.View, broken error) {
 	done := make(chan struct{})
 	h.post(func() {
@@ -133,7 +134,7 @@ func (h *Host) SetTimer(d time.Duration) {
 	})
 }
 
-// Commit implements replica.Env. Executing a command is telling its client.
+// Commit implements replica.Env. To execute a command is to inform its client.
 func (h *Host) Commit(_ *message.Block, executed []message.Command) {
 	for _, c := range executed {
 		for _, done := range h.waiting[c.CommandID] {
@@ -145,7 +146,7 @@ func (h *Host) Commit(_ *message.Block, executed []message.Command) {
 
 var errFull = errors.New("too many commands wait")
 
-// execute hands a command in and waits until it is executed.
+// execute submits a command and waits until it is executed.
 func (h *Host) execute(ctx context.Context, c message.Command) error {
 	done := make(chan error, 1)
 	h.post(func() {
@@ -177,7 +178,7 @@ func (h *Host) accept() {
 			if h.ctx.Err() != nil {
 				return
 			}
-			time.Sleep(redial) // out of file descriptors, perhaps
+			time.Sleep(redial) // perhaps there are no free file descriptors
 			continue
 		}
 		h.running.Go(func() {
@@ -193,7 +194,7 @@ func (h *Host) accept() {
 	}
 }
 
-// service is what a connection offers before one knows who is at its other end.
+// service is what a connection offers before the other end is known.
 type service struct{ h *Host }
 
 // Join makes the other end a replica.
@@ -223,14 +224,14 @@ func (s service) Execute(ctx context.Context, call wire.Replica_execute) error {
 	return s.h.execute(ctx, c)
 }
 
-// inbound takes what another replica says.
+// inbound receives the messages of another replica.
 type inbound struct {
 	h    *Host
 	from int
 }
 
-// Deliver hands a message to the state machine. It answers calls one after the other. So a replica
-// that is behind slows down its senders.
+// Deliver passes a message to the state machine. It answers calls one after the other. So a slow
+// replica slows down its senders.
 func (i inbound) Deliver(_ context.Context, call wire.Peer_deliver) error {
 	from, err := call.Args().Message_()
 	if err != nil {

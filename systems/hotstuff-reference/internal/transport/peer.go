@@ -19,7 +19,7 @@ const (
 	callsLength = 64   // without an answer, to one replica
 )
 
-// peer is another replica, to which this one talks.
+// peer is another replica, to which this one sends messages.
 type peer struct {
 	address string
 	self    int
@@ -30,8 +30,8 @@ func newPeer(address string, self int) *peer {
 	return &peer{address: address, self: self, queue: make(chan message.Message, queueLength)}
 }
 
-// put drops the message if the queue is full: the receiver is silent or far behind, and what still
-// matters is said again.
+// put drops the message if the queue is full: the receiver is silent or far behind, and messages
+// that still matter are repeated.
 func (p *peer) put(m message.Message) {
 	select {
 	case p.queue <- m:
@@ -39,8 +39,8 @@ func (p *peer) put(m message.Message) {
 	}
 }
 
-// run keeps a connection to the peer. Messages that come while there is none are lost: late, they
-// would only be work.
+// run keeps a connection to the peer. Messages that come while there is none are dropped: late
+// messages would only be work.
 func (p *peer) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.talk(ctx)
@@ -54,7 +54,7 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// talk says what is to be said until the connection breaks or the peer is silent.
+// talk sends messages until the connection breaks or the peer is silent.
 func (p *peer) talk(ctx context.Context) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	socket, err := dialer.DialContext(ctx, "tcp", p.address)
@@ -63,7 +63,7 @@ func (p *peer) talk(ctx context.Context) {
 	}
 	conn := rpc.NewConn(rpc.NewStreamTransport(socket), nil)
 	defer conn.Close()
-	defer socket.Close() // first, so that nothing waits for a peer that is silent
+	defer socket.Close() // first, so that no step waits for a silent peer
 	to, ok := p.join(ctx, conn)
 	if !ok {
 		return
@@ -104,7 +104,7 @@ func (p *peer) talk(ctx context.Context) {
 	}
 }
 
-// join tells the peer who this is.
+// join sends this replica's name to the peer.
 func (p *peer) join(ctx context.Context, conn *rpc.Conn) (wire.Peer, bool) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

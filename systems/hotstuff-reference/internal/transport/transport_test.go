@@ -62,7 +62,7 @@ func execute(t *testing.T, c *Client, client, sequence uint64) {
 	}
 }
 
-// TestOneReplicaEnds executes commands over TCP, all the while that one of the replicas ends.
+// TestOneReplicaEnds executes commands over TCP while one of the replicas ends.
 func TestOneReplicaEnds(t *testing.T) {
 	for name, p := range map[string]replica.Protocol{"chained": replica.Chained, "basic": replica.Basic} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestOneReplicaEnds(t *testing.T) {
 			for i := range uint64(20) {
 				execute(t, c, 1, i)
 			}
-			execute(t, c, 1, 19) // again: it has been executed
+			execute(t, c, 1, 19) // again: the command has been executed
 			hosts[2].Close()
 			for i := range uint64(20) {
 				execute(t, c, 2, i)
@@ -91,7 +91,7 @@ func TestOneReplicaEnds(t *testing.T) {
 func TestTooFewReplicas(t *testing.T) {
 	_, addresses := serve(t, 1, func(*replica.Config) {})
 	for i := range 3 {
-		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", i+1)) // where nothing listens
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", i+1)) // no program listens there
 	}
 	if _, err := Connect(addresses, 300*time.Millisecond); err == nil || !strings.Contains(err.Error(), "3 of 4") {
 		t.Errorf("want an error about 3 of 4 replicas, got %v", err)

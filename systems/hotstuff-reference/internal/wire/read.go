@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/systems/hotstuff-reference/internal/message"
 )
 
-// Read returns a message, of which nothing lies in the memory of the one that was read.
+// Read returns a message. It shares no memory with the message that was read.
 func Read(from Message) (message.Message, error) {
 	m, err := read(from)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package wire has the messages of package message as Cap'n Proto carries them.
+// Package wire has the messages of package message in the form of Cap'n Proto.
 package wire
 
 import (
@@ -62,7 +62,7 @@ func writeProposal(to Message, m *message.Proposal) error {
 	return errors.Join(writeBlock(b, m.Block), writeBlocks(p.NewAncestors, m.Ancestors))
 }
 
-// writeQC writes a certificate; none if there is none.
+// writeQC writes a certificate. It writes none if qc is nil.
 func writeQC(place func() (Certificate, error), qc *message.QC) error {
 	if qc == nil {
 		return nil

@@ -1,5 +1,5 @@
 // Command hotstuff-driver runs clients of relab/hotstuff for a load generator that speaks the
-// driver protocol on stdin and stdout. Servers are the project's own, as they are.
+// driver protocol on stdin and stdout. The servers are the project's own, unchanged.
 //
 //	hotstuff-driver --replicas HOST:PORT,...
 //
@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/systems/hotstuff/internal/driver"
 )
 
-// Bounds of a payload in bytes. gRPC refuses messages of more than 4 MiB, and a batch is one
+// Bounds of a payload in bytes. gRPC rejects messages of more than 4 MiB, and a batch is one
 // message.
 const maxPayload = 1 << 20
 

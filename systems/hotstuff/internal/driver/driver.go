@@ -1,6 +1,6 @@
-// Package driver is the clients of HotStuff, as the load generator drives them. A transaction is
-// one command. It goes to all replicas and is done when f+1 have executed it, as in the project's
-// own client. All clients share one connection to each replica.
+// Package driver runs the clients of HotStuff for the load generator. A transaction is one command.
+// It goes to all replicas and is done when f+1 have executed it, as in the project's own client.
+// All clients share one connection to each replica.
 package driver
 
 import (
@@ -24,11 +24,11 @@ const (
 	// connectLimit is how long the connections may take. The protocol allows 60 s for ready.
 	connectLimit = 30 * time.Second
 	// sendBuffer is how many commands may wait for one replica. Without a buffer all clients would
-	// wait for a replica that is silent.
+	// wait for a silent replica.
 	sendBuffer = 1 << 16
 )
 
-// Driver runs one session. It is a protocol.System: a command needs no goroutine to be sent.
+// Driver runs one session. It is a protocol.System: sending a command needs no goroutine.
 type Driver struct {
 	// Replicas are the client addresses of all replicas, HOST:PORT, in the order of their ids.
 	Replicas []string
@@ -45,7 +45,7 @@ type Driver struct {
 	commands, executed, timedOut, failed atomic.Int64
 }
 
-// Connect opens a stream to every replica; all must be there.
+// Connect opens a stream to every replica. All replicas must run.
 func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	d.session, d.timeout = ctx, hello.RequestTimeout
 	d.payload = make([]byte, d.PayloadSize)
@@ -70,7 +70,7 @@ func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	return nil
 }
 
-// quorum is how many replicas must have executed a command: f+1, of which one is correct.
+// quorum is how many replicas must have executed a command: f+1, so that at least one is correct.
 type quorum int
 
 // ExecCommandQF decides whether the replies are enough.
@@ -78,14 +78,14 @@ func (q quorum) ExecCommandQF(_ *client.Command, replies map[uint32]*empty.Empty
 	return &empty.Empty{}, len(replies) >= int(q)
 }
 
-// Begin sends a command. Its context lasts until the timeout even when the command is executed
-// sooner, or abandoned. If a context ends, gorums concludes that the replica is stuck, and drops
-// the stream.
+// Begin sends a command. Its context lasts until the timeout, even when the command is executed or
+// abandoned sooner. If a context ends, gorums concludes that the replica is stuck, and drops the
+// stream.
 func (d *Driver) Begin(_ context.Context, a protocol.Attempt, end func(error)) {
 	ctx, cancel := context.WithTimeout(d.session, d.timeout)
 	context.AfterFunc(ctx, cancel)
 	d.commands.Add(1)
-	// Replicas take a command only if its number is above that of the client's last one, from 1.
+	// Replicas accept a command only if its number is above that of the client's last one, from 1.
 	promise := d.config.ExecCommand(ctx, &client.Command{ClientID: uint32(a.Client + 1), SequenceNumber: a.Sequence + 1, Data: d.payload})
 	d.running.Go(func() {
 		_, err := promise.Get()

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/systems/driver/drivertest"
 )
 
-// build makes a program of systems/hotstuff, as its image has it.
+// build makes a program of systems/hotstuff, as it is in the image.
 func build(t *testing.T, name string) string {
 	t.Helper()
 	cmd := exec.Command("../../build.sh", name)
@@ -25,8 +25,8 @@ func build(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// cluster starts n servers on loopback, and returns their client addresses and processes. Each is
-// known to the others by the key of the server that comes so many places later.
+// cluster starts n servers on loopback, and returns their client addresses and processes. The other
+// servers know each by the key of a server that comes that many places later.
 func cluster(t *testing.T, program string, n, places int) ([]string, []*exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func cluster(t *testing.T, program string, n, places int) ([]string, []*exec.Cmd
 	return addresses, servers
 }
 
-// Without the leader a command gets no answer, and the driver says so in time.
+// Without the leader a command gets no answer, and the driver reports that in time.
 func TestSession(t *testing.T) {
 	replicas, servers := cluster(t, "hotstuffserver", 4, 0)
 	s := drivertest.Start(t, &Driver{Replicas: replicas, PayloadSize: 10})
@@ -85,7 +85,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Servers that know each other by the wrong keys execute nothing, unless they check no signature.
+// Servers with wrong keys of each other execute no command, unless they check no signature.
 func TestSignaturesAreCheckedOrNot(t *testing.T) {
 	for program, tc := range map[string]struct {
 		limit time.Duration

@@ -1,10 +1,10 @@
-// Command postgres-node runs one PostgreSQL server, alone or as one of a primary and its
-// synchronous standby, and promotes the standby when the primary is gone.
+// Command postgres-node runs one PostgreSQL server, alone or in a pair of a primary and its
+// synchronous standby. It promotes the standby when the primary is gone.
 //
 //	postgres-node --index 0 --replicas HOST:PORT[,HOST:PORT]
 //
-// Replica 0 begins as the primary. Wrong usage exits with 2; a server that ends by itself ends it
-// with 1.
+// Replica 0 begins as the primary. Wrong usage exits with 2. If the server ends on its own, the
+// command exits with 1.
 package main
 
 import (

@@ -11,18 +11,19 @@ import (
 	"assay.dev/assay/systems/postgres/internal/workload"
 )
 
-// spoiling breaks one condition of a workload, which is a place in its list, and mends it.
+// spoiling breaks one condition of a workload, which it names by its place in the list, and repairs
+// it.
 type spoiling struct {
 	spoil, mend string
 	condition   int
 }
 
 // Every kind of transaction of AuctionMark and SEATS runs, with four clients at a time, and breaks
-// no condition. Then each condition is broken, one after the other: the check must see it.
+// no condition. Then the test breaks each condition, one after the other: the check must detect it.
 func TestConditions(t *testing.T) {
-	replicas, _, _ := deploy(t, 1) // no standby, whose promotion on a busy machine would end it
+	replicas, _, _ := deploy(t, 1) // without a standby: on a busy machine, its promotion would end the test
 	for name, tc := range map[string]struct {
-		before string // the clients run
+		before string // before the clients run
 		kinds  []string
 		spoil  []spoiling
 	}{
@@ -103,8 +104,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// together has four clients carry out n transactions each, at the same time, and returns the
-// counters. An aborted transaction is not tried again.
+// together lets four clients carry out n transactions each, at the same time, and returns the
+// counters. It does not retry an aborted transaction.
 func together(t *testing.T, replicas []string, w workload.Workload, n uint64) map[string]int64 {
 	t.Helper()
 	const clients = 4

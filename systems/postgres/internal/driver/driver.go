@@ -1,7 +1,7 @@
-// Package driver is the clients of PostgreSQL, as the load generator drives them. Every client has
-// a connection of its own, to whichever replica takes writes. A connection that fails is made anew
-// by the client's next transaction. With a workload that has a ledger, the driver compares at the
-// end the answers to the clients with the contents of the database.
+// Package driver runs the clients of PostgreSQL for the load generator. Every client has a
+// connection of its own, to the replica that accepts writes. After a failure, the client's next
+// transaction makes a new connection. If the workload has a ledger, the driver compares at the end
+// the answers to the clients with the contents of the database.
 package driver
 
 import (
@@ -27,7 +27,7 @@ const (
 	checkLimit = 4 * time.Second
 )
 
-// The codes of PostgreSQL's errors that mean: try again (Appendix A of its manual).
+// The codes of PostgreSQL's errors after which a client should retry (Appendix A of its manual).
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
@@ -38,15 +38,15 @@ type Driver struct {
 	// Replicas are the addresses of all, HOST:PORT.
 	Replicas []string
 	Workload workload.Workload
-	// Attempt is how long one attempt may take before its connection is given up; at most the
-	// request's timeout is used.
+	// Attempt is how long one attempt may take before its connection is given up, at most the
+	// request's timeout.
 	Attempt time.Duration
 
 	hello   protocol.Hello
 	clients []*client
 }
 
-// client is one client. Only its goroutine uses conn; tally is read when that has ended.
+// client is one client. Only its goroutine uses conn. tally is read when the goroutine has ended.
 type client struct {
 	index int64
 	conn  *pgx.Conn
@@ -54,13 +54,13 @@ type client struct {
 	tally
 }
 
-// tally counts a client's attempts by what it was told.
+// tally counts a client's attempts by their answers.
 type tally struct {
 	committed, aborted, timedOut, failed int64
 	recorded                             int64 // committed, and in the ledger
 }
 
-// unknown is how many may have taken effect, or not.
+// unknown is how many may or may not have taken effect.
 func (t tally) unknown() int64 { return t.timedOut + t.failed }
 
 // Connect connects all clients.
@@ -78,8 +78,7 @@ func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	return nil
 }
 
-// Transact is one transaction. A transaction that is not known to have been undone may have taken
-// effect.
+// Transact is one transaction. Unless it is known to have been undone, it may have taken effect.
 func (d *Driver) Transact(ctx context.Context, a protocol.Attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Attempt)
 	defer cancel()
@@ -87,7 +86,7 @@ func (d *Driver) Transact(ctx context.Context, a protocol.Attempt) error {
 	if c.conn == nil {
 		conn, err := node.Connect(ctx, d.Replicas)
 		if err != nil {
-			return err // nothing has been sent
+			return err // no statement has been sent
 		}
 		c.conn = conn
 	}
@@ -120,7 +119,7 @@ func (c *client) drop() {
 	if c.conn != nil {
 		gone, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = c.conn.Close(gone) // it has failed, or its user is gone
+		_ = c.conn.Close(gone) // it has failed, or its client is gone
 		c.conn = nil
 	}
 }
@@ -152,8 +151,9 @@ func (d *Driver) Close() map[string]int64 {
 	return counters
 }
 
-// audit compares the answers to the clients with the contents of the database. A client's ledger is
-// read when all of them are quiet, so what the load generator gave up may still be on its way.
+// audit compares the answers to the clients with the contents of the database. It reads a client's
+// ledger when all clients have stopped, so transactions that the load generator gave up may still
+// be running.
 //
 //	lost               acknowledged, and not in the database
 //	duplicated         in the database, and more than were acknowledged or unknown

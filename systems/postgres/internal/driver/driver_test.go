@@ -21,12 +21,12 @@ import (
 
 const programs = "/usr/lib/postgresql/15/bin"
 
-// unprivileged is the user who runs PostgreSQL, which refuses root.
+// unprivileged is the user who runs PostgreSQL, since it does not run as root.
 const unprivileged = 65534
 
 const (
-	// failover is long enough for a primary on a busy machine: a standby that is promoted too early
-	// leaves a primary whose commits wait for it for ever.
+	// failover is long enough for a primary on a busy machine. A standby that is promoted too early
+	// leaves a primary behind whose commits wait for it for ever.
 	failover = 6 * time.Second
 	// fillLimit bounds such waits.
 	fillLimit = 2 * time.Minute
@@ -84,7 +84,7 @@ func deploy(t *testing.T, n int) (replicas []string, status []int, nodes []*exec
 	return replicas, status, nodes
 }
 
-// kill ends a supervisor and its server; the server's other processes notice that at once.
+// kill ends a supervisor and its server. The server's other processes notice that at once.
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 func answers(port int, path string) bool {
@@ -138,7 +138,7 @@ func smallbank(t *testing.T) workload.Workload {
 	return w
 }
 
-// A write that was acknowledged survives the primary, and the audit finds what has been taken away.
+// A write that was acknowledged survives the primary, and the audit detects removed writes.
 func TestPrimaryDies(t *testing.T) {
 	replicas, status, nodes := pair(t)
 	w := smallbank(t)
@@ -165,8 +165,8 @@ func fill(t *testing.T, replicas []string, w workload.Workload) {
 	}
 }
 
-// crash kills the primary between 100 transactions and 50 more, and returns the counters, which
-// have nothing lost or done twice.
+// crash runs 100 transactions, kills the primary, and runs 50 more. It returns the counters, which
+// must have nothing lost or done twice.
 func (s session) crash(t *testing.T, status []int, nodes []*exec.Cmd) map[string]int64 {
 	t.Helper()
 	if n := s.transact(0, 100); n != 100 {
@@ -188,8 +188,8 @@ func (s session) crash(t *testing.T, status []int, nodes []*exec.Cmd) map[string
 	return counters
 }
 
-// spoil takes two transactions out of the ledger and puts 5 cents into an account: the audit must
-// say so.
+// spoil removes two transactions from the ledger and adds 5 cents to an account: the audit must
+// report that.
 func spoil(t *testing.T, d *Driver, replicas []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), fillLimit)
@@ -215,11 +215,11 @@ func spoil(t *testing.T, d *Driver, replicas []string) {
 	}
 }
 
-// A machine that died answers nothing at all: clients once spent each attempt on it and never got
-// to the new primary.
+// A dead machine gives no answer at all. Clients once spent each attempt on it and never reached
+// the new primary.
 func TestSilentReplicaIsPassedOver(t *testing.T) {
 	replicas, _, _ := deploy(t, 1)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // no server accepts
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // no program accepts its connections
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,9 @@ import (
 	"assay.dev/assay/systems/postgres/internal/workload"
 )
 
-// A crash of the primary under TPC-C loses nothing that was acknowledged and breaks no condition of
-// the specification. Then each condition is broken, one after the other: the check must see it.
+// A crash of the primary under TPC-C loses no acknowledged transaction and breaks no condition of
+// the specification. Then the test breaks each condition, one after the other: the check must
+// detect it.
 func TestPrimaryDiesUnderTPCC(t *testing.T) {
 	replicas, status, nodes := pair(t)
 	w, err := workload.New("tpcc", workload.Options{Records: 2, ValueSize: 1, Warehouses: 1, Isolation: "serializable"})

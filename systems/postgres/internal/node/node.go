@@ -4,10 +4,10 @@
 //	replica 1: pg_basebackup, hot standby;  asks the primary every 200 ms
 //	           no answer for the failover timeout: pg_promote, and wait for no standby any more
 //
-// There is no third party that could say which of two is cut off. None is needed for safety: a
+// There is no third party that could say which of two replicas is cut off. Safety needs none: a
 // primary without its standby acknowledges nothing, since every commit waits for the standby. So an
-// old primary that lives on beside a promoted standby does not lose what it has acknowledged. After
-// a promotion the new primary acknowledges alone.
+// old primary that lives on beside a promoted standby does not lose an acknowledged write. After a
+// promotion the new primary acknowledges writes alone.
 package node
 
 import (
@@ -32,9 +32,10 @@ const (
 	user = "assay"
 	// standby is the name by which the primary knows its synchronous standby.
 	standby = "standby"
-	// poll is the time between questions to the primary.
+	// poll is the time between requests to the primary.
 	poll = 200 * time.Millisecond
-	// startLimit is how long a server may take to answer after its start, and a primary to appear.
+	// startLimit is how long a server may take to answer after its start. It also bounds the wait
+	// for a primary.
 	startLimit = time.Minute
 	// stopLimit is how long a server may take to stop before it is killed.
 	stopLimit = 10 * time.Second
@@ -52,7 +53,7 @@ type Config struct {
 	Fsync           bool
 }
 
-// Validate names the flag that is wrong.
+// Validate names the wrong flag.
 func (c *Config) Validate() error {
 	switch {
 	case len(c.Replicas) < 1 || len(c.Replicas) > 2:
@@ -85,12 +86,12 @@ type node struct {
 // Run runs the node until the context ends or the server does.
 func Run(ctx context.Context, c Config) error {
 	n := &node{Config: c, ended: make(chan error, 1)}
-	_, n.port, _ = net.SplitHostPort(c.Replicas[c.Index]) // Validate has split it
+	_, n.port, _ = net.SplitHostPort(c.Replicas[c.Index]) // Validate has checked it
 	if len(c.Replicas) == 2 {
 		n.peer = c.Replicas[1-c.Index]
 	}
 	status := &http.Server{Addr: fmt.Sprintf(":%d", c.StatusPort), Handler: n.status(), ReadHeaderTimeout: time.Second}
-	go func() { _ = status.ListenAndServe() }() // a status that is not served is never ready
+	go func() { _ = status.ListenAndServe() }() // a node whose status is not served never gets ready
 	defer status.Close()
 	if err := n.prepare(ctx); err != nil {
 		return err
@@ -111,8 +112,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 }
 
-// prepare makes the database directory: a new one, a copy of the primary's, or the one that is
-// there.
+// prepare makes the database directory: a new one, or a copy of the primary's. It leaves an
+// existing directory in place.
 func (n *node) prepare(ctx context.Context) error {
 	_, err := os.Stat(filepath.Join(n.Data, "PG_VERSION"))
 	exists := err == nil
@@ -120,7 +121,7 @@ func (n *node) prepare(ctx context.Context) error {
 	case n.peer != "" && (n.Index > 0 || exists) && (n.isPrimary(ctx, n.peer) || !exists):
 		return n.copyPrimary(ctx)
 	case exists:
-		return nil // as it was: its only owner, or the one that was promoted, or both have crashed
+		return nil // the directory stays as it is: this node was alone or was promoted, or both nodes have crashed
 	}
 	return n.create(ctx)
 }
@@ -163,7 +164,7 @@ func (n *node) copyPrimary(ctx context.Context) error {
 		fmt.Sprintf("port = %s\nprimary_conninfo = 'host=%s port=%s user=%s application_name=%s'\n", n.port, host, port, user, standby))
 }
 
-// extend adds lines to a file; the last setting of a name holds.
+// extend adds lines to a file. The last setting of a name counts.
 func extend(file, text string) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -180,7 +181,7 @@ func (n *node) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run carries out a program of PostgreSQL's.
+// run runs a program of PostgreSQL.
 func (n *node) run(ctx context.Context, name string, args ...string) error {
 	cmd := n.command(name, args...)
 	if err := cmd.Start(); err != nil {
@@ -239,8 +240,8 @@ func (n *node) follows() bool {
 	return n.peer != "" && err == nil
 }
 
-// watch asks the primary until it has not answered for the failover timeout, and promotes this node
-// then.
+// watch asks the primary again and again. When the primary has not answered for the failover
+// timeout, it promotes this node.
 func (n *node) watch(ctx context.Context) {
 	last := time.Now()
 	for {
@@ -268,7 +269,7 @@ func (n *node) watch(ctx context.Context) {
 	}
 }
 
-// promote makes this node the primary, which waits for no standby.
+// promote makes this node the primary, which then waits for no standby.
 func (n *node) promote(ctx context.Context) error {
 	conn, err := connect(ctx, n.own())
 	if err != nil {
@@ -292,7 +293,7 @@ func (n *node) isPrimary(ctx context.Context, address string) bool {
 	return err == nil && primary
 }
 
-// ask puts a question that is answered with yes or no.
+// ask sends a question with yes or no as its answer.
 func (n *node) ask(ctx context.Context, address, question string) (yes bool, err error) {
 	conn, err := connect(ctx, address)
 	if err != nil {
@@ -336,8 +337,8 @@ func (n *node) status() http.Handler {
 	return mux
 }
 
-// Connect connects to whichever of the replicas takes writes. All are asked at once, since one that
-// is silent would otherwise use up the time for the others.
+// Connect connects to the replica that accepts writes. It asks all replicas at once: a silent one
+// would otherwise use up the time for the others.
 func Connect(ctx context.Context, replicas []string) (*pgx.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -360,7 +361,7 @@ func Connect(ctx context.Context, replicas []string) (*pgx.Conn, error) {
 			continue
 		}
 		rest := len(replicas) - n - 1
-		go func() { // a second one that takes writes: the old primary, which is cut off from its standby
+		go func() { // a second one that accepts writes: the old primary, which is cut off from its standby
 			for range rest {
 				if other := <-answers; other.conn != nil {
 					_ = other.conn.Close(ctx)

@@ -12,8 +12,8 @@ import (
 
 // auctionMark is AuctionMark (Angkanawaraphan and Pavlo, hstore.cs.brown.edu/projects/auctionmark):
 // users sell items by auction. The nine transactions of users have the shares and numbers of
-// BenchBase's configuration; its tenth, which closes auctions, runs every 20 s. The transactions
-// are ours. See the README for what differs.
+// BenchBase's configuration. Its tenth transaction closes auctions, and runs every 20 s. The
+// transactions are ours. The README has the differences.
 type auctionMark struct {
 	Options
 	closed atomic.Int64 // when auctions were closed last, in Unix milliseconds
@@ -28,7 +28,7 @@ const (
 	sellingFee      = 1_00    // that an item costs its seller
 	closeEvery      = 20 * time.Second
 	closedAtOnce    = 100 // items at most
-	virtualSpeed    = 600 // seconds of an auction in one of the clock
+	virtualSpeed    = 600 // seconds of an auction in one second of the clock
 	longestAuction  = 10  // days
 	stepOfPrice     = 40  // a bid raises the price by a 40th of the first one: 2.5%
 	mostImages      = 10
@@ -51,8 +51,8 @@ func newAuctionMark(o Options) (*auctionMark, error) {
 
 func (w *auctionMark) items() int { return w.Records * itemsOfUser }
 
-// loadedItem is what is known of an item by its number. One in ten has been won and waits, two are
-// closed, of which one was purchased, and seven are open.
+// loadedItem has the facts that follow from an item's number. One item in ten has been won and
+// waits. Two are closed, of which one was purchased. Seven are open.
 type loadedItem struct {
 	seller       int64
 	status, bids int
@@ -75,7 +75,7 @@ func (w *auctionMark) itemOf(id int64) loadedItem {
 	return i
 }
 
-// bidsOf are an item's first bids, each a step above the last. The last is the highest.
+// bidsOf are an item's first bids, each a step above the one before. The last is the highest.
 func (w *auctionMark) bidsOf(id int64) []bid {
 	item := w.itemOf(id)
 	rng := rand.New(rand.NewPCG(0xb1d, uint64(id)))
@@ -88,16 +88,16 @@ func (w *auctionMark) bidsOf(id int64) []bid {
 	return all
 }
 
-// step is by how much a bid raises the price.
+// step is how much a bid raises the price.
 func step(first int64) int64 { return max(1, first/stepOfPrice) }
 
-// bid is what a buyer offers: now, and at most.
+// bid is a buyer's offer: now, and at most.
 type bid struct{ buyer, cents, most int64 }
 
-// deal is what a user asks for, drawn before the transaction begins.
+// deal is the request of a user, drawn before the transaction begins.
 type deal struct {
 	kind              string
-	user, item, item0 int64 // item0: where to look for a won one
+	user, item, item0 int64 // item0: where to search for a won one
 	seller            int64
 	id                int64 // of a new row
 	times             float64
@@ -110,7 +110,7 @@ type deal struct {
 	remove            bool // an attribute of the item
 }
 
-// userPart is what is asked about a user beside the account.
+// userPart is the requested data about a user, beside the account.
 type userPart int
 
 const (
@@ -164,7 +164,7 @@ func (w *auctionMark) draw(rng *rand.Rand) deal {
 	return d
 }
 
-// drawPart has BenchBase's shares: a quarter of the time feedback, and a tenth each of the others.
+// drawPart has BenchBase's shares: a quarter for feedback, and a tenth for each of the others.
 func drawPart(rng *rand.Rand) userPart {
 	switch n := rng.IntN(100); {
 	case n < 25:
@@ -181,8 +181,8 @@ func drawPart(rng *rand.Rand) userPart {
 	return userOnly
 }
 
-// Run carries a user's transaction out, or closes auctions when it is time. The first client does
-// that, at first and every 20 s, in the place of a user's transaction.
+// Run carries out a user's transaction, or closes auctions when it is time. The first client closes
+// them, at first and every 20 s, in place of a user's transaction.
 func (w *auctionMark) Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) (Done, error) {
 	if client == 0 {
 		now, last := time.Now().UnixMilli(), w.closed.Load()

@@ -40,8 +40,8 @@ var auctionIndexes = []string{
 	"VACUUM ANALYZE",
 }
 
-// auctionConditions are ours: AuctionMark has none. They count items, users and cents that are not
-// what bids, comments, feedback, purchases or the ledger say.
+// auctionConditions are ours: AuctionMark has none. They count items, users and cents that do not
+// match the bids, comments, feedback, purchases or the ledger.
 var auctionConditions = []string{
 	"SELECT count(*) FROM item LEFT JOIN (SELECT ib_i_id, count(*) AS n FROM item_bid GROUP BY ib_i_id) b ON ib_i_id = i_id WHERE i_num_bids <> coalesce(n, 0)",
 	`SELECT count(*) FROM item LEFT JOIN item_max_bid ON imb_i_id = i_id LEFT JOIN item_bid ON ib_i_id = i_id AND ib_id = imb_ib_id
@@ -57,13 +57,13 @@ var auctionConditions = []string{
 	"SELECT count(*) FROM item LEFT JOIN (SELECT ia_i_id, count(*) AS n FROM item_attribute GROUP BY ia_i_id) a ON ia_i_id = i_id WHERE i_num_global_attrs <> coalesce(n, 0)",
 }
 
-// Check compares with the conditions.
+// Check counts violations of the conditions.
 func (w *auctionMark) Check(ctx context.Context, conn *pgx.Conn, _ int64) (map[string]int64, error) {
 	return checkConditions(ctx, conn, auctionConditions)
 }
 
-// Load fills the tables. The same number of users gives the same rows, but for the instants, which
-// begin now: auctions end while clients run.
+// Load fills the tables. The same number of users gives the same rows, except for the instants,
+// which begin now: auctions end while clients run.
 func (w *auctionMark) Load(ctx context.Context, conn *pgx.Conn) error {
 	for _, statement := range append(auctionTables, fmt.Sprintf("INSERT INTO balances VALUES (%d)", int64(w.Records)*userBalance)) {
 		if _, err := conn.Exec(ctx, statement); err != nil {
@@ -98,14 +98,14 @@ func (w *auctionMark) Load(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// filling is the first rows of a table.
+// filling has the first rows of a table.
 type filling struct {
 	table   string
 	columns []string
 	rows    [][]any
 }
 
-// rows of users and items, and of all that belongs to them.
+// rows of users and items, and of all data about them.
 func (w *auctionMark) rows(now time.Time) []*filling {
 	of := func(table string, columns ...string) *filling { return &filling{table: table, columns: columns} }
 	users := of("useracct", "u_id", "u_rating", "u_balance", "u_comments", "u_r_id", "u_sattrs")
@@ -143,7 +143,7 @@ func (w *auctionMark) rows(now time.Time) []*filling {
 		}
 		attributed.add(id, 0, rng.IntN(attributes))
 		images.add(id, 0, words(rng, 60))
-		ends := now.Add(-time.Minute) // of those that are over
+		ends := now.Add(-time.Minute) // the end of finished auctions
 		if i.status == auctionOpen {
 			ends = now.Add(time.Duration(rng.Int64N(int64(longestAuction * 24 * time.Hour / virtualSpeed))))
 		}

@@ -61,8 +61,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// The loaded data are consistent in themselves: one in ten items waits to be purchased, seven are
-// open.
+// The loaded data are consistent: one in ten items waits to be purchased, and seven are open.
 func TestLoadedItems(t *testing.T) {
 	w, err := newAuctionMark(options())
 	if err != nil {

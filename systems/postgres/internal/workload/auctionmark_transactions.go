@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// refusedIfNone says that there is no such row, in the words of a user.
+// refusedIfNone turns the error of a missing row into a rejection of the user's request.
 func refusedIfNone(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return errRefused
@@ -15,7 +15,7 @@ func refusedIfNone(err error) error {
 	return err
 }
 
-// getItem reads an item and who sells it.
+// getItem reads an item and its seller.
 func (d deal) getItem(s steps) (int64, error) {
 	var id, user, price, bids int64
 	var name, region string
@@ -26,7 +26,7 @@ func (d deal) getItem(s steps) (int64, error) {
 	return 0, s.row([]any{&id, &rating, &region}, "SELECT u_id, u_rating, r_name FROM useracct JOIN region ON r_id = u_r_id WHERE u_id = $1", user)
 }
 
-// getUserInfo reads a user, and what else is asked about it.
+// getUserInfo reads a user, and the requested data about the user.
 func (d deal) getUserInfo(s steps) (int64, error) {
 	var id, rating, comments int64
 	var region string
@@ -54,9 +54,9 @@ type auction struct {
 	highest            *bid
 }
 
-// place says how the auction goes on with a bid of at most so much: the new price, and who leads. A
-// leader who bids again raises only what it would pay at most. A bidder who offers more than the
-// leader leads, a step above the leader's most. A bidder who offers less drives the price up.
+// place returns how the auction continues after a bid of at most that much: the new price, and the
+// leader. A leader who bids again raises only the maximum. A bidder who offers more than the
+// leader's maximum leads, a step above that maximum. A bidder who offers less drives the price up.
 func (a auction) place(buyer, most int64) (price int64, leads bool) {
 	switch {
 	case a.highest == nil:
@@ -70,7 +70,7 @@ func (a auction) place(buyer, most int64) (price int64, leads bool) {
 }
 
 // newBid bids up to twice the present price. It is refused when the auction is over, or when the
-// leader offers only what it had before.
+// leader does not offer more than before.
 func (d deal) newBid(s steps) (int64, error) {
 	var a auction
 	var last int64
@@ -111,7 +111,7 @@ func (d deal) newBid(s steps) (int64, error) {
 	return 0, s.change("UPDATE item SET i_num_bids = i_num_bids + 1, i_current_price = $2, i_updated = now() WHERE i_id = $1", d.item, price)
 }
 
-// newComment asks the seller something.
+// newComment asks the seller a question.
 func (d deal) newComment(s steps) (int64, error) {
 	if err := s.change("INSERT INTO item_comment VALUES ($1, $2, $3, $4, $5, NULL, now())", d.item, d.id, d.seller, d.user, d.text); err != nil {
 		return 0, err
@@ -122,8 +122,7 @@ func (d deal) newComment(s steps) (int64, error) {
 	return 0, s.change("UPDATE useracct SET u_comments = u_comments + 1 WHERE u_id = $1", d.seller)
 }
 
-// newCommentResponse answers a comment on one of the seller's items, if there is one without an
-// answer.
+// newCommentResponse answers a comment on one of the seller's items, if one has no answer yet.
 func (d deal) newCommentResponse(s steps) (int64, error) {
 	var item, comment int64
 	if err := s.row([]any{&item, &comment}, "SELECT ic_i_id, ic_id FROM item_comment WHERE ic_u_id = $1 AND ic_response IS NULL ORDER BY ic_created LIMIT 1", d.seller); err != nil {
@@ -178,8 +177,8 @@ func (d deal) newItem(s steps) (int64, error) {
 	return -sellingFee, s.change("UPDATE useracct SET u_balance = u_balance - $2 WHERE u_id = $1", d.user, sellingFee)
 }
 
-// newPurchase pays an item that has been won, if there is one after some item; its buyer's money
-// goes to its seller.
+// newPurchase pays for a won item, if there is one after some item. The buyer's money goes to the
+// seller.
 func (d deal) newPurchase(s steps) (int64, error) {
 	var item, seller, buyer, price, bid int64
 	if err := s.row([]any{&item, &seller, &price}, "SELECT i_id, i_u_id, i_current_price FROM item WHERE i_status = $2 AND i_id >= $1 ORDER BY i_id LIMIT 1", d.item0, auctionWon); err != nil {
@@ -205,8 +204,8 @@ func (d deal) newPurchase(s steps) (int64, error) {
 	return 0, nil
 }
 
-// updateItem describes an item anew, while its auction is open. One time in four it takes an
-// attribute away, if there is one.
+// updateItem changes an item's description while its auction is open. One time in four it removes
+// an attribute, if there is one.
 func (d deal) updateItem(s steps) (int64, error) {
 	var attributes int64
 	if err := s.row([]any{&attributes}, "UPDATE item SET i_description = $2, i_updated = now() WHERE i_id = $1 AND i_status = $3 RETURNING i_num_global_attrs", d.item, d.text, auctionOpen); err != nil {
@@ -221,8 +220,8 @@ func (d deal) updateItem(s steps) (int64, error) {
 	return 0, s.change("UPDATE item SET i_num_global_attrs = i_num_global_attrs - 1 WHERE i_id = $1", d.item)
 }
 
-// closeAuctions ends those that are over: who leads has won the item, and must pay. It is one
-// statement: bids would abort a long transaction again and again.
+// closeAuctions ends the auctions that are over: the leader has won the item, and must pay. It is
+// one statement: bids would abort a long transaction again and again.
 func closeAuctions(s steps) (int64, error) {
 	_, err := s.tx.Exec(s.ctx, `WITH due AS (SELECT i_id FROM item WHERE i_status = $1 AND i_end_date <= now() ORDER BY i_end_date LIMIT $2),
 		over AS (UPDATE item SET i_status = CASE WHEN i_num_bids > 0 THEN $3::int ELSE $4::int END, i_updated = now() FROM due WHERE item.i_id = due.i_id RETURNING item.i_id)

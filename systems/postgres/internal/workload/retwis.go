@@ -18,7 +18,7 @@ import (
 //	Post Tweet       3 gets, 5 puts   30%
 //	Load Timeline    1 to 10 gets     50%
 //
-// A transaction's puts are of the keys that it has read, and of further ones.
+// A transaction's puts are for the keys that it has read, and for further ones.
 type retwis struct {
 	Options
 	keys keys

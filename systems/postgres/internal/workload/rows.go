@@ -8,8 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// rows reads many neighbouring rows: one by one (point), at once (scan), or at once and only those
-// that meet a condition, one in a hundred (scan-cond). It is for "Point/Scan" of the Pesto paper.
+// rows reads many neighbouring rows: one by one (point), at once (scan), or at once with a
+// condition (scan-cond). One row in a hundred meets the condition. It is for "Point/Scan" of the
+// Pesto paper.
 type rows struct{ Options }
 
 // selectivity: one row in so many meets the condition of scan-cond.
@@ -52,7 +53,7 @@ func (r *rows) Run(ctx context.Context, conn *pgx.Conn, _ int64, rng *rand.Rand)
 	})
 }
 
-// expect reads all rows of a query, and compares how many there are.
+// expect reads all rows of a query, and checks their number.
 func expect(ctx context.Context, tx pgx.Tx, least, most int, query string, args ...any) error {
 	result, err := tx.Query(ctx, query, args...)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // seats. The shares of its six transactions and the numbers below are those of BenchBase. The
 // transactions are ours.
 //
-// A client deletes and changes reservations that it has made itself. While it has none it makes one
-// instead. See the README for what else differs.
+// A client deletes and changes only its own reservations. While it has none, it makes one instead.
+// The README has the other differences.
 type seats struct {
 	Options
 	mu   sync.Mutex
@@ -25,20 +25,20 @@ type seats struct {
 
 const (
 	seatsOfFlight   = 150
-	firstClass      = 10 // seats, from the first
+	firstClass      = 10 // seats, from the first on
 	airlines        = 50
 	airports        = 100
 	countries       = 20
-	flightDays      = 51   // the past day, and 50 to come
+	flightDays      = 51   // the past day, and 50 future ones
 	customerBalance = 1000 // at first, in cents
 	occupied        = 100  // one seat in so many, at first
-	// remembered is how many of its reservations a client knows.
+	// remembered is how many of its reservations a client remembers.
 	remembered = 100
 	// mostShown is how many open seats are listed at most.
 	mostShown = 100
 )
 
-// distances in miles that a search for airports nearby may ask for.
+// distances in miles for a search for airports nearby.
 var distances = [...]int{5, 10, 25, 50, 100}
 
 // booking is a customer's seat on a flight.
@@ -54,10 +54,10 @@ func newSeats(o Options) (*seats, error) {
 	return &seats{Options: o, made: map[int64][]booking{}}, nil
 }
 
-// flights that there are: three for four customers, as at BenchBase's scale of 1.
+// flights is their number: three for four customers, as at BenchBase's scale of 1.
 func (w *seats) flights() int { return w.Records * 3 / 4 }
 
-// flight is what is known of a flight by its number.
+// flight has the facts that follow from a flight's number.
 type flight struct {
 	airline, from, to int
 	departs           time.Time
@@ -72,21 +72,21 @@ func flightOf(id int64) flight {
 	return f
 }
 
-// firstDay of all flights. The day itself means nothing.
+// firstDay of all flights. Any day would do.
 var firstDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// trip is what a customer asks for, drawn before the transaction begins.
+// trip is the request of a customer, drawn before the transaction begins.
 type trip struct {
 	kind string
 	booking
-	find     string // how the customer is found: id, name (the id as a text) or number (as a frequent flyer)
+	find     string // how to find the customer: by id, by name (the id as a text) or by number (as a frequent flyer)
 	newSeat  int
 	from, to int
 	day      time.Time
 	nearby   int // miles; 0: the airport itself
 	price    int64
 	id       int64 // of a reservation
-	value    int64 // that something is set to
+	value    int64 // the new value
 	flyer    bool  // the customer's frequent flyers are updated, too
 }
 
@@ -136,8 +136,8 @@ func (w *seats) draw(client int64, rng *rand.Rand) trip {
 	return t
 }
 
-// drawRoute is that of some flight, on its day; one search in ten is between any two airports. One
-// in four also looks for airports near the destination.
+// drawRoute draws the route of some flight, on its day. One search in ten is between any two
+// airports. One in four also looks for airports near the destination.
 func (t *trip) drawRoute(rng *rand.Rand) {
 	f := flightOf(t.flight)
 	t.from, t.to, t.day = f.from, f.to, f.departs.Truncate(24*time.Hour)
@@ -149,15 +149,14 @@ func (t *trip) drawRoute(rng *rand.Rand) {
 	}
 }
 
-// of returns the reservations that a client has made.
+// of returns the reservations of a client.
 func (w *seats) of(client int64) []booking {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.made[client]
 }
 
-// learn follows what a client's transaction has done. A reservation that was not found is
-// forgotten.
+// learn notes the effect of a client's transaction. It forgets a reservation that was not found.
 func (w *seats) learn(client int64, t trip, done string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,11 +210,11 @@ func (t trip) operation() operation {
 	return operation{t.kind, true, t.updateCustomer}
 }
 
-// customerName is a customer's id as a text, by which some transactions find it.
+// customerName is a customer's id as a text. Some transactions find the customer by it.
 func customerName(id int64) string { return fmt.Sprintf("customer-%012d", id) }
 
 // flyersOf is how many airlines a customer is a frequent flyer of: 0 to 2.
 func flyersOf(customer int64) int { return int(customer % 3) }
 
-// flyerOf is the airline of a customer's nth.
+// flyerOf is the airline of a customer's nth frequent-flyer account.
 func flyerOf(customer int64, n int) int { return int(customer/3+int64(n)*7) % airlines }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// seatsTables have the columns that a transaction reads or writes; texts fill the rows up to about
-// the size that they have with all attributes.
+// seatsTables have the columns that a transaction reads or writes. Texts fill the rows to about the
+// size that they have with all attributes.
 var seatsTables = []string{
 	ledgerTable,
 	"CREATE TABLE balances (initial bigint NOT NULL)",
@@ -35,7 +35,7 @@ var seatsIndexes = []string{
 }
 
 // seatsConditions are ours: SEATS has none. They count flights, customers, frequent flyers and
-// cents that are not what reservations, or the ledger, say.
+// cents that do not match the reservations or the ledger.
 var seatsConditions = []string{
 	`SELECT count(*) FROM flight LEFT JOIN (SELECT r_f_id, count(*) AS n FROM reservation GROUP BY r_f_id) r ON r_f_id = f_id
 		WHERE f_seats_total - f_seats_left <> coalesce(n, 0)`,
@@ -47,7 +47,7 @@ var seatsConditions = []string{
 	`SELECT count(*) FROM reservation JOIN flight ON f_id = r_f_id WHERE r_seat < 1 OR r_seat > f_seats_total`,
 }
 
-// Check compares with the conditions.
+// Check counts violations of the conditions.
 func (w *seats) Check(ctx context.Context, conn *pgx.Conn, _ int64) (map[string]int64, error) {
 	return checkConditions(ctx, conn, seatsConditions)
 }
@@ -108,7 +108,7 @@ func (w *seats) Load(ctx context.Context, conn *pgx.Conn) error {
 	}
 	return load(ctx, conn, seatsIndexes, "reservation", []string{"r_id", "r_c_id", "r_f_id", "r_seat", "r_price", "r_iattr00"}, len(all), func(i int) []any {
 		b := all[i]
-		return []any{int64(-1 - i), b.customer, b.flight, b.seat, flightOf(b.flight).cents, int64(0)} // those of clients are not negative
+		return []any{int64(-1 - i), b.customer, b.flight, b.seat, flightOf(b.flight).cents, int64(0)} // reservations of clients have no negative id
 	})
 }
 
@@ -150,10 +150,10 @@ func loadAirports(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
-// milesPerHour is how fast a flight is, as in BenchBase.
+// milesPerHour is the speed of a flight, as in BenchBase.
 const milesPerHour = 570
 
-// position of an airport in miles, on a plane of 500 by 500 miles.
+// position of an airport in miles, on an area of 500 by 500 miles.
 func position(airport int) (x, y float64) {
 	rng := rand.New(rand.NewPCG(0xa1, uint64(airport)))
 	return 500 * rng.Float64(), 500 * rng.Float64()

@@ -43,7 +43,7 @@ func TestSeatsDraws(t *testing.T) {
 	}
 }
 
-// A client without reservations makes one. It knows what it has made, moved and deleted.
+// A client without reservations makes one. It knows which ones it has made, moved and deleted.
 func TestSeatsLearns(t *testing.T) {
 	w, err := newSeats(options())
 	if err != nil {
@@ -105,7 +105,8 @@ func seatsBut(open ...int) (taken []int) {
 	return taken
 }
 
-// Flights and their first reservations follow from their numbers; no customer has two seats on one.
+// Flights and their first reservations follow from their numbers. No customer has two seats on one
+// flight.
 func TestSeatsLoaded(t *testing.T) {
 	w, err := newSeats(options())
 	if err != nil {

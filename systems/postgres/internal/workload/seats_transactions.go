@@ -31,8 +31,8 @@ func (t trip) findFlights(s steps) (int64, error) {
 	return 0, err
 }
 
-// findOpenSeats lists free seats of a flight. It fails where the flight's count of seats left does
-// not fit its reservations: an isolated transaction can never see that.
+// findOpenSeats lists free seats of a flight. It fails if the flight's count of free seats does not
+// match its reservations: an isolated transaction can never see that.
 func (t trip) findOpenSeats(s steps) (int64, error) {
 	var left int
 	var cents int64
@@ -60,8 +60,8 @@ type offer struct {
 	cents int64
 }
 
-// openSeats are the first that are not taken. The price grows with the share of seats that are, and
-// is twice as high in the first class.
+// openSeats are the first free seats. The price grows with the share of taken seats, and is twice
+// as high in the first class.
 func openSeats(taken []int, cents int64, left int) []offer {
 	var is [seatsOfFlight + 1]bool
 	for _, seat := range taken {
@@ -81,8 +81,8 @@ func openSeats(taken []int, cents int64, left int) []offer {
 	return open
 }
 
-// newReservation is refused where the flight is full, the seat taken, or the customer on board
-// already.
+// newReservation is refused if the flight is full, the seat is taken, or the customer is on the
+// flight already.
 func (t trip) newReservation(s steps) (int64, error) {
 	var airline, left int
 	var name string
@@ -118,7 +118,7 @@ func errRefusedIf(refused bool) error {
 	return nil
 }
 
-// countReservation adds one, or takes one away, wherever reservations are counted.
+// countReservation changes all counts of reservations by one, up or down.
 func (t trip) countReservation(s steps, airline, by int) error {
 	if err := s.change("UPDATE flight SET f_seats_left = f_seats_left - $2 WHERE f_id = $1", t.flight, by); err != nil {
 		return err
@@ -127,10 +127,10 @@ func (t trip) countReservation(s steps, airline, by int) error {
 		return err
 	}
 	_, err := s.tx.Exec(s.ctx, "UPDATE frequent_flyer SET ff_reservations = ff_reservations + $3 WHERE ff_c_id = $1 AND ff_al_id = $2", t.customer, airline, by)
-	return err // most customers are no frequent flyers of this airline
+	return err // most customers are not frequent flyers of this airline
 }
 
-// findCustomer reads the customer's number, by what the customer gave.
+// findCustomer finds the customer's number from the data that the customer gave.
 func (t trip) findCustomer(s steps) (id int64, err error) {
 	switch t.find {
 	case "name":
@@ -143,7 +143,7 @@ func (t trip) findCustomer(s steps) (id int64, err error) {
 	return id, err
 }
 
-// deleteReservation takes the price off the customer's balance, as BenchBase does.
+// deleteReservation subtracts the price from the customer's balance, as BenchBase does.
 func (t trip) deleteReservation(s steps) (int64, error) {
 	customer, err := t.findCustomer(s)
 	if err != nil {
@@ -184,7 +184,8 @@ func (t trip) updateReservation(s steps) (int64, error) {
 	return 0, s.change("UPDATE reservation SET r_seat = $4, r_iattr00 = $5 WHERE r_id = $1 AND r_c_id = $2 AND r_f_id = $3", id, t.customer, t.flight, t.newSeat, t.value)
 }
 
-// updateCustomer sets attributes of a customer, and one time in four of its frequent flyers.
+// updateCustomer sets attributes of a customer, and one time in four also of the customer's
+// frequent-flyer accounts.
 func (t trip) updateCustomer(s steps) (int64, error) {
 	customer, err := t.findCustomer(s)
 	if err != nil {

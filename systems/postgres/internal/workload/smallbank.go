@@ -11,16 +11,16 @@ import (
 // smallbank is the benchmark of Alomari et al., "The cost of serializability on platforms that use
 // snapshot isolation" (ICDE 2008), with SendPayment, which H-Store added, and H-Store's shares.
 //
-// Every transaction, also one that the bank refuses, counts itself and what it added to all
-// balances in its client's row of the table ledger. So two things can be checked afterwards,
-// whatever has crashed: no acknowledged transaction is lost or there twice, and all balances add up
-// to what the ledger says.
+// Every transaction adds one to its client's count in the table ledger, even if the bank refuses
+// it. It also adds the sum that it added to all balances. So a check can prove two things after a
+// crash: no acknowledged transaction is lost or done twice, and all balances add up to the sum of
+// the ledger.
 type smallbank struct{ Options }
 
 const (
 	// initialBalance of every account, in cents: of the savings, and of the checking account.
 	initialBalance = 10_000_00
-	// hotAccounts are those of the hotspot.
+	// hotAccounts is the number of accounts in the hotspot.
 	hotAccounts = 100
 )
 
@@ -84,7 +84,7 @@ func smallbankKind(n int) string {
 	return [...]string{"balance", "amalgamate", "depositChecking", "transactSavings", "writeCheck", "sendPayment", "sendPayment"}[n/15]
 }
 
-// Check says by how much all balances differ from the start and what the ledger says was added.
+// Check returns how much the sum of all balances differs from the sum at the start plus the ledger.
 func (s *smallbank) Check(ctx context.Context, conn *pgx.Conn, _ int64) (map[string]int64, error) {
 	var cents int64
 	err := conn.QueryRow(ctx, `SELECT abs((SELECT initial FROM bank) + (SELECT coalesce(sum(added), 0) FROM ledger)
@@ -129,7 +129,7 @@ func (t transfer) balance(a int) error {
 	if _, _, _, err := t.read(a); err != nil {
 		return err
 	}
-	return t.write() // counted, as all are
+	return t.write() // counted, like all transactions
 }
 
 // amalgamate moves all of one customer's money to another's checking account.
@@ -153,7 +153,7 @@ func (t transfer) depositChecking(a int, cents int64) error {
 	return t.write(change{"checking", id, cents})
 }
 
-// transactSavings takes money from the savings account, unless it is too little.
+// transactSavings takes money from the savings account, unless the balance is too low.
 func (t transfer) transactSavings(a int, cents int64) error {
 	id, savings, _, err := t.read(a)
 	if err != nil {
@@ -165,8 +165,8 @@ func (t transfer) transactSavings(a int, cents int64) error {
 	return t.write(change{"savings", id, -cents})
 }
 
-// writeCheck takes money from the checking account, and a dollar more when both accounts have too
-// little.
+// writeCheck takes money from the checking account, and one dollar more when both accounts together
+// have too little.
 func (t transfer) writeCheck(a int, cents int64) error {
 	id, savings, checking, err := t.read(a)
 	if err != nil {

@@ -28,7 +28,7 @@ func (s steps) change(query string, args ...any) error {
 	return err
 }
 
-// count reads all rows, of whichever columns, and says how many there are.
+// count reads all rows, with any columns, and returns their number.
 func (s steps) count(query string, args ...any) (n int, err error) {
 	rows, err := s.tx.Query(s.ctx, query, args...)
 	if err != nil {
@@ -44,15 +44,16 @@ func (s steps) count(query string, args ...any) (n int, err error) {
 	return n, rows.Err()
 }
 
-// errRefused is that the user is told no: a seat is taken, an auction over. The transaction has
-// changed nothing and counts as done.
+// errRefused is the rejection of a user's request: a seat is taken, or an auction is over. The
+// transaction has changed nothing and counts as done.
 var errRefused = errors.New("refused")
 
-// ledgerTable counts each client's transactions that write, and what they added to all balances.
+// ledgerTable has, for each client, the number of its writing transactions, and the sum that they
+// added to all balances.
 const ledgerTable = "CREATE TABLE ledger (client bigint PRIMARY KEY, transactions bigint NOT NULL, added bigint NOT NULL)"
 
-// operation is a transaction of a kind. A writing operation counts itself in the ledger, with the
-// sum in cents that it reports as added to all balances.
+// operation is a transaction of one kind. A writing operation adds itself to the ledger, with the
+// sum in cents that it added to all balances.
 type operation struct {
 	kind   string
 	writes bool
@@ -81,8 +82,8 @@ func (o operation) run(ctx context.Context, conn *pgx.Conn, client int64) (Done,
 	return Done{Kind: o.kind, Recorded: o.writes}, err
 }
 
-// checkConditions counts what breaks each condition, whose number is its place in the list, from 1.
-// All of them see the same state of the database.
+// checkConditions counts the violations of each condition, whose number is its place in the list,
+// from 1. All counts see the same state of the database.
 func checkConditions(ctx context.Context, conn *pgx.Conn, queries []string) (map[string]int64, error) {
 	counters := map[string]int64{"conditionsViolated": 0, "conditionsChecked": 0}
 	err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {

@@ -13,12 +13,13 @@ import (
 // tpcc is TPC-C, revision 5.11 (tpc.org/tpcc): the five transactions, against the tables that
 // go-tpc makes and fills. Numbers in comments are the specification's clauses.
 //
-// The transactions are ours. Those of go-tpc 1.0.12 draw anew when an aborted one is tried again.
+// The transactions are ours. Those of go-tpc 1.0.12 draw new input when an aborted one is retried.
 // They take the stock of remote order lines from the home warehouse (against 2.4.2.2), and wrap
 // errors so that their codes are lost.
 //
 // A transaction that writes counts itself in its client's row of the table ledger, which the
-// specification does not have. It is what tells afterwards which ones are lost or there twice.
+// specification does not have. From that table the driver finds transactions that are lost or done
+// twice.
 type tpcc struct{ Options }
 
 // Scale of the database (1.2 and 4.3.3.1).
@@ -26,12 +27,12 @@ const (
 	districts = 10     // of a warehouse
 	customers = 3000   // of a district
 	items     = 100000 // of the company, and of each warehouse's stock
-	// orders of a district at first, and how many of them are delivered.
+	// initialOrders of a district, and how many of them are delivered.
 	initialOrders, initiallyDelivered = 3000, 2100
 )
 
-// What NURand adds (2.1.6.1). The constant of the loaded names is go-tpc's secret, so the rule that
-// it differs from the one here by 65 to 119 is not checked.
+// The constants of NURand (2.1.6.1). go-tpc does not publish the constant of the loaded names. So
+// no check covers the rule that it must differ from the one here by 65 to 119.
 const (
 	constLast     = 123
 	constCustomer = 259
@@ -50,7 +51,7 @@ func newTPCC(o Options) (*tpcc, error) {
 
 var isolation = map[string]pgx.TxIsoLevel{"serializable": pgx.Serializable, "repeatable-read": pgx.RepeatableRead}
 
-// input is what a terminal's user types in, drawn before the transaction begins.
+// input is what a terminal's user types, drawn before the transaction begins.
 type input struct {
 	kind                string
 	warehouse, district int
@@ -67,13 +68,14 @@ type input struct {
 	threshold int
 }
 
-// line is one of an order.
+// line is one line of an order.
 type line struct {
 	item, supplier, quantity int
 }
 
-// draw chooses a transaction. The shares are those of 5.2.3, where New-Order has what the minima of
-// the others leave. A client is one of the ten terminals of its home warehouse (2.4.1.1, 2.8.1.1).
+// draw chooses a transaction. The shares are those of 5.2.3, where New-Order has the rest beside
+// the minima of the others. A client is one of the ten terminals of its home warehouse (2.4.1.1,
+// 2.8.1.1).
 func (t *tpcc) draw(client int64, rng *rand.Rand) input {
 	in := input{warehouse: int(client%int64(t.Warehouses)) + 1, district: between(rng, 1, districts)}
 	switch kind := rng.IntN(100); {
@@ -128,7 +130,7 @@ func (in *input) drawCustomer(rng *rand.Rand) {
 	in.customer = nuRand(rng, 1023, constCustomer, 1, customers)
 }
 
-// other is another warehouse, unless there is none.
+// other is another warehouse, if there is more than one.
 func (t *tpcc) other(home int, rng *rand.Rand) int {
 	if t.Warehouses == 1 {
 		return home
@@ -153,8 +155,8 @@ func lastName(n int) string {
 	return strings.Join([]string{syllables[n/100], syllables[n/10%10], syllables[n%10]}, "")
 }
 
-// errUnusedItem rolls a New-Order back whose last item does not exist (2.4.2.3). Its user is told;
-// the transaction counts as done.
+// errUnusedItem rolls back a New-Order whose last item does not exist (2.4.2.3). The user gets a
+// message, and the transaction counts as done.
 var errUnusedItem = errors.New("the item does not exist")
 
 func (t *tpcc) Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) (Done, error) {

@@ -14,8 +14,8 @@ import (
 // loaders is how many warehouses are filled at the same time.
 const loaders = 4
 
-// Load has go-tpc make the tables and fill them, and then compares: go-tpc goes on when the
-// database refuses rows.
+// Load lets go-tpc make and fill the tables, and then counts the rows: go-tpc does not stop when
+// the database rejects rows.
 func (t *tpcc) Load(ctx context.Context, conn *pgx.Conn) error {
 	if err := t.fill(ctx, conn); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (t *tpcc) Load(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// fill runs go-tpc's preparation. It panics when a connection fails.
+// fill runs go-tpc's preparation, which panics when a connection fails.
 func (t *tpcc) fill(ctx context.Context, conn *pgx.Conn) (err error) {
 	db := stdlib.OpenDB(*conn.Config())
 	defer db.Close()
@@ -87,7 +87,7 @@ type cardinality struct {
 	rows int
 }
 
-// cardinalities of 4.3.3.1. The number of order lines is drawn; condition 4 counts them.
+// cardinalities of 4.3.3.1. The number of order lines is random; condition 4 counts them.
 func (t *tpcc) cardinalities() []cardinality {
 	w := t.Warehouses
 	return []cardinality{
@@ -96,7 +96,8 @@ func (t *tpcc) cardinalities() []cardinality {
 	}
 }
 
-// violations counts what breaks each consistency condition of 3.3.2, by the condition's number.
+// violations counts the violations of each consistency condition of 3.3.2, by the condition's
+// number.
 type violations map[int]int64
 
 func (v violations) sum() (n int64) {
@@ -106,8 +107,8 @@ func (v violations) sum() (n int64) {
 	return n
 }
 
-// conditionQueries count the violations of conditions in one warehouse. Condition 11 is about the
-// initial database only: see Load.
+// conditionQueries count the violations of conditions in one warehouse. Condition 11 is only about
+// the initial database: see Load.
 var conditionQueries = []struct {
 	of    []int
 	query string
@@ -120,7 +121,7 @@ var conditionQueries = []struct {
 	{[]int{8}, "SELECT count(*) FROM warehouse WHERE w_id = $1 AND w_ytd IS DISTINCT FROM (SELECT sum(h_amount) FROM history WHERE h_w_id = $1)"},
 	{[]int{9}, `SELECT count(*) FROM district LEFT JOIN (SELECT h_d_id, sum(h_amount) AS paid FROM history WHERE h_w_id = $1 GROUP BY h_d_id) h ON h_d_id = d_id
 		WHERE d_w_id = $1 AND d_ytd IS DISTINCT FROM paid`},
-	// These read all order lines of the warehouse, once.
+	// These read all order lines of the warehouse once.
 	{[]int{4, 5, 6, 7, 10, 12}, `WITH l AS MATERIALIZED (SELECT ol_d_id, ol_o_id, count(*) AS lines, count(ol_delivery_d) AS delivered,
 			coalesce(sum(ol_amount) FILTER (WHERE ol_delivery_d IS NOT NULL), 0) AS amount FROM order_line WHERE ol_w_id = $1 GROUP BY ol_d_id, ol_o_id),
 		o AS MATERIALIZED (SELECT * FROM (SELECT * FROM orders WHERE o_w_id = $1) o FULL JOIN l ON ol_d_id = o_d_id AND ol_o_id = o_id),
@@ -160,9 +161,9 @@ func conditions(ctx context.Context, q querier, warehouse int) (violations, erro
 	return v, nil
 }
 
-// Check compares warehouse after warehouse with the conditions while there is time, from the home
-// of the first client on, so that several drivers begin with different ones. All queries of a
-// warehouse see the same state of the database; other clients may go on.
+// Check counts violations in one warehouse after the other while there is time. It starts with the
+// home of the first client, so that several drivers start with different warehouses. All queries of
+// a warehouse see the same state of the database; other clients may go on.
 func (t *tpcc) Check(ctx context.Context, conn *pgx.Conn, first int64) (map[string]int64, error) {
 	counters := map[string]int64{"conditionsViolated": 0, "warehousesChecked": 0}
 	for i := range t.Warehouses {

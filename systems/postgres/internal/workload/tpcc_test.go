@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The shares of 5.2.3, remote lines and payments of 2.4.1.5 and 2.5.1.2, and the orders of 2.4.1.4
-// that are rolled back.
+// The test checks the shares of 5.2.3, the remote lines and payments of 2.4.1.5 and 2.5.1.2, and
+// the rolled-back orders of 2.4.1.4.
 func TestTPCCDraws(t *testing.T) {
 	o := options()
 	o.Warehouses = 5

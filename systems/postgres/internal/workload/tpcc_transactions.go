@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sale is one transaction of TPC-C running. Amounts of money are numerics of the database, and
-// whole cents here.
+// sale is a running transaction of TPC-C. Amounts of money are numerics in the database, and whole
+// cents here.
 type sale struct {
 	steps
 	in input
@@ -30,7 +30,7 @@ func (s sale) run() error {
 	return s.stockLevel()
 }
 
-// newOrder is 2.4.2.2.
+// newOrder follows 2.4.2.2.
 func (s sale) newOrder() error {
 	var tax, districtTax, discount float64
 	var name, credit string
@@ -63,7 +63,7 @@ func (s sale) newOrder() error {
 	return s.orderLines(order, prices)
 }
 
-// prices reads the items, and ends with errUnusedItem when one does not exist.
+// prices reads the items, and returns errUnusedItem when one does not exist.
 func (s sale) prices() (map[int]int64, error) {
 	var numbers []int
 	for _, l := range s.in.lines {
@@ -88,9 +88,9 @@ func (s sale) prices() (map[int]int64, error) {
 	return prices, nil
 }
 
-// orderLines takes each line's items from its supplier's stock, which is filled up by 91 when fewer
-// than ten would be left. Stock is locked in one order by all, so that orders do not wait for each
-// other in circles.
+// orderLines takes each line's items from its supplier's stock, which is refilled by 91 when fewer
+// than ten would be left. All transactions lock stock in the same order, so that orders do not wait
+// for each other in circles.
 func (s sale) orderLines(order int, prices map[int]int64) error {
 	type numbered struct {
 		line
@@ -125,14 +125,15 @@ func (s sale) orderLines(order int, prices map[int]int64) error {
 			err = fmt.Errorf("an item is not in the stock")
 		}
 		if err != nil {
-			_ = results.Close() // the first error says it
+			_ = results.Close() // the first error has the reason
 			return err
 		}
 	}
 	return results.Close()
 }
 
-// customerByName is the middle one of those with a last name, by first name (2.5.2.2, 2.6.2.2).
+// customerByName is the middle one of the customers with a last name, in the order of first names
+// (2.5.2.2, 2.6.2.2).
 func (s sale) customerByName(warehouse, district int) (int, error) {
 	if s.in.customer != 0 {
 		return s.in.customer, nil
@@ -151,7 +152,7 @@ func (s sale) customerByName(warehouse, district int) (int, error) {
 	return found[(len(found)-1)/2], nil
 }
 
-// payment is 2.5.2.2.
+// payment follows 2.5.2.2.
 func (s sale) payment() error {
 	var warehouse, district string
 	if err := s.row([]any{&warehouse}, "UPDATE warehouse SET w_ytd = w_ytd + $2::bigint * 0.01 WHERE w_id = $1 RETURNING w_name", s.in.warehouse, s.in.cents); err != nil {
@@ -176,7 +177,7 @@ func (s sale) payment() error {
 		customer, s.in.customerDistrict, s.in.customerWarehouse, s.in.district, s.in.warehouse, s.in.cents, strings.Join([]string{warehouse, district}, "    "))
 }
 
-// orderStatus is 2.6.2.2.
+// orderStatus follows 2.6.2.2.
 func (s sale) orderStatus() error {
 	customer, err := s.customerByName(s.in.warehouse, s.in.district)
 	if err != nil {
@@ -206,8 +207,8 @@ func (s sale) orderStatus() error {
 	return nil
 }
 
-// delivery is 2.7.4.2: the oldest undelivered order of each district of the warehouse, if there is
-// one. It is carried out at once, and not put into a queue.
+// delivery follows 2.7.4.2: it delivers the oldest undelivered order of each district of the
+// warehouse, if there is one. It does so at once, and not through a queue.
 func (s sale) delivery() error {
 	for district := 1; district <= districts; district++ {
 		var order, customer int
@@ -232,7 +233,7 @@ func (s sale) delivery() error {
 	return nil
 }
 
-// stockLevel is 2.8.2.2: items of the district's last 20 orders of which few are left.
+// stockLevel follows 2.8.2.2: it counts the items of the district's last 20 orders with low stock.
 func (s sale) stockLevel() error {
 	var next, low int
 	if err := s.row([]any{&next}, "SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2", s.in.warehouse, s.in.district); err != nil {

@@ -1,7 +1,8 @@
-// Package workload has what clients of PostgreSQL do: TPC-C, AuctionMark, SEATS, Smallbank, Retwis,
-// YCSB, and reads of many rows.
+// Package workload has the transactions of PostgreSQL's clients: TPC-C, AuctionMark, SEATS,
+// Smallbank, Retwis, YCSB, and reads of many rows.
 //
-// A transaction is determined by seed, client and sequence, so that another attempt does the same.
+// Seed, client and sequence determine a transaction, so that another attempt is the same
+// transaction.
 package workload
 
 import (
@@ -13,40 +14,40 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Workload is what clients do.
+// Workload is the work of clients.
 type Workload interface {
 	// Load makes the tables and fills them.
 	Load(ctx context.Context, conn *pgx.Conn) error
-	// Run carries out one transaction on behalf of a client.
+	// Run carries out one transaction for a client.
 	Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) (Done, error)
 }
 
-// Auditor is a workload whose transactions count themselves in the table ledger, a row for each
-// client. So a driver can tell what was lost, or done twice.
+// Auditor is a workload whose transactions count themselves in the table ledger, with a row for
+// each client. So a driver can detect transactions that were lost or done twice.
 type Auditor interface {
 	Workload
-	// Check compares the database with the workload's own conditions, and counts what breaks them.
-	// The conditions hold at every instant, also while other clients go on. The first is the
-	// driver's first client.
+	// Check compares the database with the workload's own conditions, and counts violations. The
+	// conditions hold at every instant, even while other clients go on. first is the driver's first
+	// client.
 	Check(ctx context.Context, conn *pgx.Conn, first int64) (map[string]int64, error)
 }
 
-// Done says what a transaction was that ended well.
+// Done describes a transaction that succeeded.
 type Done struct {
-	Kind     string // of the workload's transactions; a driver counts them by it
-	Recorded bool   // the ledger has it
+	Kind     string // one of the workload's kinds of transactions; a driver counts by kind
+	Recorded bool   // the ledger includes it
 }
 
-// Options are the parameters of all workloads; each uses its own.
+// Options are the parameters of all workloads. Each workload uses only some of them.
 type Options struct {
 	Records   int     // rows, accounts, or users
 	ValueSize int     // bytes of a value
 	Mix       string  // of YCSB: a to f
-	Zipfian   bool    // else uniform
+	Zipfian   bool    // otherwise uniform
 	Theta     float64 // of the zipfian distribution
 	Hotspot   float64 // of Smallbank: share of transactions on the first 100 accounts
 	Access    string  // of rows: point, scan or scan-cond
-	Rows      int     // of rows: read by a transaction
+	Rows      int     // of rows: how many a transaction reads
 	// These are parameters of TPC-C.
 	Warehouses int
 	Isolation  string // serializable or repeatable-read

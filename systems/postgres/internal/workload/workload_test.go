@@ -43,7 +43,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// The most popular of 1000 records gets 1/H of the draws, H the sum of i^-0.99: 13%.
+// The most popular of 1000 records gets 1/H of the draws, where H is the sum of i^-0.99: 13%.
 func TestZipf(t *testing.T) {
 	z, rng, first := newZipf(1000, 0.99), rand.New(rand.NewPCG(1, 2)), 0
 	const draws = 100_000

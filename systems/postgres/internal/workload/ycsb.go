@@ -24,7 +24,8 @@ type execer interface {
 //	C  nothing else      F  half read-modify-writes
 //
 // A record has one field. The zipfian distribution is scrambled, as in YCSB, so that popular
-// records are not neighbours; that of D is not, since the last record is to be the most popular.
+// records are not neighbours. That of D is not scrambled, since its last record must be the most
+// popular.
 type ycsb struct {
 	Options
 	keys   keys
@@ -35,7 +36,7 @@ type ycsb struct {
 	began    int64   // inserts
 }
 
-// mixes are the shares of operations that are no reads, and what they are.
+// mixes are the operations other than reads, and their shares.
 var mixes = map[string]struct {
 	share float64
 	kind  string
@@ -104,7 +105,7 @@ func (y *ycsb) Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.
 	})
 }
 
-// read is a read of one record, or the scan that E has in its place.
+// read is a read of one record. For E it is a scan instead.
 func (y *ycsb) read(ctx context.Context, conn *pgx.Conn, key int64, rng *rand.Rand) (Done, error) {
 	switch y.Mix {
 	case "d":
@@ -122,7 +123,8 @@ func (y *ycsb) read(ctx context.Context, conn *pgx.Conn, key int64, rng *rand.Ra
 	return Done{Kind: "read"}, readField(ctx, conn, key)
 }
 
-// insert adds a record whose key no other client has. Keys of one client follow each other.
+// insert adds a record with a key that no other client uses. The keys of one client are
+// consecutive.
 func (y *ycsb) insert(ctx context.Context, conn *pgx.Conn, client int64, field []byte) error {
 	y.mu.Lock()
 	y.began++
@@ -137,7 +139,7 @@ func (y *ycsb) insert(ctx context.Context, conn *pgx.Conn, client int64, field [
 	return nil
 }
 
-// latest draws a record; the last ones that were inserted here, or loaded, are the most popular.
+// latest draws a record. The last records that were inserted here, or loaded, are the most popular.
 func (y *ycsb) latest(rng *rand.Rand) int64 {
 	back := y.recent.draw(rng)
 	y.mu.Lock()

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package cometbft keeps the program of CometBFT that build.sh builds in go.mod and go.sum.
+// Package cometbft keeps the CometBFT program that build.sh builds in go.mod and go.sum.
 package cometbft
 
 import (

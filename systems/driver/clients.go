@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Transactor carries transactions out, each in a call of its own.
+// Transactor carries out transactions, each in a call of its own.
 type Transactor interface {
 	// Connect prepares all clients, before the clock runs: see System.
 	Connect(ctx context.Context, hello Hello) error
-	// Transact carries an attempt out. It is called by one goroutine for each client, so that a
-	// client has one attempt at a time. When ctx ends, it should return soon. It returns nil for a
-	// commit, an error that wraps ErrAborted or ErrTimeout, or another one.
+	// Transact carries out an attempt. One goroutine for each client calls it, so a client has one
+	// attempt at a time. When ctx ends, it should return soon. It returns nil for a commit, an
+	// error that wraps ErrAborted or ErrTimeout, or another error.
 	Transact(ctx context.Context, attempt Attempt) error
-	// Close releases what Connect took, when no call of Transact is left, and returns the counters
-	// of the whole run.
+	// Close releases the resources of Connect when no call of Transact is left, and returns the
+	// counters of the whole run.
 	Close() map[string]int64
 }
 
@@ -42,7 +42,7 @@ func (c *clients) Connect(ctx context.Context, hello Hello) error {
 	}
 	c.first = hello.FirstClient
 	for range hello.Clients {
-		// One waits while the one before it, which has been given up, comes to its end.
+		// An attempt may wait here while the one before, which has been given up, ends.
 		tasks := make(chan task, 1)
 		c.tasks = append(c.tasks, tasks)
 		c.running.Go(func() {
@@ -54,7 +54,7 @@ func (c *clients) Connect(ctx context.Context, hello Hello) error {
 	return nil
 }
 
-// Begin hands the attempt to its client.
+// Begin passes the attempt to its client.
 func (c *clients) Begin(ctx context.Context, attempt Attempt, end func(error)) {
 	c.tasks[attempt.Client-c.first] <- task{ctx, attempt, end}
 }

@@ -1,6 +1,6 @@
-// Package driver is what a driver written in Go needs: the driver protocol, version 1, by which
-// Assay's load generator runs many clients through one child process. The protocol is described in
-// docs/reference/driver-protocol.md.
+// Package driver has the parts that a driver written in Go needs. It implements the driver
+// protocol, version 1, by which Assay's load generator runs many clients through one child process.
+// docs/reference/driver-protocol.md describes the protocol.
 //
 //	-> hello  firstClient, clients, seed, requestTimeoutMicros
 //	<- ready | error
@@ -10,7 +10,7 @@
 //	<- stats  counters
 //
 // A driver is a System, or a Transactor, which is simpler: Clients gives each client a goroutine.
-// Serve carries the conversation on:
+// Serve handles the messages:
 //
 //	func main() {
 //		if err := driver.Serve(context.Background(), os.Stdin, os.Stdout, driver.Clients(&system{})); err != nil {
@@ -19,5 +19,5 @@
 //		}
 //	}
 //
-// The module needs nothing but Go's standard library.
+// The module needs only Go's standard library.
 package driver

@@ -23,8 +23,8 @@ func (s *store) Connect(_ context.Context, hello driver.Hello) error {
 	return nil
 }
 
-// Transact draws from the seed, the client and the sequence, so that a trial can be repeated
-// exactly.
+// Transact makes random choices from the seed, the client and the sequence, so that a trial can be
+// repeated exactly.
 func (s *store) Transact(ctx context.Context, a driver.Attempt) error {
 	random := rand.New(rand.NewPCG(uint64(s.hello.Seed), uint64(a.Client)<<40^a.Sequence))
 	s.mu.Lock()

@@ -14,8 +14,8 @@ const (
 	exitUsage  = 2
 )
 
-// Main does what the main functions of drivers have in common, and returns the exit code. It parses
-// args, which are flags alone, checks them and works. An error goes to standard error, after the
+// Main is the common part of the main functions of drivers. It parses args, which have only flags,
+// runs check and work, and returns the exit code. It prints an error to standard error, after the
 // program's name: the first word of the flags' name. The exit code is 0, 1 if work fails, or 2 for
 // wrong usage.
 func Main(flags *flag.FlagSet, args []string, check, work func() error) int {
@@ -28,7 +28,7 @@ func Main(flags *flag.FlagSet, args []string, check, work func() error) int {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		return exitUsage // Parse has told
+		return exitUsage // Parse has printed the error
 	case flags.NArg() > 0:
 		return fail(exitUsage, fmt.Errorf("%q: there are no arguments beside flags", flags.Arg(0)))
 	}

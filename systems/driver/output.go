@@ -25,12 +25,12 @@ type stats struct {
 	Counters map[string]int64 `json:"counters"`
 }
 
-// output writes lines to the load generator: many at a time when they come fast, and none later
-// than it must.
+// output writes lines to the load generator. It writes many lines at a time when they come fast,
+// and never delays one.
 type output struct {
 	lines chan any
 	done  chan struct{}
-	err   error // the first of writing; read once done
+	err   error // the first error of writing; read once done is closed
 
 	mu    sync.Mutex
 	muted bool
@@ -64,17 +64,17 @@ func (o *output) say(line any) {
 	}
 }
 
-// mute drops whatever is said from now on.
+// mute drops all later lines.
 func (o *output) mute() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.muted = true
 }
 
-// last sends a line though the output is muted.
+// last sends a line even if the output is muted.
 func (o *output) last(line any) { o.lines <- line }
 
-// close waits until all is written.
+// close waits until all lines are written.
 func (o *output) close() error {
 	close(o.lines)
 	<-o.done

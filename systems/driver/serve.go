@@ -34,13 +34,13 @@ type request struct {
 	Attempt  int    `json:"attempt"`
 }
 
-// Serve carries a session on until bye, the end of input, or an error, of which the load generator
-// has been told. Attempts that run then are abandoned. When ctx ends, so do all attempts.
+// Serve runs a session until bye, the end of input, or an error, which it also sends to the load
+// generator. It abandons attempts that run then. When ctx ends, all attempts end.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, system System) error {
 	s := &session{system: system, out: newOutput(out)}
 	working, stop := context.WithCancel(ctx)
 	bye, err := s.read(working, in)
-	s.out.mute() // no ends of what is abandoned
+	s.out.mute() // abandoned attempts report no end
 	stop()
 	var counters map[string]int64
 	if s.connected {
@@ -60,8 +60,8 @@ type session struct {
 	out       *output
 	hello     Hello
 	connected bool                 // Connect was called
-	greeted   bool                 // and the load generator knows
-	abandon   []context.CancelFunc // of each client's last attempt
+	greeted   bool                 // and the load generator has got ready
+	abandon   []context.CancelFunc // for each client's last attempt
 }
 
 // read reads the input, and reports whether it ended with bye.
@@ -116,8 +116,8 @@ func (s *session) greet(ctx context.Context, m request) error {
 	return nil
 }
 
-// begin abandons the client's last attempt, which the load generator has given up if it has not
-// ended, and starts the next.
+// begin starts an attempt. First it abandons the client's last attempt: if that has not ended, the
+// load generator has given it up.
 func (s *session) begin(ctx context.Context, m request) {
 	last := &s.abandon[m.Client-s.hello.FirstClient]
 	if *last != nil {

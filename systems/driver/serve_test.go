@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/systems/driver/drivertest"
 )
 
-// fake is a Transactor whose transactions do what a test says.
+// fake is a Transactor. The test decides what its transactions do.
 type fake struct {
 	transact func(context.Context, driver.Attempt) error
 	refuse   error
@@ -85,7 +85,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// hang waits until the attempt is over, as a client of a silent server does.
+// hang waits until the attempt is over, like a client of a silent server.
 func hang(ctx context.Context, _ driver.Attempt) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -105,8 +105,8 @@ func TestAnAttemptEndsAtItsTimeout(t *testing.T) {
 	})
 }
 
-// The load generator begins a client's next transaction when it has given the last one up. That has
-// no end then, even if its answer comes.
+// The load generator begins a client's next transaction when it has given up the last one. The
+// driver then reports no end for the last one, even if its answer comes.
 func TestTheNextAttemptAbandonsTheLast(t *testing.T) {
 	f := &fake{transact: func(ctx context.Context, a driver.Attempt) error {
 		if a.Sequence == 0 {
@@ -125,7 +125,7 @@ func TestTheNextAttemptAbandonsTheLast(t *testing.T) {
 	}
 }
 
-// A client that hangs holds no other client up, and bye abandons it.
+// A client that hangs delays no other client, and bye abandons it.
 func TestClientsDoNotWaitForEachOther(t *testing.T) {
 	f := &fake{transact: func(ctx context.Context, a driver.Attempt) error {
 		if a.Client == 40 {

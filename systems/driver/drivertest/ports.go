@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// FreePorts returns n TCP ports of this machine that no program listens on, all different. Another
+// FreePorts returns n different TCP ports of this machine on which no program listens. Another
 // program may take one before the test does.
 func FreePorts(t *testing.T, n int) []int {
 	t.Helper()
 	var ports []int
-	var open []net.Listener // until all are chosen, so that no two are the same
+	var open []net.Listener // until all are chosen, so that they differ
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -1,4 +1,4 @@
-// Package drivertest plays the load generator to a driver in a test.
+// Package drivertest plays the load generator for a driver in a test.
 package drivertest
 
 import (
@@ -30,7 +30,7 @@ type Session struct {
 	done chan error
 }
 
-// Start serves the system until the session ends, at the latest with the test.
+// Start serves the system until the session ends. The session ends with the test, or earlier.
 func Start(t testing.TB, system driver.System) *Session {
 	t.Helper()
 	inRead, inWrite := io.Pipe()
@@ -69,7 +69,7 @@ func (s *Session) Next() Line {
 	return l
 }
 
-// Hello greets the driver and waits until it is ready.
+// Hello sends the hello to the driver and waits until it is ready.
 func (s *Session) Hello(hello driver.Hello) {
 	s.t.Helper()
 	s.Greet(hello)
@@ -78,20 +78,20 @@ func (s *Session) Hello(hello driver.Hello) {
 	}
 }
 
-// Greet greets the driver.
+// Greet sends the hello to the driver.
 func (s *Session) Greet(hello driver.Hello) {
 	s.t.Helper()
 	s.Send(`{"type":"hello","version":1,"firstClient":%d,"clients":%d,"seed":%d,"requestTimeoutMicros":%d}`,
 		hello.FirstClient, hello.Clients, hello.Seed, hello.RequestTimeout/time.Microsecond)
 }
 
-// Begin begins a client's transaction; its id is what ends it.
+// Begin begins a client's transaction. The line with its end has the same id.
 func (s *Session) Begin(id uint64, client int64, sequence uint64) {
 	s.t.Helper()
 	s.Send(`{"type":"begin","id":%d,"client":%d,"sequence":%d,"attempt":1}`, id, client, sequence)
 }
 
-// Transact carries a client's transaction out, while no other runs.
+// Transact carries out a client's transaction, while no other one runs.
 func (s *Session) Transact(id uint64, client int64, sequence uint64) Line {
 	s.t.Helper()
 	s.Begin(id, client, sequence)
@@ -116,7 +116,7 @@ func (s *Session) Bye() map[string]int64 {
 	return l.Counters
 }
 
-// End closes the input and returns what Serve returned. Nothing may be said any more.
+// End closes the input and returns the result of Serve. The driver may write no more lines.
 func (s *Session) End() error {
 	s.t.Helper()
 	s.in.Close()
@@ -126,7 +126,7 @@ func (s *Session) End() error {
 	return <-s.done
 }
 
-// Refused reads the error that a driver answers with, and returns its message.
+// Refused reads the driver's error and returns its message.
 func (s *Session) Refused() string {
 	s.t.Helper()
 	l := s.Next()

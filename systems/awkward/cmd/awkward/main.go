@@ -1,5 +1,5 @@
-// Command awkward is a replicated system with the habits of research artifacts, for testing
-// platforms that must run those unchanged.
+// Command awkward is a replicated system with the habits of research artifacts. It tests platforms
+// that must run such artifacts unchanged.
 //
 //	awkward keygen DIR N                         make the keys of N replicas
 //	awkward server --config FILE --index I --keys DIR
@@ -9,7 +9,7 @@
 //	awkward load DIR ROWS                         make a table of rows of 1 KiB, always the same
 //	awkward verify DIR                            fail unless the table is as it was loaded, then change a byte of each file
 //
-// See the packages under internal/ for what exactly is awkward.
+// The packages under internal/ describe these habits.
 package main
 
 import (

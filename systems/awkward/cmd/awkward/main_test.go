@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the program, so that signals and exit codes are those of real
-// processes.
+// TestMain lets the test binary be the program, so that the tests get signals and exit codes of
+// real processes.
 func TestMain(m *testing.M) {
 	if os.Getenv("BE_AWKWARD") != "" {
 		main()
@@ -108,7 +108,7 @@ func TestProcesses(t *testing.T) {
 	}
 
 	var printed int
-	for _, seconds := range []string{"0.5", "4", "20"} { // a busy machine may hold it up for most of the first
+	for _, seconds := range []string{"0.5", "4", "20"} { // a busy machine may delay it for most of the first attempt
 		client := start(t, "client", "--config", config, "--keys", dir, "--duration="+seconds, "--warmup=0.1")
 		client.says(t, "Finished cooldown period")
 		if code := client.end(t, syscall.SIGTERM); code != 139 {
@@ -134,7 +134,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// stress is ended at work: politely it prints what it did, and not otherwise.
+// stress is ended while it works. If it is asked politely, it prints what it did; otherwise it
+// prints nothing.
 func stress(t *testing.T, flags ...string) {
 	t.Helper()
 	run := func(works time.Duration, signal syscall.Signal) (code int, printed bool) {

@@ -1,20 +1,20 @@
-// Package client is the load generator of the awkward system, in the two manners that artifacts are
-// known for.
+// Package client is the load generator of the awkward system. It behaves in one of two ways that
+// are common in artifacts.
 //
-// Run (the Pequin manner) works for a fixed time and keeps its output in a buffer until then. It
-// says "Finished cooldown period" on stderr, and never exits: it sits in its event loop. Asked to
-// end before that it loses everything; asked afterwards it prints half a line of rubbish and
-// crashes.
+// Run behaves like Pequin's client. It works for a fixed time and keeps its output in a buffer
+// until then. It prints "Finished cooldown period" on stderr, and never exits: it stays in its
+// event loop. If it is asked to end before that, it loses all output. If it is asked afterwards, it
+// prints half a line of rubbish and crashes.
 //
-// Stress (the cassandra-stress manner) works until it is asked to end, then takes a moment and
+// Stress behaves like cassandra-stress. It works until it is asked to end, then takes a moment and
 // prints everything.
 //
 // Both print one line for each committed operation:
 //
 //	rw,<latency ns>,<CLOCK_MONOTONIC at its end, ns>,<client id>
 //
-// Every client is a closed loop: it sends an operation to all replicas and the next when a quorum
-// has signed for it.
+// Every client is a closed loop: it sends an operation to all replicas, and sends the next one when
+// a quorum has signed.
 package client
 
 import (
@@ -37,8 +37,8 @@ import (
 // EndLine is printed on stderr when Run has printed all its results.
 const EndLine = "Finished cooldown period"
 
-// Rubbish is printed on stdout when Run is asked to end: half a line, so that a report with it is
-// visibly damaged.
+// Rubbish is printed on stdout when Run is asked to end. It is half a line, so that a report with
+// it is visibly damaged.
 const Rubbish = "rw,184467440\n"
 
 // CrashCode is the exit code of a process that died of SIGSEGV, as a shell reports it.
@@ -54,12 +54,13 @@ type Options struct {
 	Config group.Config
 	// Keys is the directory with the replicas' public keys.
 	Keys string
-	// First is the id of the process's first client, Clients how many it runs.
+	// First is the id of the process's first client, and Clients the number of its clients.
 	First, Clients int
 	// Duration of the whole run; WarmUp at its start and CoolDown at its end are not reported. Only
 	// Run uses them.
 	Duration, WarmUp, CoolDown time.Duration
-	// DieAfter is how long after the start Run prints what it has and crashes; 0: it does not.
+	// DieAfter is how long after the start Run prints its results so far and crashes; 0: it does
+	// not.
 	DieAfter time.Duration
 	// PrintTime is how long Stress takes before it prints.
 	PrintTime time.Duration
@@ -95,8 +96,8 @@ func open(ctx context.Context, o Options) (*process, error) {
 	return &process{Options: o, publics: publics, addrs: addrs}, nil
 }
 
-// Run works for the duration and then hangs until the context ends, as a process does on SIGTERM.
-// It returns the exit code.
+// Run works for the duration and then hangs until the context ends, which happens on SIGTERM. It
+// returns the exit code.
 func Run(ctx context.Context, o Options) (int, error) {
 	if o.WarmUp < 0 || o.CoolDown < 0 || o.WarmUp+o.CoolDown >= o.Duration {
 		return 1, fmt.Errorf("warm-up %s and cool-down %s leave nothing of %s", o.WarmUp, o.CoolDown, o.Duration)
@@ -114,7 +115,7 @@ func Run(ctx context.Context, o Options) (int, error) {
 	work, stop := context.WithDeadline(ctx, start.Add(end))
 	defer stop()
 	err = p.work(work, func(end time.Time) bool { return !end.Before(from) && end.Before(to) })
-	if ctx.Err() != nil { // SIGTERM in the middle: the results are still in the buffer, and lost
+	if ctx.Err() != nil { // SIGTERM in the middle: the results are still in the buffer, and are lost
 		fmt.Fprint(o.Stdout, Rubbish)
 		return CrashCode, nil
 	}
@@ -133,8 +134,8 @@ func Run(ctx context.Context, o Options) (int, error) {
 	return CrashCode, nil
 }
 
-// Stress works until the context ends, as a process does on SIGTERM, and prints then. It returns
-// the exit code.
+// Stress works until the context ends, which happens on SIGTERM, and then prints. It returns the
+// exit code.
 func Stress(ctx context.Context, o Options) (int, error) {
 	p, err := open(ctx, o)
 	if err != nil {
@@ -217,7 +218,7 @@ func (p *process) print() error {
 	return nil
 }
 
-// monotonic reads CLOCK_MONOTONIC, which time.Time keeps to itself.
+// monotonic reads CLOCK_MONOTONIC, which time.Time does not export.
 func monotonic() (int64, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

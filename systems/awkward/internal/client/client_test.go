@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/systems/awkward/internal/server"
 )
 
-// names resolves what it holds and nothing else.
+// names resolves only the names that it holds.
 type names map[string]netip.Addr
 
 func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -136,8 +136,8 @@ func eventually(t *testing.T, ok func() bool) {
 	}
 }
 
-// longer makes a trial that takes so long, and again with more time when there was too little: a
-// busy machine may hold everything up for seconds.
+// longer runs a trial for a given time. If that was too short, it runs the trial again with more
+// time: a busy machine may delay everything for seconds.
 func longer(t *testing.T, trial func(long time.Duration) error) {
 	t.Helper()
 	var err error
@@ -235,7 +235,8 @@ func printsAndHangs(t *testing.T, long time.Duration) error {
 	c.end()
 	for i := range c.servers {
 		s := c.stats(t, i)
-		// Every replica gets every operation; those cut off at the end count at some replicas only.
+		// Every replica gets every operation. Operations that are cut off at the end count at some
+		// replicas only.
 		if s.Served > uint64(committed)+2 || s.Early != 0 {
 			t.Errorf("replica %d served %d (%d early), want about the %d committed", i, s.Served, s.Early, committed)
 		}
@@ -324,8 +325,8 @@ func TestMisfortunes(t *testing.T) {
 		server func(*server.Options)
 		client func(*client.Options)
 		code   int
-		err    bool // of the client
-		crash  bool // of the servers
+		err    bool // the client's error
+		crash  bool // a server crashes
 	}{
 		"replicas that crash": {
 			server: func(o *server.Options) { o.CrashAfter = 200 * time.Millisecond }, client: func(o *client.Options) { o.Duration = time.Minute }, code: 1, err: true, crash: true,
@@ -422,7 +423,7 @@ func TestServerRefusesAPeerThatIsAnother(t *testing.T) {
 	wrong := c.config
 	wrong.Replicas = []string{c.config.Replicas[0], c.config.Replicas[2], c.config.Replicas[1], c.config.Replicas[3]}
 	c.servers[0].Config = wrong
-	for i := range c.servers { // all must still be there when the wrong one looks
+	for i := range c.servers { // all replicas must still run when the wrong one looks
 		c.servers[i].Load = 300 * time.Millisecond
 	}
 	c.start(t)

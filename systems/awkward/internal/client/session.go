@@ -12,13 +12,13 @@ import (
 	"assay.dev/assay/systems/awkward/internal/wire"
 )
 
-// reply is one correct answer, or the reason why a link is of no use any more.
+// reply is one correct answer, or the reason why a link is useless from now on.
 type reply struct {
 	seq uint64
 	err error
 }
 
-// session is what one client holds: a connection to every replica.
+// session has one client's connections to all replicas.
 type session struct {
 	client  int
 	quorum  int
@@ -28,8 +28,8 @@ type session struct {
 	done    chan struct{}
 }
 
-// dial connects to all replicas, once. A replica that cannot be reached then is fatal, in the
-// manner of the originals. The session is nil when the context ended first.
+// dial connects to all replicas, once. A replica that cannot be reached is fatal, as in the
+// original systems. The session is nil if the context ended first.
 func dial(ctx context.Context, id int, p *process) (*session, error) {
 	s := &session{
 		client: id, quorum: p.Config.Quorum(),
@@ -67,7 +67,7 @@ func (s *session) receive(conn net.Conn, replica int, p *process) {
 	for seq := uint64(1); ; seq++ {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			return // a replica that is gone gives no answers; the quorum must do without it
+			return // a replica that is gone gives no answers; the quorum must come from the others
 		}
 		op := wire.Op{Client: s.client, Seq: seq}
 		err = op.CheckReply(strings.TrimSuffix(line, "\n"), replica, p.publics[replica])
@@ -91,8 +91,8 @@ func (s *session) commit(ctx context.Context) error {
 		if link == nil {
 			continue
 		}
-		// A replica that does not even take a line of 30 bytes has been silent for megabytes: it is
-		// given up.
+		// If a replica does not accept a line of 30 bytes, it has not read for megabytes, and the
+		// client gives it up.
 		if err := link.SetWriteDeadline(time.Now().Add(opTimeout)); err != nil {
 			return fmt.Errorf("set deadline: %w", err)
 		}
@@ -109,7 +109,7 @@ func (s *session) commit(ctx context.Context) error {
 			if r.err != nil {
 				return fmt.Errorf("operation %d: %w", r.seq, r.err)
 			}
-			if r.seq == s.seq { // others are late answers to operations that are over
+			if r.seq == s.seq { // other replies are late answers to finished operations
 				answers++
 			}
 		case <-timeout.C:

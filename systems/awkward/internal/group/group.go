@@ -1,15 +1,15 @@
 // Package group reads the configuration file of the awkward system and resolves the names in it.
 //
-// The file looks as those of several research prototypes do:
+// The file has the format of several research prototypes:
 //
 //	f 1
 //	group
 //	replica host-a:7087
 //	replica host-b:7087
 //
-// Names are resolved once, when the process starts; one that does not resolve is fatal, and a later
-// change of address is never noticed. That is a habit of the originals that a platform has to live
-// with, so it is kept on purpose.
+// Names are resolved once, when the process starts. A name that does not resolve is fatal, and a
+// later change of address is never noticed. The original systems have this habit, and a platform
+// must cope with it, so it is kept on purpose.
 package group
 
 import (
@@ -89,8 +89,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Resolve looks every replica up, once. IPv4 only, as in the originals; of several addresses the
-// first is taken.
+// Resolve looks every replica up, once. It uses only IPv4, as the originals do. If there are
+// several addresses, it uses the first.
 func (c Config) Resolve(ctx context.Context, r Resolver) ([]netip.AddrPort, error) {
 	var all []netip.AddrPort
 	for i, replica := range c.Replicas {

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// names resolves what it holds and nothing else.
+// names resolves only the names that it holds.
 type names map[string]string
 
 func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {

@@ -1,6 +1,6 @@
 // Package identity makes and reads the keys of the awkward system. It leaves <i>.priv and <i>.pub
 // for every replica i in a directory, as the key tool of a research prototype does. They are made
-// once for all and handed to everyone; who lacks a file refuses to start.
+// once and copied to every process. A process without one of the files does not start.
 package identity
 
 import (
@@ -75,8 +75,8 @@ func read(file string, size int) ([]byte, error) {
 	return key, nil
 }
 
-// trimNewline returns the text without its final newline, or nothing when it has not the length of
-// a key of that size: hex.Decode panics when the destination is too short.
+// trimNewline returns the text without its final newline. It returns nothing if the text does not
+// have the length of a key of that size: hex.Decode panics when the destination is too short.
 func trimNewline(text []byte, size int) []byte {
 	if len(text) != 2*size+1 {
 		return nil

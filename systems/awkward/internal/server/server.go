@@ -8,7 +8,8 @@
 //   - On SIGTERM it writes its statistics and exits.
 //   - It may crash in the middle of its work, or cease to answer without a word, if it is told to.
 //
-// It replicates no data: an operation is carried out when enough replicas have signed for it.
+// It replicates no data: an operation counts as carried out when enough replicas have signed for
+// it.
 package server
 
 import (
@@ -47,14 +48,14 @@ type Options struct {
 	Config group.Config
 	// Index of this replica in the configuration.
 	Index int
-	// Keys is the directory with the keys of all.
+	// Keys is the directory with the keys of all replicas.
 	Keys string
 	// Load is how long the replica loads after it has opened its port.
 	Load time.Duration
 	// Service is how long one operation takes.
 	Service time.Duration
-	// CrashAfter is how long after the first operation the replica crashes, and StallAfter how long
-	// after it the replica ceases to answer; 0: never.
+	// CrashAfter is how long after the first operation the replica crashes. StallAfter is how long
+	// after it the replica stops answering. 0: never.
 	CrashAfter, StallAfter time.Duration
 	// StatsFile is written at the end; empty for none.
 	StatsFile string
@@ -80,8 +81,8 @@ type replica struct {
 
 	loaded                            atomic.Bool
 	began                             sync.Once     // at the first operation
-	stalled                           chan struct{} // closed when the replica answers no more
-	crashed                           chan struct{} // closed when it is to crash
+	stalled                           chan struct{} // closed when the replica does not answer any more
+	crashed                           chan struct{} // closed when it must crash
 	served, early, pingsOK, pingsLost atomic.Uint64
 }
 
@@ -118,10 +119,10 @@ func Run(ctx context.Context, o Options) error {
 	return r.writeStats()
 }
 
-// ErrCrashed is what a replica ends with that was told to crash.
+// ErrCrashed is the error of a replica that was told to crash.
 var ErrCrashed = errors.New("assertion failed: quorum.cc:117: votes.size() <= n")
 
-// begin starts the clocks of what the replica was told to do wrong.
+// begin starts the timers of the planned failures.
 func (r *replica) begin() {
 	for _, fate := range []struct {
 		after time.Duration
@@ -176,7 +177,7 @@ func (r *replica) serve(ctx context.Context, conn net.Conn) {
 			return
 		}
 		if _, err := io.WriteString(conn, answer+"\n"); err != nil {
-			return // the other side is gone; it knows best why
+			return // the other side is gone, and has the reason
 		}
 	}
 }
@@ -200,7 +201,7 @@ func (r *replica) answer(ctx context.Context, line string) (string, bool) {
 	}
 	select {
 	case <-r.stalled:
-		<-ctx.Done() // the connection stays open, and nothing comes
+		<-ctx.Done() // the connection stays open, and no answer comes
 		return "", false
 	default:
 	}
@@ -208,8 +209,8 @@ func (r *replica) answer(ctx context.Context, line string) (string, bool) {
 	return op.Reply(r.Index, r.private), true
 }
 
-// meetPeers returns when every peer has answered as the one that it should be. The server waits for
-// a peer that is not there yet. A peer with another identity is an error at once.
+// meetPeers returns when every peer has answered with its right identity. It waits for a peer that
+// does not run yet. A peer with another identity is an error at once.
 func (r *replica) meetPeers(ctx context.Context) error {
 	deadline := time.Now().Add(peersPatience)
 	for peer := range r.addrs {
@@ -230,7 +231,7 @@ func (r *replica) meetPeers(ctx context.Context) error {
 	return nil
 }
 
-// ping sends one ping and returns the line that comes back.
+// ping sends one ping and returns the line of the answer.
 func (r *replica) ping(ctx context.Context, peer int, nonce uint64) (string, error) {
 	dialer := net.Dialer{Timeout: pingTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp4", r.addrs[peer].String())
@@ -305,7 +306,7 @@ func (r *replica) writeStats() error {
 	return nil
 }
 
-// sleep reports whether it slept to the end.
+// sleep reports whether it slept for the whole time.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

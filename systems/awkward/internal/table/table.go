@@ -1,6 +1,6 @@
-// Package table makes a table on a disk as a database's bulk load does. Its rows have keys in order
-// and lie in files of some size, with a sum of all of them. Two tables of as many rows are the same
-// byte by byte.
+// Package table makes a table on a disk, like the bulk load of a database. Its rows have keys in
+// order and are in files of limited size, with a checksum of all files. Two tables with the same
+// number of rows are equal byte by byte.
 package table
 
 import (
@@ -97,7 +97,7 @@ func sumOf(dir string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Verify fails unless the table is byte by byte what was loaded.
+// Verify fails unless the table is byte by byte as loaded.
 func Verify(dir string) error {
 	want, err := os.ReadFile(filepath.Join(dir, sumFile))
 	if err != nil {
@@ -113,8 +113,8 @@ func Verify(dir string) error {
 	return nil
 }
 
-// Spoil changes a byte of every file, as a database that writes does. Verify fails for this table
-// afterwards.
+// Spoil changes a byte of every file, like a database that writes. After that, Verify fails for
+// this table.
 func Spoil(dir string) error {
 	names, err := files(dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Two loads give the same bytes, and a byte that is changed is noticed.
+// Two loads give the same bytes, and Verify notices a changed byte.
 func TestLoadsAreIdentical(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
 	for _, dir := range []string{a, b} {

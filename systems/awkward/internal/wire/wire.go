@@ -1,14 +1,14 @@
-// Package wire is what the processes of the awkward system say to each other over TCP, one line for
-// each message:
+// Package wire is the protocol between the processes of the awkward system, over TCP, with one line
+// for each message:
 //
 //	client  -> replica   op <client> <seq>
 //	replica -> client    ok <replica> <client> <seq> <signature>
 //	replica -> replica   ping <from> <nonce>
 //	replica -> replica   pong <replica> <nonce> <signature>
 //
-// A replica that still loads answers operations with Garbage, since the originals do not refuse
-// early requests, they mishandle them. Signatures make an answer from the wrong replica, or one
-// with another trial's keys, show at once.
+// A replica that still loads answers operations with Garbage: the original systems do not reject
+// early requests, but mishandle them. Signatures detect an answer from the wrong replica, or with
+// another trial's keys, at once.
 package wire
 
 import (
@@ -46,7 +46,7 @@ func (o Op) Reply(replica int, key ed25519.PrivateKey) string {
 	return seal(o.reply(replica), key)
 }
 
-// CheckReply says what is wrong with an answer that should come from the replica.
+// CheckReply says what is wrong with an answer that the replica should have sent.
 func (o Op) CheckReply(line string, replica int, key ed25519.PublicKey) error {
 	return open(line, o.reply(replica), key)
 }
@@ -55,7 +55,7 @@ func (o Op) reply(replica int) string {
 	return fmt.Sprintf("ok %d %d %d", replica, o.Client, o.Seq)
 }
 
-// Ping asks a replica who it is.
+// Ping asks a replica for its identity.
 type Ping struct {
 	From  int
 	Nonce uint64
@@ -78,7 +78,7 @@ func (p Ping) Reply(replica int, key ed25519.PrivateKey) string {
 	return seal(p.reply(replica), key)
 }
 
-// CheckReply says what is wrong with an answer that should come from the replica.
+// CheckReply says what is wrong with an answer that the replica should have sent.
 func (p Ping) CheckReply(line string, replica int, key ed25519.PublicKey) error {
 	return open(line, p.reply(replica), key)
 }

@@ -1,6 +1,6 @@
-// Package driver runs functions of a cryptography library, as the load generator drives them. A
-// transaction is a number of runs of one function, one after the other. There is no server: the
-// library runs in this process.
+// Package driver runs functions of a cryptography library for the load generator. A transaction is
+// a number of runs of one function, one after the other. There is no server: the library runs in
+// this process.
 package driver
 
 import (
@@ -32,7 +32,7 @@ func (d *Driver) Connect(_ context.Context, hello protocol.Hello) (err error) {
 	return d.run()
 }
 
-// Transact runs the function. A result that is wrong ends it.
+// Transact runs the function. A wrong result ends it.
 func (d *Driver) Transact(ctx context.Context, _ protocol.Attempt) error {
 	for range d.Runs {
 		if err := ctx.Err(); err != nil {

@@ -35,7 +35,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A wrong result is an error, and the rest of the transaction is not run.
+// A wrong result is an error and ends the transaction.
 func TestWrongResult(t *testing.T) {
 	d := &Driver{Operation: "nothing", Signatures: 1, Runs: 10}
 	s := drivertest.Start(t, protocol.Clients(d))

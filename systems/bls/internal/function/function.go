@@ -1,6 +1,6 @@
-// Package function has the functions that the table "Tezos cryptography" times, by circl's BLS
+// Package function has the functions that the table "Tezos cryptography" times, with circl's BLS
 // signatures over BLS12-381: keys in G1, signatures in G2. Each run compares its result with the
-// right one. So a failing library does not pass for a fast one.
+// right one, so that a failing library does not look fast.
 package function
 
 import (
@@ -19,7 +19,7 @@ const MaxSignatures = 1000
 // Names of the functions.
 var Names = []string{"sign", "check", "aggregate", "aggregate-check", "nothing"}
 
-// Function runs once. It fails when the library gives another result than it should.
+// Function runs once. It fails when the library gives a wrong result.
 type Function func() error
 
 type (
@@ -29,8 +29,8 @@ type (
 
 var errWrong = errors.New("the library gives a wrong result")
 
-// New makes the keys and signatures that a function needs, from a seed: as many signers of one
-// message as it has signatures. The function "nothing" is the cost of asking.
+// New makes the keys and signatures for a function from a seed. It has as many signers of one
+// message as signatures. The function "nothing" measures the cost of a call.
 func New(name string, signatures int, seed uint64) (Function, error) {
 	if signatures < 1 || signatures > MaxSignatures {
 		return nil, fmt.Errorf("--signatures is %d; want 1 to %d", signatures, MaxSignatures)
@@ -100,8 +100,8 @@ func newSigners(n int, seed uint64) (*signers, error) {
 }
 
 // together is the key that checks an aggregate of signatures of the same message: the sum of the
-// keys, as in FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, section 3.3.4. A user of
-// this must know that each signer has its private key; here we have made them all.
+// keys, as in FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, section 3.3.4. A caller must
+// know that each signer has its private key; here this program made them all.
 func together(keys []*private) (*public, error) {
 	var sum bls12381.G1
 	sum.SetIdentity()
@@ -123,7 +123,7 @@ func together(keys []*private) (*public, error) {
 	return key, nil
 }
 
-// check asks the library for what must not be accepted.
+// check gives the library wrong input, which it must reject.
 func (s *signers) check() error {
 	other := append(bytes.Clone(s.message), '!')
 	switch {

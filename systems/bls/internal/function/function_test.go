@@ -49,7 +49,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// The results of the library are compared: another sum of signatures, or one of other signers, is
+// The test compares the library's results: another sum of signatures, or one of other signers, is
 // wrong.
 func TestWrongResultsAreSeen(t *testing.T) {
 	s, err := newSigners(4, 1)

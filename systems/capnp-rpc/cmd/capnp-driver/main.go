@@ -17,7 +17,7 @@ import (
 	protocol "assay.dev/assay/systems/driver"
 )
 
-// Bounds of the flags. Cap'n Proto in Go refuses messages of more than 64 MiB.
+// Bounds of the flags. Cap'n Proto in Go rejects messages of more than 64 MiB.
 const (
 	maxConnections = 64
 	maxCommands    = 10_000

@@ -1,6 +1,6 @@
-// Package driver is the clients of a Cap'n Proto server, as the load generator drives them. A
-// transaction is one message with a batch of commands. It is done when the server has said that all
-// of them arrived.
+// Package driver runs the clients of a Cap'n Proto server for the load generator. A transaction is
+// one message with a batch of commands. It is done when the server has confirmed that all of them
+// arrived.
 package driver
 
 import (
@@ -24,7 +24,7 @@ const connectLimit = 30 * time.Second
 type Driver struct {
 	// Server is its address, HOST:PORT.
 	Server string
-	// Connections that the clients share, each as the next one in turn.
+	// Connections that the clients share, in turn.
 	Connections int
 	// Commands of a message, and the bytes of each.
 	Commands, CommandSize int
@@ -43,7 +43,7 @@ type link struct {
 	receiver message.Receiver
 }
 
-// Connect connects and has the server answer once on each connection.
+// Connect connects, and waits for one answer of the server on each connection.
 func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()

@@ -50,7 +50,7 @@ func TestMessagesAreAnswered(t *testing.T) {
 	}
 }
 
-// A connection that goes silent: its messages time out, and its clients do not wait for each other.
+// A connection becomes silent: its messages time out, and its clients do not wait for each other.
 func TestSilenceIsATimeout(t *testing.T) {
 	relay, silence := between(t, serve(t).Addr().String())
 	d := &Driver{Server: relay, Connections: 1, Commands: 10, CommandSize: 32}
@@ -89,8 +89,8 @@ func TestNoServer(t *testing.T) {
 	d.Close()
 }
 
-// between relays connections to a server until it is told to be silent. Then it drops whatever
-// arrives.
+// between relays connections to a server until it is told to be silent. Then it drops all bytes
+// that arrive.
 func between(t *testing.T, server string) (address string, silence func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,7 +106,7 @@ func between(t *testing.T, server string) (address string, silence func()) {
 			}
 			to, err := net.Dial("tcp", server)
 			if err != nil {
-				return // and so is the server
+				return // the server has ended
 			}
 			go relay(client, to, quiet)
 			go relay(to, client, quiet)

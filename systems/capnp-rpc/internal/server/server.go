@@ -1,5 +1,5 @@
-// Package server answers every message at once, by Cap'n Proto. Before that it reads all commands
-// of the message, as a replica has to.
+// Package server answers every message at once, by Cap'n Proto. First it reads all commands of the
+// message, as a replica must.
 package server
 
 import (
@@ -20,7 +20,7 @@ func Serve(l net.Listener) error {
 
 type receiver struct{}
 
-// Deliver says how many commands arrived, with how many bytes.
+// Deliver returns how many commands arrived, with how many bytes.
 func (receiver) Deliver(_ context.Context, call message.Receiver_deliver) error {
 	commands, err := call.Args().Commands()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package driver is the clients of Cassandra, as the load generator drives them. All clients share
-// one session, as threads of a YCSB client do: the client library keeps connections to all nodes
-// and sends a request to a replica of its key.
+// Package driver runs the clients of Cassandra for the load generator. All clients share one
+// session, like the threads of a YCSB client: the client library keeps connections to all nodes and
+// sends a request to a replica of its key.
 package driver
 
 import (
@@ -28,7 +28,7 @@ type Driver struct {
 	Port  int
 	// Connections to each node.
 	Connections int
-	// Attempt is how long a request may take; at most the load generator's timeout is used.
+	// Attempt is how long a request may take, at most the load generator's timeout.
 	Attempt  time.Duration
 	Workload *workload.YCSB
 

@@ -30,7 +30,7 @@ type cluster struct {
 	running map[string]*exec.Cmd
 }
 
-// start starts the nodes from what build.sh has made.
+// startCluster starts the nodes with the programs of build.sh.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	out, err := exec.Command("../../build.sh", "--path", "cassandra-rootfs").Output()
@@ -59,7 +59,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// start starts a node, or starts it again with the data that it has.
+// start starts a node. A node that ran before keeps its data.
 func (c *cluster) start(node string) {
 	c.t.Helper()
 	dir := filepath.Join(c.dir, node)
@@ -147,8 +147,8 @@ func (s session) operate(from, n uint64) (committed int) {
 	return committed
 }
 
-// Every mix runs on a loaded ring; with a node down, ONE goes on and ALL does not; when the node is
-// back, ALL does again.
+// Every mix runs on a loaded ring. With a node down, operations with consistency ONE succeed, and
+// those with ALL fail. When the node is back, those with ALL succeed again.
 func TestThreeNodes(t *testing.T) {
 	c := startCluster(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
@@ -183,7 +183,7 @@ func TestThreeNodes(t *testing.T) {
 	one := c.session(t, newWorkload(t, func(*workload.Options) {}))
 	all := c.session(t, newWorkload(t, func(o *workload.Options) { o.Read, o.Write = gocql.All, gocql.All }))
 	c.kill(c.nodes[2])
-	time.Sleep(2 * time.Second) // clients may lose what is on its way
+	time.Sleep(2 * time.Second) // clients may lose requests on their way
 	one.operate(0, 20)
 	if n := one.operate(20, 100); n < 95 {
 		t.Errorf("with a node down %d of 100 operations committed at ONE", n)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// poll is the time between questions to the nodes.
+	// poll is the time between requests to the nodes.
 	poll = 500 * time.Millisecond
 	// loadAttempt is how long one write of the loading may take.
 	loadAttempt = 20 * time.Second
@@ -47,7 +47,7 @@ func ring(ctx context.Context, node string, port, want int) error {
 	}
 }
 
-// size asks this node, and no other that it knows.
+// size asks only this node, and none of the other nodes that it knows.
 func size(ctx context.Context, node string, port int) (n int, err error) {
 	c := gocql.NewCluster(node)
 	c.Port, c.NumConns, c.DisableInitialHostLookup = port, 1, true

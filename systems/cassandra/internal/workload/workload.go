@@ -1,4 +1,4 @@
-// Package workload has what clients of Cassandra do: the core workload of YCSB, with the
+// Package workload has the operations of Cassandra's clients: the core workload of YCSB, with the
 // distributions of go-ycsb.
 //
 // An operation is determined by seed, client and sequence.
@@ -24,7 +24,7 @@ type Options struct {
 	Distribution                string // uniform, zipfian or latest
 	Theta                       float64
 	Replication                 int
-	Compaction                  string // LeveledCompactionStrategy and the like, without the last words
+	Compaction                  string // such as LeveledCompactionStrategy, without the last words
 	Read, Write                 gocql.Consistency
 }
 
@@ -34,8 +34,8 @@ type Options struct {
 //	A  half updates    C  reads only                          E  95% scans of 1 to 100 records, 5% inserts
 //	B  5% updates      D  5% inserts, reads of the last ones  F  half read-modify-writes
 //
-// and insert, update and scan, which do nothing else.
-// A record has one field. Scans read by token, the order that Cassandra has.
+// and insert, update and scan, which do nothing else. A record has one field. Scans read in the
+// order of tokens, which is the only order of Cassandra.
 type YCSB struct {
 	Options
 	mix mix
@@ -47,7 +47,7 @@ type YCSB struct {
 }
 
 type mix struct {
-	share float64 // of operations that are not the rest
+	share float64 // of operations other than the rest
 	kind  string
 	rest  string
 }
@@ -104,10 +104,10 @@ func New(o Options) (*YCSB, error) {
 	return y, nil
 }
 
-// key is the name of a record: "user" and its number in as many digits as the size asks for.
+// key is the name of a record: "user" and its number with leading zeros, for the requested size.
 func (y *YCSB) key(n int64) string { return fmt.Sprintf("user%0*d", y.KeySize-4, n) }
 
-// value is of random bytes: Cassandra compresses what it stores.
+// value has random bytes, because Cassandra compresses what it stores.
 func (y *YCSB) value(rng *rand.Rand) []byte {
 	v := make([]byte, (y.ValueSize+7)/8*8)
 	for i := 0; i < len(v); i += 8 {
@@ -131,7 +131,8 @@ func (y *YCSB) draw(rng *rand.Rand) int64 {
 	return int64(y.Records) - 1 - (n - mine)
 }
 
-// fresh is a record that is not inserted yet: client and count, above all that are loaded.
+// fresh is a record that is not inserted yet. Its number is made of client and count, and is above
+// all loaded ones.
 func (y *YCSB) fresh(client int64) int64 {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -139,7 +140,7 @@ func (y *YCSB) fresh(client int64) int64 {
 	return int64(y.Records) + (client+1)<<32 + y.began[client]
 }
 
-// Run carries out one operation and says which it was.
+// Run carries out one operation and returns its kind.
 func (y *YCSB) Run(ctx context.Context, s *gocql.Session, client int64, rng *rand.Rand) (string, error) {
 	kind, n := y.mix.rest, y.draw(rng)
 	if rng.Float64() < y.mix.share {
@@ -168,8 +169,8 @@ func (y *YCSB) Run(ctx context.Context, s *gocql.Session, client int64, rng *ran
 	return kind, y.read(ctx, s, n)
 }
 
-// read of a record that is not there counts as an answer: with consistency ONE, a node that was
-// away may not have it yet. ErrMissing tells.
+// read of a missing record counts as an answer: with consistency ONE, a node that was away may not
+// have the record yet. Then the error is ErrMissing.
 func (y *YCSB) read(ctx context.Context, s *gocql.Session, n int64) error {
 	var field []byte
 	err := s.Query("SELECT field0 FROM "+table+" WHERE y_id = ?", y.key(n)).Consistency(y.Read).Idempotent(true).ScanContext(ctx, &field)
@@ -179,7 +180,7 @@ func (y *YCSB) read(ctx context.Context, s *gocql.Session, n int64) error {
 	return err
 }
 
-// ErrMissing is the end of a read that found no record.
+// ErrMissing is the error of a read that found no record.
 var ErrMissing = errors.New("the record is missing")
 
 func (y *YCSB) write(ctx context.Context, s *gocql.Session, n int64, value []byte) error {

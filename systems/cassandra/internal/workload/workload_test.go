@@ -31,9 +31,9 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Uniform draws are even. With zipfian and latest ones, the most popular record has 1/H of the
-// draws, where H is the sum of i^-0.99. That is 13% for 1000 records, and 3.8% for YCSB's scrambled
-// zipfian, which draws from 10 billion and folds.
+// Uniform draws are even. With zipfian and latest draws, the most popular record has 1/H of the
+// draws, where H is the sum of i^-0.99. That is 13% for 1000 records. It is 3.8% for YCSB's
+// scrambled zipfian, which draws from 10 billion and folds.
 func TestDistributions(t *testing.T) {
 	for distribution, want := range map[string]struct{ least, most float64 }{
 		"uniform": {0.0005, 0.003}, "zipfian": {0.035, 0.042}, "latest": {0.12, 0.14},

@@ -18,8 +18,8 @@ import (
 	protocol "assay.dev/assay/systems/driver"
 )
 
-// Bounds of a payload in bytes. A node's mempool refuses transactions of more than 1 MiB, which
-// have a key, too.
+// Bounds of a payload in bytes. A node's mempool rejects transactions of more than 1 MiB, and a
+// transaction also has a key.
 const (
 	minPayload = 1
 	maxPayload = 1_000_000

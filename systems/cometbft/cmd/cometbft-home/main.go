@@ -3,9 +3,9 @@
 //	cometbft-home make --nodes HOST:PORT,... [flags] DIR
 //	cometbft-home start FROM HOME PROGRAM
 //
-// make fills DIR with node0, node1 and so on. start copies FROM to HOME unless that was done
-// before, and becomes `PROGRAM start --home HOME`. `cometbft-home make --help` lists the flags with
-// unit and default. Wrong usage exits with 2.
+// make fills DIR with node0, node1 and so on. start copies FROM to HOME, unless HOME exists
+// already, and becomes `PROGRAM start --home HOME`. `cometbft-home make --help` lists the flags
+// with unit and default. Wrong usage exits with 2.
 package main
 
 import (
@@ -28,7 +28,7 @@ const (
 	exitUsage = 2
 )
 
-// errSaid ends a program whose flags have said why, or what there is.
+// errSaid ends a program after package flag has printed the error or the usage.
 var errSaid = errors.New("flag has said it")
 
 func main() {

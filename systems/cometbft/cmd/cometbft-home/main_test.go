@@ -37,7 +37,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Each node has the files that the System's prepare step asks for.
+// Each node has the files that the System's prepare step needs.
 func TestMakeHomes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "homes")
 	args := "make --nodes=a:26656,b:26656,c:26656,d:26656 --batch-size=1 --commit-timeout=0s --metrics-port=26660 " + dir

@@ -10,11 +10,11 @@ import (
 	"github.com/cometbft/cometbft/types"
 )
 
-// Every block after the first one seen is told about once and in order, though streams break,
-// overlap and skip.
+// Every block after the first one is reported once and in order, though streams break, overlap and
+// skip.
 func TestChain(t *testing.T) {
 	for name, tc := range map[string]struct {
-		steps []int64 // blocks seen; a negative one is reached by fetching
+		steps []int64 // heights of reported blocks; a negative one is reached by fetching
 		want  []string
 	}{
 		"a stream":                  {[]int64{5, 6, 7}, []string{"seen 5", "seen 6", "seen 7"}},
@@ -50,7 +50,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// A block that cannot be fetched is asked for again with the next stream, and none is left out.
+// If a block cannot be fetched, the next stream requests it again, and no block is left out.
 func TestChainResumesAfterALostConnection(t *testing.T) {
 	var got []string
 	lost := errors.New("connection lost")

@@ -1,7 +1,7 @@
-// Package driver is the clients of a group of CometBFT nodes, as the load generator drives them. A
-// transaction sets a key of the application kvstore. Its client gives it to f+1 nodes, of which one
-// is correct, and is done when f+1 have told about a block that holds it. All clients share one
-// stream of blocks from each node:
+// Package driver runs the clients of a group of CometBFT nodes for the load generator. A
+// transaction sets a key of the application kvstore. Its client sends it to f+1 nodes, so that at
+// least one is correct. It is done when f+1 nodes have reported a block with it. All clients share
+// one stream of blocks from each node:
 //
 //	client --broadcast_tx_sync--> f+1 nodes ~~consensus~~> all nodes --NewBlock--> client
 package driver
@@ -55,7 +55,7 @@ type pending struct {
 	done chan struct{} // closed when there are enough
 }
 
-// Connect opens a stream of blocks from every node; all must be there, and have a block.
+// Connect opens a stream of blocks from every node. All nodes must run and have a block.
 func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	random := rand.New(rand.NewPCG(uint64(hello.Seed), uint64(hello.FirstClient)))
 	payload := make([]byte, d.PayloadSize)
@@ -84,8 +84,8 @@ func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	return nil
 }
 
-// committed counts a node that has told about transactions in a block. It calls each transaction's
-// client when there are enough.
+// committed counts a node that has reported transactions in a block. It wakes each transaction's
+// client when enough nodes have.
 func (d *Driver) committed(txs []types.Tx) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +118,7 @@ func (d *Driver) Transact(ctx context.Context, a protocol.Attempt) error {
 }
 
 func (d *Driver) transact(ctx context.Context, a protocol.Attempt) error {
-	// Unlike all others, since nodes take a transaction only once.
+	// The text is unique, since nodes accept a transaction only once.
 	tx := types.Tx(strings.Join([]string{"client", strconv.FormatInt(a.Client, 10), "=", strconv.FormatUint(a.Sequence, 10), "-", d.payload}, ""))
 	p := &pending{done: make(chan struct{})}
 	d.mu.Lock()
@@ -152,9 +152,9 @@ func (d *Driver) transact(ctx context.Context, a protocol.Attempt) error {
 	}
 }
 
-// known reports whether a node refused a transaction because a peer was faster.
+// known reports whether a node rejected a transaction because a peer had sent it first.
 func known(err error) bool {
-	text := err.Error() // the node's answer: its type is lost on the way
+	text := err.Error() // the node's answer: the connection loses its type
 	return strings.Contains(text, mempool.ErrTxInCache.Error()) || strings.Contains(text, mempool.ErrTxInMempool.Error())
 }
 

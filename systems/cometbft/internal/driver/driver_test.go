@@ -43,7 +43,7 @@ type group struct {
 	processes []*exec.Cmd
 }
 
-// quick suits nodes on loopback: a turn of a dead node costs little, and still shows.
+// quick suits nodes on loopback: a turn of a dead node costs little time, and is still visible.
 var quick = home.Settings{
 	BatchSize: 3, ProposeTimeout: time.Second, VoteTimeout: 200 * time.Millisecond, GossipInterval: 10 * time.Millisecond, MempoolSize: 1000,
 }
@@ -85,16 +85,17 @@ func start(t *testing.T, n int) *group {
 	return g
 }
 
-// kill kills a node without a word.
+// kill kills a node without notice.
 func (g *group) kill(t *testing.T, node int) {
 	t.Helper()
 	if err := g.processes[node].Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = g.processes[node].Wait() // of the kill
+	_ = g.processes[node].Wait() // the kill's
 }
 
-// transact carries the transactions of two clients out, one after the other, and wants an outcome.
+// transact carries out the transactions of two clients, one after the other. It fails the test
+// unless each has the outcome.
 func transact(t *testing.T, s *drivertest.Session, from, to uint64, want string) {
 	t.Helper()
 	for id := from; id < to; id++ {
@@ -104,8 +105,8 @@ func transact(t *testing.T, s *drivertest.Session, from, to uint64, want string)
 	}
 }
 
-// Three of four nodes go on without the fourth: when its turn to propose comes, they give it up and
-// take the next. Two of four do not, and the driver says so in time.
+// Three of four nodes continue without the fourth: when its turn to propose comes, they wait in
+// vain and take the next node. Two of four do not continue, and the driver reports that in time.
 func TestSession(t *testing.T) {
 	g := start(t, 4)
 	s := drivertest.Start(t, protocol.Clients(&Driver{Nodes: g.addresses, PayloadSize: 10}))
@@ -118,7 +119,7 @@ func TestSession(t *testing.T) {
 	}
 
 	g.kill(t, dead)
-	// The block in progress may still be the dead node's.
+	// The block in progress may still be from the dead node.
 	from := height(t, g.addresses[survivor]) + 2
 	transact(t, s, 10, 30, "commit")
 	// In eight blocks each of the four has had two turns.
@@ -146,7 +147,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// No block has more transactions than the batch size says, and all clients get an answer.
+// No block has more transactions than the batch size, and all clients get an answer.
 func TestBatches(t *testing.T) {
 	g := start(t, 4)
 	s := drivertest.Start(t, protocol.Clients(&Driver{Nodes: g.addresses, PayloadSize: 100}))
@@ -170,7 +171,7 @@ func TestBatches(t *testing.T) {
 	s.Bye()
 }
 
-// The error says what keeps a driver from its nodes, with the node.
+// The error names the missing node and the reason.
 func TestANodeIsMissing(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", drivertest.FreePorts(t, 1)[0])
 	n, err := newNode(address, nil)

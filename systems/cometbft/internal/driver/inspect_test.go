@@ -50,14 +50,14 @@ func await(t *testing.T, address string, want int64) int64 {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
 		if h := height(t, address); h > want {
-			return h - 1 // whose commit is in the next one
+			return h - 1 // the commit of the last block is in the next one
 		}
 	}
 	t.Fatalf("no block %d within a minute", want)
 	return 0
 }
 
-// block is what a test wants to know of one.
+// block is the part of a block that tests need.
 type block struct {
 	height       int64
 	round        int32  // in which it was committed; 0: that of the first proposer
@@ -84,7 +84,7 @@ func blocks(t *testing.T, address string, from, to int64) []block {
 	return all
 }
 
-// validator is the address that a node signs and proposes as.
+// validator is the address with which a node signs and proposes.
 func validator(t *testing.T, address string) string {
 	t.Helper()
 	status, err := ask(t, address).Status(t.Context())

@@ -27,7 +27,7 @@ const (
 	pause = 500 * time.Millisecond
 )
 
-// node is one that takes transactions and reports blocks.
+// node accepts transactions and reports blocks.
 type node struct {
 	address string
 	client  *http.Client
@@ -76,7 +76,7 @@ func (n *node) fetch(ctx context.Context, height int64) ([]types.Tx, error) {
 	return answer.Block.Txs, nil
 }
 
-// why is what broke the stream last.
+// why returns why the stream broke last.
 func (n *node) why() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,9 +101,9 @@ func (n *node) follow(ctx context.Context) {
 	}
 }
 
-// event is what a node says on a subscription: first that there is one, then the blocks. The
-// project's own client reads the results of all transactions, too, which takes it longer than
-// consensus takes the nodes.
+// event is a node's message on a subscription: first a confirmation, then the blocks. The project's
+// own client also reads the results of all transactions. That takes it longer than consensus takes
+// the nodes.
 type event struct {
 	Error *struct {
 		Message string `json:"message"`
@@ -125,7 +125,7 @@ type event struct {
 	} `json:"result"`
 }
 
-// listen reads the node's blocks until the stream breaks, and says why it did.
+// listen reads the node's blocks until the stream breaks, and returns the reason.
 func (n *node) listen(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -137,7 +137,7 @@ func (n *node) listen(ctx context.Context) error {
 	defer response.Body.Close()
 	hangUp := func() {
 		bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-		_ = conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(pause)) // a node that is gone does not matter
+		_ = conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(pause)) // an error does not matter: the node may be gone
 		conn.Close()
 	}
 	stop := context.AfterFunc(ctx, hangUp)
@@ -177,7 +177,7 @@ func (n *node) listen(ctx context.Context) error {
 	}
 }
 
-// subscribed asks for what the node has committed since the last stream broke.
+// subscribed fetches the blocks that the node has committed since the last stream broke.
 func (n *node) subscribed(ctx context.Context) error {
 	status, err := n.rpc.Status(ctx)
 	if err != nil {
@@ -208,21 +208,21 @@ func ping(ctx context.Context, conn *websocket.Conn) {
 			return
 		case <-tick.C:
 			if conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(pingInterval)) != nil {
-				return // the reader hears of it
+				return // the reader gets the error
 			}
 		}
 	}
 }
 
-// chain is a node's blocks in their order, each once, whatever streams they came on.
+// chain has a node's blocks in their order, each once, whatever streams they came on.
 type chain struct {
 	fetch     func(ctx context.Context, height int64) ([]types.Tx, error)
 	committed func([]types.Tx)
 	height    int64 // of the last block; 0: none yet
 }
 
-// saw takes a block that a node reports: it fetches those before it, and calls their transactions
-// committed.
+// saw handles a block that a node reports. It fetches the missing blocks before it, and reports the
+// transactions of all as committed.
 func (c *chain) saw(ctx context.Context, height int64, txs []types.Tx) error {
 	if height <= c.height {
 		return nil
@@ -235,8 +235,8 @@ func (c *chain) saw(ctx context.Context, height int64, txs []types.Tx) error {
 	return nil
 }
 
-// reach fetches the blocks after the last one, up to height. Blocks before the first stream do not
-// matter: no client waits for them.
+// reach fetches the blocks after the last one, up to height. It skips blocks before the first
+// stream: no client waits for them.
 func (c *chain) reach(ctx context.Context, height int64) error {
 	if c.height == 0 {
 		c.height = height

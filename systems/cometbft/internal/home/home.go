@@ -1,6 +1,6 @@
-// Package home makes what the nodes of a new group start from: a directory for each node with its
-// keys, its configuration and the group's genesis, as `cometbft testnet` does. That command cannot
-// say how large a block may be, which is why this package exists.
+// Package home makes the files of the nodes of a new group, as `cometbft testnet` does. Each node
+// has a directory with its keys, its configuration and the group's genesis. That command has no
+// option for the size of a block, so this package exists.
 package home
 
 import (
@@ -21,10 +21,10 @@ import (
 const (
 	// chainID of every group: none outlives its trial.
 	chainID = "assay"
-	// maxRequest is the largest request that a node takes, in bytes: a transaction of 1 MiB in
+	// maxRequest is the largest request that a node accepts, in bytes: a transaction of 1 MiB in
 	// base64.
 	maxRequest = 2 << 20
-	// connections that a node takes from clients at once.
+	// connections that a node accepts from clients at the same time.
 	connections = 10000
 )
 
@@ -41,23 +41,24 @@ type Node struct {
 // Settings of all nodes. The names of CometBFT's own options are in brackets.
 type Settings struct {
 	// BatchSize is how many transactions a block holds at most (max_gas of the genesis: a
-	// transaction of the application kvstore wants 1).
+	// transaction of the application kvstore uses 1).
 	BatchSize int64
 	// ProposeTimeout is how long a node waits for the proposal of a block (timeout_propose).
 	ProposeTimeout time.Duration
-	// VoteTimeout is how long it waits for more votes where two thirds have voted and not for the
-	// same block (timeout_prevote, timeout_precommit).
+	// VoteTimeout is how long it waits for more votes when two thirds have voted, but for different
+	// blocks (timeout_prevote, timeout_precommit).
 	VoteTimeout time.Duration
 	// CommitTimeout is how long it waits for late votes between two blocks (timeout_commit).
 	CommitTimeout time.Duration
-	// GossipInterval is how long it rests when it has nothing to tell a peer
+	// GossipInterval is how long it pauses when it has no news for a peer
 	// (peer_gossip_sleep_duration).
 	GossipInterval time.Duration
 	// MempoolSize is how many transactions may wait in a node (mempool.size).
 	MempoolSize int
 }
 
-// Defaults are CometBFT's own, but for the size of a block: those have no limit of transactions.
+// Defaults are CometBFT's own, except for the size of a block: CometBFT's has no limit of
+// transactions.
 func Defaults() Settings {
 	c := config.DefaultConfig()
 	return Settings{
@@ -98,8 +99,8 @@ func Make(dir string, nodes []Node, s Settings) error {
 	return nil
 }
 
-// keys makes the keys of the node whose home is dir: one that it signs its votes with, and one that
-// it is known by to its peers.
+// keys makes the keys of the node whose home is dir: one for its votes, and one for its identity
+// among its peers.
 func keys(dir string) (types.GenesisValidator, p2p.ID, error) {
 	c := config.DefaultConfig()
 	c.SetRoot(dir)
@@ -130,10 +131,11 @@ func configure(nodes []Node, ids []p2p.ID, self int, s Settings) *config.Config 
 	c, node := config.DefaultConfig(), nodes[self]
 	c.Moniker = "node" + strconv.Itoa(self)
 	c.ProxyApp = "kvstore"
-	c.LogLevel = "error" // else some ten lines for each block
+	c.LogLevel = "error" // other levels print some ten lines for each block
 	c.P2P.ListenAddress = listen(node.PeerPort)
 	c.P2P.PersistentPeers = strings.Join(peers, ",")
-	// All are known, so no node looks for more, and addresses may be private and the same.
+	// All nodes are known, so none looks for more. Addresses may be private, and several nodes may
+	// have the same one.
 	c.P2P.PexReactor, c.P2P.AddrBookStrict, c.P2P.AllowDuplicateIP = false, false, true
 	c.RPC.ListenAddress = listen(node.RPCPort)
 	c.RPC.MaxOpenConnections, c.RPC.MaxBodyBytes = connections, maxRequest
@@ -152,8 +154,8 @@ func configure(nodes []Node, ids []p2p.ID, self int, s Settings) *config.Config 
 
 func listen(port int) string { return "tcp://0.0.0.0:" + strconv.Itoa(port) }
 
-// Settle copies a node's home to where the node may write, unless it has been there before: a node
-// that starts anew goes on with what it knows.
+// Settle copies a node's home to a folder that the node may write. It does not copy if that folder
+// exists: a node that starts again continues with its own data.
 func Settle(from, to string) error {
 	if _, err := os.Stat(filepath.Join(to, config.DefaultConfigDir)); err == nil {
 		return nil

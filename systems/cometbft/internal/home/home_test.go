@@ -84,7 +84,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// A node that starts anew keeps what it has signed: else it might vote twice.
+// A node that starts again keeps the record of its signatures: without it, it might vote twice.
 func TestSettleKeepsWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	if err := Make(dir, []Node{{Host: "a", PeerPort: 1, RPCPort: 2}}, Defaults()); err != nil {

@@ -1,4 +1,4 @@
-// Command etcd-driver puts load on an etcd cluster. etcd itself is left as it is.
+// Command etcd-driver puts load on an etcd cluster. It does not change etcd itself.
 //
 //	etcd-driver run --members HOST:PORT,...     run clients for a load generator that speaks the driver protocol on stdin and stdout
 //	etcd-driver load --members HOST:PORT,...    give every key of the workload a value
@@ -30,7 +30,7 @@ const (
 	exitUsage = 2
 )
 
-// errSaid ends a program whose flags have said why, or what there is.
+// errSaid ends a program after package flag has printed the error or the usage.
 var errSaid = errors.New("flag has said it")
 
 func main() {
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (int, 
 	return exitUsage, fmt.Errorf("%q is none of run, load, add-learner", args[0])
 }
 
-// cluster is what run and load have in common.
+// cluster has the common flags of run and load.
 type cluster struct {
 	members string
 	shards  int
@@ -117,8 +117,8 @@ func load(ctx context.Context, args []string) (int, error) {
 	return exit(driver.Load(ctx, c.work, one))
 }
 
-// addLearner changes the membership of a cluster. A learner has no vote, so that the cluster goes
-// on while its process is not there yet.
+// addLearner changes the membership of a cluster. A learner has no vote, so the cluster goes on
+// before the learner's process runs.
 func addLearner(ctx context.Context, args []string) (int, error) {
 	flags := flag.NewFlagSet("etcd-driver add-learner", flag.ContinueOnError)
 	address := flags.String("member", "", "client address of the member that is asked, `HOST:PORT`")
@@ -142,7 +142,7 @@ func addLearner(ctx context.Context, args []string) (int, error) {
 	return exit(m.AddLearner(ctx, *peer))
 }
 
-// parse reads flags, of which flag itself prints what is wrong.
+// parse reads flags. Package flag prints the errors itself.
 func parse(flags *flag.FlagSet, args []string, validate func() error) (int, error) {
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/systems/etcd/internal/testetcd"
 )
 
-// TestMain lets the test binary be the program, so that exit codes are those of real processes.
+// TestMain lets the test binary be the program, so that the tests get exit codes of real processes.
 func TestMain(m *testing.M) {
 	if os.Getenv("BE_ETCD_DRIVER") != "" {
 		main()
@@ -37,7 +37,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// code runs the program and returns its exit code and what it printed.
+// code runs the program and returns its exit code and its output.
 func code(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	cmd := command(t, args...)
@@ -54,7 +54,7 @@ func leader(t *testing.T, addresses []string) int {
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
 		for i, address := range addresses {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			leads, _ := role.Leads(ctx, address) // one that is frozen does not answer
+			leads, _ := role.Leads(ctx, address) // a frozen member does not answer
 			cancel()
 			if leads {
 				return i
@@ -118,8 +118,8 @@ func (s *session) next() line {
 	return l
 }
 
-// A cluster of three loses its leader under load: every operation is answered once, and the roles
-// move on.
+// A cluster of three loses its leader under load. Every operation is answered once, and another
+// member becomes the leader.
 func TestLeaderLost(t *testing.T) {
 	cluster := testetcd.Start(t, 3)
 	members := "--members=" + strings.Join(cluster.Addresses, ",")
@@ -168,8 +168,8 @@ func TestLeaderLost(t *testing.T) {
 	}
 }
 
-// A learner is a member without a vote: the cluster goes on though nothing answers at its address,
-// and refuses the same member a second time.
+// A learner is a member without a vote. The cluster goes on though no process answers at the
+// learner's address, and it rejects a second learner with the same address.
 func TestAddLearner(t *testing.T) {
 	cluster := testetcd.Start(t, 1)
 	leader(t, cluster.Addresses)

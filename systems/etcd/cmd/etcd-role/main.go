@@ -1,11 +1,11 @@
-// Command etcd-role finds out the role of one etcd member.
+// Command etcd-role checks the role of one etcd member.
 //
 //	etcd-role leads --address HOST:PORT       exit with 0 if this member leads its cluster
 //	etcd-role follows --address HOST:PORT     exit with 0 if this member is the first one that does not lead
 //
-// It exits with 1 if the member has not the role or does not answer, and with 2 when used wrongly.
-// It is a program of its own, apart from the driver, so that it starts fast: it runs shortly before
-// a fault on the member that has the role.
+// It exits with 1 if the member does not have the role or does not answer, and with 2 for wrong
+// usage. It is a separate program, so that it starts fast: it runs shortly before a fault on the
+// member with the role.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string) (int, error) {
 	case errors.Is(err, flag.ErrHelp):
 		return 0, nil
 	case err != nil:
-		return 2, nil // flag has said why
+		return 2, nil // package flag has printed the reason
 	case flags.NArg() > 0:
 		return 2, fmt.Errorf("%q: there are no arguments beside flags", flags.Arg(0))
 	}

@@ -19,7 +19,7 @@ func TestCodes(t *testing.T) {
 		"wrong address":     {[]string{"leads", "--address=host"}, 1, true},
 		"no role":           {nil, 2, true},
 		"unknown role":      {[]string{"rules"}, 2, true},
-		"unknown flag":      {[]string{"leads", "--adr=x"}, 2, false}, // flag says it
+		"unknown flag":      {[]string{"leads", "--adr=x"}, 2, false}, // package flag prints it
 		"argument":          {[]string{"leads", "now"}, 2, true},
 		"help":              {[]string{"leads", "--help"}, 0, false},
 	} {

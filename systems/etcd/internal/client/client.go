@@ -1,11 +1,11 @@
-// Package client is one client of an etcd cluster. It stays with one member, and moves on to the
-// next when that one gives no answer in time, breaks the connection, or says that it cannot serve
-// now.
+// Package client is one client of an etcd cluster. It uses one member. It changes to the next
+// member when that one gives no answer in time, breaks the connection, or answers that it cannot
+// serve now.
 //
-// An attempt without an answer may have taken effect all the same, so operations must be such that
-// doing them twice is as good as once. A put is: the next attempt writes the same value. It counts
-// once, when an attempt is answered; what comes for an attempt that was given up is dropped with
-// its connection.
+// An attempt without an answer may still have taken effect. So doing an operation twice must have
+// the same effect as doing it once. A put has that property: the next attempt writes the same
+// value. An operation counts once, when an attempt is answered. An answer to an attempt that was
+// given up is lost with its connection.
 package client
 
 import (
@@ -21,25 +21,25 @@ import (
 	"assay.dev/assay/systems/etcd/internal/member"
 )
 
-// pause is how long a client waits after it has asked all members in vain: members that refuse
+// pause is how long a client waits after all members have failed to answer: members that refuse
 // connections do so at once.
 const pause = 10 * time.Millisecond
 
-// Counters count over all clients that share them. An attempt is counted by how it failed; the rest
-// succeeded.
+// Counters count for all clients that share them. They count attempts by their failure; the
+// remaining attempts succeeded.
 type Counters struct {
 	Attempts  atomic.Int64
 	TimedOut  atomic.Int64 // no answer within the attempt's time
-	Failed    atomic.Int64 // no connection, or an answer that says no
-	Exhausted atomic.Int64 // rounds over all members in vain
+	Failed    atomic.Int64 // no connection, or an error as the answer
+	Exhausted atomic.Int64 // rounds in which no member answered
 }
 
-// Client has one operation running at a time, and one connection: its methods must not be called
-// from several goroutines at once.
+// Client has at most one running operation, and one connection: do not call its methods from
+// several goroutines at once.
 type Client struct {
 	addresses []string
 	at        int
-	member    *member.Member // the one of addresses[at]
+	member    *member.Member // at addresses[at]
 	attempt   time.Duration
 	counters  *Counters
 }
@@ -49,15 +49,15 @@ type Options struct {
 	// Members are the client addresses of all members, HOST:PORT, in an order that all clients
 	// share.
 	Members []string
-	// Index of the client over all processes: it begins with the member of this index, counted
-	// round.
+	// Index of the client over all processes: it begins with the member of this index, modulo their
+	// number.
 	Index int
-	// Attempt is how long one member may take to answer, with the making of a connection.
+	// Attempt is how long one member may take to answer, with the time for making a connection.
 	Attempt  time.Duration
 	Counters *Counters
 }
 
-// New returns a client that has no connection yet. Close it.
+// New returns a client without a connection. The caller must close it.
 func New(o Options) (*Client, error) {
 	if len(o.Members) == 0 {
 		return nil, errors.New("no members are given")
@@ -73,17 +73,17 @@ func New(o Options) (*Client, error) {
 	return c, c.open()
 }
 
-// Do carries an operation out at some member. It returns nil as soon as one attempt succeeded, and
-// the error of an attempt that was refused for good. When the context ends, it returns the
-// context's error with that of the last attempt.
+// Do carries out an operation at some member. It returns nil as soon as one attempt has succeeded,
+// and the error of an attempt that no other member could carry out either. When the context ends,
+// it returns the context's error with that of the last attempt.
 func (c *Client) Do(ctx context.Context, operation func(context.Context, *member.Member) error) error {
 	for tried := 1; ; tried++ {
 		err := c.once(ctx, operation)
 		if err == nil || member.Final(err) {
 			return err
 		}
-		// Also when the operation's time is up, or else a client whose operations have less time
-		// than an attempt would never leave a dead member.
+		// The client also changes the member when the operation's time is up. Otherwise a client
+		// whose operations have less time than an attempt would never leave a dead member.
 		if err := c.moveOn(); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (c *Client) once(ctx context.Context, operation func(context.Context, *memb
 	c.counters.Attempts.Add(1)
 	err := operation(limited, c.member)
 	if status.Code(err) == codes.DeadlineExceeded {
-		<-limited.Done() // the member, which has been told the deadline, may notice first
+		<-limited.Done() // the member, which knows the deadline, may notice first
 	}
 	switch {
 	case err == nil || errors.Is(ctx.Err(), context.Canceled): // another goroutine ended it
@@ -121,9 +121,9 @@ func (c *Client) moveOn() error {
 	return c.open()
 }
 
-// open makes the member of addresses[at] the client's. Each time it is a new connection. One to a
-// machine that was silent for a while would go on only when TCP tries again, which it does ever
-// more rarely.
+// open makes the member at addresses[at] the client's. It always makes a new connection: an old one
+// to a machine that was silent for a while would continue only when TCP retries, at longer and
+// longer intervals.
 func (c *Client) open() (err error) {
 	c.member, err = member.Open(c.addresses[c.at])
 	return err

@@ -20,8 +20,8 @@ func says(code codes.Code) fakekv.Answer {
 	return func(context.Context, bool) error { return status.Error(code, "etcdserver: no") }
 }
 
-// start serves members that behave in one way each; nil is one where no server listens. A test with
-// the program shows what a real etcd does.
+// start serves members, each with its own behaviour; nil is a member without a server. A test of
+// the program shows the behaviour of a real etcd.
 func start(t *testing.T, members []fakekv.Answer) []string {
 	t.Helper()
 	var addresses []string
@@ -68,7 +68,7 @@ func TestDo(t *testing.T) {
 		"does not repeat what is invalid": {[]fakekv.Answer{invalid, answers}, 0, 1, counts{Attempts: 1, Failed: 1}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			attempt := time.Minute // an answer may take long on a busy machine, and would count as none
+			attempt := time.Minute // an answer may take long on a busy machine, and must not count as missing
 			if tc.want.TimedOut > 0 {
 				attempt = 5 * time.Second
 			}
@@ -90,8 +90,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// While no member answers, all are asked again and again, with pauses, until the operation's own
-// time is up.
+// While no member answers, the client asks all again and again, with pauses, until the operation's
+// own time is up.
 func TestDoUntilTheEnd(t *testing.T) {
 	var counters client.Counters
 	c, err := client.New(client.Options{Members: start(t, []fakekv.Answer{nil, nil}), Attempt: time.Minute, Counters: &counters})
@@ -99,7 +99,7 @@ func TestDoUntilTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	// On a busy machine one round may take as long as 30 do elsewhere.
+	// On a busy machine one round may take as long as 30 rounds elsewhere.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if err := c.Do(ctx, put); !errors.Is(err, context.DeadlineExceeded) {

@@ -1,5 +1,5 @@
-// Package driver is the clients of etcd, as the load generator drives them. Every client has a
-// goroutine and a connection of its own.
+// Package driver runs the clients of etcd for the load generator. Every client has a goroutine and
+// a connection of its own.
 package driver
 
 import (
@@ -24,7 +24,7 @@ type Driver struct {
 	Attempt time.Duration
 	// Workload without its seed, which the load generator gives.
 	Workload     workload.Workload
-	Serializable bool // gets may be answered from what one member has
+	Serializable bool // one member may answer gets from its own data
 
 	first    int64 // index of the first client
 	clients  []*client.Client
@@ -33,7 +33,7 @@ type Driver struct {
 	gets     atomic.Int64
 }
 
-// Connect makes all connections, and waits until the cluster has a leader: the read is
+// Connect makes all connections, and waits until the cluster has a leader: its read is
 // linearizable.
 func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	d.first = hello.FirstClient
@@ -69,8 +69,8 @@ func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
 	return first
 }
 
-// Transact does an operation. An answer that came when the operation had been given up counts as
-// none.
+// Transact carries out an operation. An answer that comes after the operation was given up does not
+// count.
 func (d *Driver) Transact(ctx context.Context, a protocol.Attempt) error {
 	op := d.Workload.Operation(uint64(a.Client), a.Sequence)
 	err := d.clients[a.Client-d.first].Do(ctx, func(ctx context.Context, m *member.Member) error {
@@ -93,7 +93,7 @@ func (d *Driver) Transact(ctx context.Context, a protocol.Attempt) error {
 	return err
 }
 
-// Close returns the counters, of the whole run: the attempts include the first read of each client.
+// Close returns the counters of the whole run. The attempts include the first read of each client.
 func (d *Driver) Close() map[string]int64 {
 	for _, c := range d.clients {
 		c.Close()

@@ -18,8 +18,7 @@ import (
 
 var hello = protocol.Hello{FirstClient: 40, Clients: 2, Seed: 9, RequestTimeout: 5 * time.Second}
 
-// start has one member behind the driver, which is not etcd. The program's test runs it against
-// etcd.
+// start puts one member behind the driver, which is not etcd. The program's test uses etcd.
 func start(t *testing.T, answer fakekv.Answer) *drivertest.Session {
 	t.Helper()
 	return drivertest.Start(t, protocol.Clients(&driver.Driver{
@@ -41,7 +40,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// The answer to an operation that was abandoned does not count.
+// The answer to an abandoned operation does not count.
 func TestAbandoned(t *testing.T) {
 	arrived, release := make(chan struct{}, 10), make(chan struct{})
 	s := start(t, func(ctx context.Context, put bool) error {
@@ -97,7 +96,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// A cluster that says no is reported before ready.
+// If the cluster rejects the first read, the driver reports that before ready.
 func TestConnectFails(t *testing.T) {
 	s := start(t, func(context.Context, bool) error {
 		return status.Error(codes.PermissionDenied, "etcdserver: permission denied")

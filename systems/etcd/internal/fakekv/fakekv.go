@@ -1,5 +1,5 @@
-// Package fakekv serves etcd's key-value service with answers of a test's choice, for what a real
-// etcd does only in bad times.
+// Package fakekv serves etcd's key-value service with answers that a test chooses. A real etcd
+// gives some of these answers only in a failure.
 package fakekv
 
 import (
@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Answer decides about a put (or else a read): nil is success.
+// Answer decides about a put or, if put is false, a read: nil is success.
 type Answer func(ctx context.Context, put bool) error
 
-// Good is the answer of a member that is well.
+// Good is the answer of a healthy member.
 func Good(context.Context, bool) error { return nil }
 
 // Hang never answers.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// forgetful agrees to every member and lists none as a learner.
+// forgetful accepts every member and lists none as a learner.
 type forgetful struct{ pb.UnimplementedClusterServer }
 
 func (*forgetful) MemberAdd(context.Context, *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {

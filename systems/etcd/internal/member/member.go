@@ -1,8 +1,8 @@
 // Package member talks to one member of an etcd cluster by gRPC, with the stubs of etcd's own API
-// module. It does not use etcd's client library, which balances over members and tries again by
-// rules of its own.
+// module. It does not use etcd's client library, which balances over members and retries by its own
+// rules.
 //
-// It asks one member once: where to turn when there is no answer is up to package client.
+// It asks one member once. If there is no answer, package client decides which member to ask next.
 package member
 
 import (
@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Final reports whether an error is an answer that no other member and no later attempt would
-// change: the request is wrong, not permitted, or the database is full. No leader, a leader that
-// has changed, a request that timed out in the member, and every failure of a connection are not.
+// Final reports whether no other member and no later attempt would change an error: the request is
+// wrong, not permitted, or the database is full. Some errors are not final: no leader, a new
+// leader, a request that timed out in the member, and every failure of a connection.
 func Final(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.ResourceExhausted, codes.FailedPrecondition,
@@ -36,14 +36,13 @@ type Member struct {
 	conn    *grpc.ClientConn
 }
 
-// Open returns the member whose client address is given as HOST:PORT. It is connected by the first
-// request, which fails when that is not possible. Close it.
+// Open returns the member with the client address HOST:PORT. The first request makes the
+// connection, and fails if that is not possible. The caller must close the member.
 func Open(address string) (*Member, error) {
 	if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
 		return nil, fmt.Errorf("member %q: want HOST:PORT", address)
 	}
-	// The name is resolved when the connection is made, by the dialer, and nothing else is looked
-	// up.
+	// The dialer resolves the name when it makes the connection. No other look-up is made.
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig())
 	if err != nil {
@@ -67,14 +66,16 @@ func (m *Member) Put(ctx context.Context, p Pair) error {
 	return err
 }
 
-// Get reads a key and reports whether it has a value. A serializable read is answered by the member
-// from what it has, which may be old; any other waits until the leader has told how far the log is.
+// Get reads a key and reports whether it has a value. The member answers a serializable read from
+// its own data, which may be old. For any other read it first asks the leader for the end of the
+// log.
 func (m *Member) Get(ctx context.Context, key []byte, serializable bool) (bool, error) {
 	answer, err := pb.NewKVClient(m.conn).Range(ctx, &pb.RangeRequest{Key: key, Serializable: serializable})
 	return len(answer.GetKvs()) > 0, err
 }
 
-// MaxBatch is how many pairs PutAll takes: etcd's own bound of operations in a transaction is 128.
+// MaxBatch is how many pairs PutAll accepts: etcd's own bound of operations in a transaction is
+// 128.
 const MaxBatch = 128
 
 // PutAll writes up to MaxBatch different keys in one transaction, of at most 1.5 MiB in all.
@@ -88,7 +89,7 @@ func (m *Member) PutAll(ctx context.Context, pairs []Pair) error {
 }
 
 // AddLearner adds a member without a vote to the cluster. It returns when the cluster has agreed
-// and lists the new member as a learner: so says a linearizable read of the membership.
+// and a linearizable read of the membership lists the new member as a learner.
 func (m *Member) AddLearner(ctx context.Context, peerURL string) error {
 	cluster := pb.NewClusterClient(m.conn)
 	added, err := cluster.MemberAdd(ctx, &pb.MemberAddRequest{PeerURLs: []string{peerURL}, IsLearner: true})

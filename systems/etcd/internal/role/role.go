@@ -1,7 +1,7 @@
 // Package role asks one member of an etcd cluster for its role, by the HTTP/JSON gateway that every
-// member has on its client port beside gRPC. The answer of the gateway is slower than that of gRPC.
-// But a program that only needs this starts in 2 ms of processor time instead of 9, and it starts
-// for each question, in all members at once.
+// member has on its client port beside gRPC. The gateway answers more slowly than gRPC. But a
+// program with only this client starts in 2 ms of processor time instead of 9, and it starts for
+// each question, in all members at once.
 package role
 
 import (
@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// maxAnswer bounds an answer; a member list has some hundred bytes for each member.
+// maxAnswer bounds an answer. A member list has some hundred bytes for each member.
 const maxAnswer = 1 << 20
 
-// status is what a member knows of itself and its leader. 64-bit numbers are text in the gateway's
-// JSON, and absent when they are 0.
+// status is a member's knowledge of itself and its leader. In the gateway's JSON, 64-bit numbers
+// are text, and are absent when they are 0.
 type status struct {
 	Header struct {
 		MemberID uint64 `json:"member_id,string"`
@@ -31,16 +31,16 @@ type member struct {
 	Name string `json:"name"`
 }
 
-// Leads reports whether the member at HOST:PORT leads its cluster, as far as it knows. It is
-// answered by the member alone, without a leader, too.
+// Leads reports whether the member at HOST:PORT leads its cluster, by its own knowledge. The member
+// alone answers, even without a leader.
 func Leads(ctx context.Context, address string) (bool, error) {
 	s, err := statusOf(ctx, address)
 	return err == nil && s.Leader != 0 && s.Leader == s.Header.MemberID, err
 }
 
 // Follows reports whether the member at HOST:PORT is the first one that does not lead, in the order
-// of their names. So there is exactly one while there is a leader, and all members know who: a
-// follower that can be killed on purpose.
+// of their names. So exactly one member follows while there is a leader and all members know it. A
+// fault can then target that follower.
 func Follows(ctx context.Context, address string) (bool, error) {
 	s, err := statusOf(ctx, address)
 	if err != nil || s.Leader == 0 {
@@ -49,7 +49,7 @@ func Follows(ctx context.Context, address string) (bool, error) {
 	var list struct {
 		Members []member `json:"members"`
 	}
-	// Not linearizable, which is the default, as the leader may be gone.
+	// The default is linearizable. This read is not, as the leader may be gone.
 	if err := ask(ctx, address, "/v3/cluster/member/list", &list); err != nil {
 		return false, err
 	}
@@ -71,7 +71,7 @@ func firstFollower(members []member, leader uint64) (uint64, error) {
 }
 
 // before orders names with a number at the end by that number. The number has no leading zeros, and
-// the names begin alike.
+// the names have the same beginning.
 func before(a, b string) bool {
 	if len(a) != len(b) {
 		return len(a) < len(b)
@@ -96,7 +96,7 @@ func ask(ctx context.Context, address, path string, answer any) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
-		return err // names the URL
+		return err // the error names the URL
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))

@@ -23,7 +23,7 @@ func TestFirstFollower(t *testing.T) {
 	}
 }
 
-// has asks all members for a role.
+// has asks all members whether they have a role.
 func has(ctx context.Context, t *testing.T, role func(context.Context, string) (bool, error), addresses []string) []int {
 	t.Helper()
 	var found []int
@@ -39,7 +39,8 @@ func has(ctx context.Context, t *testing.T, role func(context.Context, string) (
 	return found
 }
 
-// settled tells who leads, and who follows while he does: a busy machine may elect anew meanwhile.
+// settled returns the leader and the members that follow under that leader: a busy machine may
+// elect anew meanwhile.
 func settled(ctx context.Context, t *testing.T, addresses []string) (leads int, follows []int) {
 	t.Helper()
 	leader := func() (known []uint64) {
@@ -62,8 +63,8 @@ func settled(ctx context.Context, t *testing.T, addresses []string) (leads int, 
 	}
 }
 
-// One leads, and the first of the others follows. Without a quorum there is soon no leader, and
-// then neither.
+// One member leads, and the first of the others follows. Without a quorum there soon is no leader,
+// and then no member leads or follows.
 func TestRoles(t *testing.T) {
 	cluster := testetcd.Start(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

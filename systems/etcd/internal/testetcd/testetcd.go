@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The timing of a cluster's elections: shorter than etcd's defaults, long enough for a busy
+// The timing of a cluster's elections: shorter than etcd's defaults, but long enough for a busy
 // machine.
 const (
 	Heartbeat = 50 * time.Millisecond
@@ -133,11 +133,11 @@ func (c *Cluster) await(t testing.TB, i int) {
 			return
 		}
 	}
-	t.Fatalf("etcd-%d is not healthy within %v", i, patience) // its log follows
+	t.Fatalf("etcd-%d is not healthy within %v", i, patience) // the log of etcd is printed after this
 }
 
-// Freeze stops a member for good, in the manner of a machine without power as far as its peers and
-// clients can tell: nothing answers, and no connection is reset.
+// Freeze stops a member for good. For its peers and clients it is like a machine without power: it
+// gives no answer, and resets no connection.
 func (c *Cluster) Freeze(t testing.TB, i int) {
 	t.Helper()
 	if err := c.cmds[i].Process.Signal(syscall.SIGSTOP); err != nil {
@@ -145,12 +145,12 @@ func (c *Cluster) Freeze(t testing.TB, i int) {
 	}
 }
 
-// freeAddresses are addresses on loopback where no program listened a moment ago.
+// freeAddresses are addresses on loopback that were free a moment ago.
 func freeAddresses(t testing.TB, n int) []string {
 	t.Helper()
 	var all []string
 	var listeners []net.Listener
-	defer func() { // all at the end, so that no port is given twice
+	defer func() { // closes all at the end, so that no port is returned twice
 		for _, l := range listeners {
 			_ = l.Close()
 		}

@@ -1,6 +1,6 @@
-// Package workload decides what each operation is: a put or a get, of which key, with which value.
-// It is pure: seed, client and sequence determine the operation, so another attempt is the same
-// one, and another run with the same seed does the same.
+// Package workload decides the content of each operation: a put or a get, its key and its value. It
+// is pure: seed, client and sequence determine the operation. So another attempt is the same
+// operation, and another run with the same seed has the same operations.
 package workload
 
 import (
@@ -24,7 +24,7 @@ type Workload struct {
 	Seed      uint64
 }
 
-// Validate says what is out of bounds.
+// Validate returns an error for a field that is out of bounds.
 func (w Workload) Validate() error {
 	switch {
 	case w.Keys < 1 || w.Keys > MaxKeys:
@@ -43,7 +43,7 @@ type Operation struct {
 	Pair member.Pair // a get has no value
 }
 
-// Operation returns a client's operation of this number.
+// Operation returns the operation with this number of a client.
 func (w Workload) Operation(client, sequence uint64) Operation {
 	r := rand.New(rand.NewPCG(w.Seed, client<<40^sequence))
 	o := Operation{Get: r.Float64() < w.ReadShare}
@@ -62,7 +62,7 @@ func (w Workload) Initial(key int) member.Pair {
 // Key is the key of an index: "key/" and eight digits, in the order of the index.
 func Key(index int) []byte { return fmt.Appendf(nil, "key/%08d", index) }
 
-// value draws letters and digits, 6 bits of chance in each byte.
+// value draws letters and digits, with 6 random bits in each byte.
 func (w Workload) value(r *rand.Rand) []byte {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	v := make([]byte, w.ValueSize)

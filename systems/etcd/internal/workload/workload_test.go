@@ -37,7 +37,7 @@ func TestOperationIsDetermined(t *testing.T) {
 	}
 }
 
-// Over 20 000 operations, shares and keys are as asked, within five standard deviations.
+// Over 20 000 operations, shares and keys are as requested, within five standard deviations.
 func TestOperationsAreUniform(t *testing.T) {
 	const n, keys = 20_000, 10
 	w := workload.Workload{Keys: keys, ValueSize: 1, ReadShare: 0.3, Seed: 1}

@@ -10,12 +10,12 @@
 // tests that passed only in the repetition.
 //
 // With -strict a run proves something or fails:
-//   - every test that lanes.txt names for a lane that ran has passed,
-//   - skips.txt allows every skipped test, or another lane of the run passed it,
-//   - every lane has passed at least one test, and has no fewer than 98 of a hundred
-//     tests of its last pass (passes.txt),
-//   - no test passed at the second attempt for which second-attempts.txt has three
-//     lines already.
+//   - Every test that lanes.txt names for a lane of the run has passed.
+//   - skips.txt allows every skipped test, or another lane of the run passed it.
+//   - Every lane has passed at least one test, and at least 98% as many tests as in its last pass
+//     (passes.txt).
+//   - A test that passed only at its second attempt has fewer than three lines in
+//     second-attempts.txt.
 //
 // A strict lane that passes is recorded in ASSAY_CACHE under the hash of its inputs. With -further
 // a lane does not run if such a record is younger than a week. It also does not run if it may take

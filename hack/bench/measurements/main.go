@@ -3,10 +3,10 @@
 // measurements beside those of another source, and fails if they differ by more than 2%. The other
 // sources share no code with Assay's:
 //
-//   - for disks the account of the program that reads and writes,
-//   - for processor, memory, page cache and network what this program reads in the kernel's files
-//     four times a second from outside of the pods,
-//   - for volumes du, and for latencies the client's own lines, sorted.
+//   - for disks, the program that reads and writes counts its own bytes,
+//   - for processor, memory, page cache and network, this program reads the kernel's files four
+//     times a second, outside of the pods,
+//   - for volumes, du, and for latencies, the client's own lines, sorted.
 //
 // Run it as root from the repository's root:
 //

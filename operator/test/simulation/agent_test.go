@@ -21,13 +21,13 @@ import (
 // agent is the agent of a pod, with the launchers and processes of its containers, and the
 // kubelet's work for them. It speaks the protocol like package agent. These parts differ:
 //
-//   - Nothing is shaped, killed or measured: what an agent would find out is made up, and is right
-//     unless the history wants it otherwise.
+//   - It shapes, kills and measures nothing. Its measurements are made up, and are right unless the
+//     history wants a wrong one.
 //   - All containers of a pod start, run and end together, as one process.
-//   - It hears of each manager's clock with every answer, to within a millisecond, and measures no
+//   - It learns each manager's clock from every answer, to within a millisecond, and measures no
 //     drift.
 //   - Commands of steps, checks and roles succeed.
-//   - Of faults it carries out kills, pauses and partitions, each at its instant.
+//   - The only faults that it carries out are kills, pauses and partitions, each at its instant.
 type agent struct {
 	*cluster
 

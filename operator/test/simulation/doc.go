@@ -47,17 +47,16 @@
 //
 // # What differs from the real world
 //
-//   - A manager brings one trial forward at a time, and takes one delivery of an agent at a time. A
-//     real one has 16 workers. What one holds a mutex for could not be waited for otherwise. In
-//     TestScale, calls of the API server take a sixteenth of the time in place of that.
+//   - A manager advances one trial at a time, and takes one delivery of an agent at a time. A real
+//     one has 16 workers. One worker would block on the mutex of another, and the simulation cannot
+//     wait for that. In TestScale, calls of the API server take a sixteenth of the time instead.
 //   - Agents speak protocol.Directive and protocol.Report with the coordinator's real handlers, but
-//     have no kernel: see agent_test.go for what they leave out.
+//     have no kernel. agent_test.go lists what they leave out.
 //   - The coordinator does not hold answers back. The world tells an agent of a new directive when
 //     the held answer would have.
 //   - Tokens are the pods' UIDs.
-//   - Nothing validates objects against their CRDs, and there are no webhooks but one that denies
-//     the files of trials.
-//   - The store is at the port store.Remote: what package s3 makes of answers of a server is not
+//   - Nothing validates objects against their CRDs. The only webhook denies the files of trials.
+//   - The store stands in at the port store.Remote, so package s3 and a server's answers are not
 //     simulated. Bundles of experiments have their results, and no report.
 //   - There are no datasets, no Chaos Mesh, no machine resets, no Prometheus.
 package simulation

@@ -15,12 +15,13 @@ import (
 // busy node, and more for the third of three replicas than for the first. Linux has no call for
 // such a signal. A TCP connection of a process to itself can send it:
 //
-//   - one byte is received at t0, with the kernel's time stamp (SO_TIMESTAMPNS);
-//   - a block of n bytes is sent with a pacing rate (SO_MAX_PACING_RATE) of n / (instant - t0), so that the next byte may leave at the instant and not before:
-//     a timer of the kernel's (tcp_pacing_check, net/ipv4/tcp_output.c) sends it;
-//   - that byte arrives in the same software interrupt, and the receiving socket's owner, the process group, gets the signal of its choice for it: F_SETOWN,
-//     F_SETSIG and O_ASYNC, fcntl(2);
-//   - its time stamp, read later, says when.
+//   - The socket receives one byte at t0, with the kernel's time stamp (SO_TIMESTAMPNS).
+//   - Then it sends a block of n bytes at a pacing rate (SO_MAX_PACING_RATE) of n / (instant - t0).
+//     So the kernel may send the next byte at the instant and not before. A timer of the kernel
+//     sends it (tcp_pacing_check, net/ipv4/tcp_output.c).
+//   - That byte arrives in the same software interrupt. The process group owns the receiving
+//     socket, so the kernel sends it the chosen signal (F_SETOWN, F_SETSIG and O_ASYNC, fcntl(2)).
+//   - The launcher later reads the byte's time stamp: the time of the signal.
 //
 // It takes no privilege. The connection never leaves the loopback interface, which a silent pod
 // keeps. Where it does not work, as in the kernel of gVisor, only the launcher's own timer acts. An

@@ -1,12 +1,15 @@
 // Package server is a replica of the awkward system: it has the habits of research prototypes that
 // a platform must cope with.
 //
-//   - It reads all keys and resolves all names once, at the start, and gives up when one is missing.
-//   - It binds the address that its own line of the configuration resolves to, so that name must mean this very machine.
-//   - It opens its port early, loads for a while, and answers garbage until then. Only a line on stderr says when it is ready.
-//   - It insists that every peer is who the configuration says.
+//   - It reads all keys and resolves all names once, at the start, and gives up when one is
+//     missing.
+//   - It binds the address that its own line of the configuration resolves to, so that name must
+//     mean this very machine.
+//   - It opens its port early, loads for a while, and answers garbage until then. Only a line on
+//     stderr says when it is ready.
+//   - It refuses a peer that is not the one in the configuration.
 //   - On SIGTERM it writes its statistics and exits.
-//   - It may crash in the middle of its work, or cease to answer without a word, if it is told to.
+//   - On request it crashes in the middle of its work, or stops answering without a message.
 //
 // It replicates no data: an operation counts as carried out when enough replicas have signed for
 // it.
@@ -218,7 +221,7 @@ func (r *replica) meetPeers(ctx context.Context) error {
 			line, err := r.ping(ctx, peer, 0)
 			if err == nil {
 				if err := (wire.Ping{From: r.Index}).CheckReply(line, peer, r.publics[peer]); err != nil {
-					return fmt.Errorf("who answers at %s is not replica %d: %w", r.Config.Replicas[peer], peer, err)
+					return fmt.Errorf("the server at %s is not replica %d: %w", r.Config.Replicas[peer], peer, err)
 				}
 				break
 			}

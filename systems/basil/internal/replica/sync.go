@@ -11,8 +11,8 @@ import (
 // off has missed everything. In the paper, clients that find such a gap repair it. Here each
 // replica also asks:
 //
-//   - a peer of its shard, another one each time, for the transactions that
-//     it decided since the last question, and fetches those it does not know;
+//   - a peer of its shard, another one each time, for the transactions that it decided since the
+//     last question. Then the replica fetches those that it does not know;
 //   - the participants of its own old undecided transactions for a decision.
 //
 // Answers carry certificates, so a faulty peer can only be silent. The positions in the questions

@@ -13,15 +13,13 @@ import (
 //
 // Why this is safe:
 //
-//   - Undecided transactions stay, with everything promised about them. A vote
-//     or a logged decision that was dropped belonged to a decided transaction,
-//     for which the tombstone prevents another vote.
-//   - New transactions from before the horizon get an abort vote. All others
-//     have later timestamps: they can read nothing older than the newest
-//     version from before the horizon, which stays; and a reader that was
-//     dropped has an earlier timestamp than they have, so it could not have
-//     seen their writes.
-//   - Readers take a settled version only when f+1 replicas name it.
+//   - Undecided transactions stay, with all promises about them. A dropped vote or logged decision
+//     belonged to a decided transaction. Its tombstone prevents another vote.
+//   - New transactions from before the horizon get an abort vote. All others have later timestamps.
+//     They can read nothing older than the newest version from before the horizon, and that version
+//     stays. A dropped reader has an earlier timestamp than theirs, so it could not have seen their
+//     writes.
+//   - Readers accept a settled version only when f+1 replicas name it.
 //
 // No client gets stuck: n-f replicas know the decision, and 3f+1 of them are correct. So a client
 // that still needs the decision finds f+1 replicas that have seen it.

@@ -3,12 +3,12 @@
 // A crashed machine is silent: it sends no reset, and a write to it succeeds until buffers are
 // full. So no code here waits for a peer:
 //
-//   - each connection has a bounded queue; what does not fit is dropped, and
-//     the protocol sends again what matters;
-//   - writes have a deadline; the dialing side pings, and silence for
-//     readTimeout closes the connection;
-//   - a closed connection is dialed again in the background, at least every
-//     dialTimeout+maxRedial, and the name is resolved anew each time.
+//   - Each connection has a bounded queue. Messages beyond it are dropped, and the protocol sends
+//     the important ones again.
+//   - Writes have a deadline. The dialing side pings, and silence for readTimeout closes the
+//     connection.
+//   - A closed connection is dialed again in the background, at least every dialTimeout+maxRedial.
+//     The name is resolved anew each time.
 //
 // One goroutine, the Loop, runs the state machine. Each connection has a reading and a writing
 // goroutine. The reading one also verifies signatures ahead of the loop.

@@ -9,12 +9,12 @@ import (
 // pacemaker is a replica's knowledge of views. The paper leaves much of it open (Sections 4.4 and
 // 6). Here replicas come into one view in this way:
 //
-//   - A replica enters view v+1 when it has voted in view v (chained), when it has decided in view
-//     v (basic), and when it sees a certificate which shows that a quorum has been there.
-//   - A replica whose timer ends leaves its view: it wishes for the first view of the next leader,
-//     acts in none before that, says so to all (NewView), and says it again until it is there.
-//   - f+1 replicas that wish for a view have another one wish for it, since one of them is correct.
-//   - n-f of them enter it.
+//   - A replica enters view v+1 when it has voted in view v (chained) or decided in view v (basic).
+//     It also does so when a certificate shows that a quorum was in view v.
+//   - A replica whose timer ends leaves its view. It wishes for the first view of the next leader,
+//     and acts in none before that. It says so to all (NewView), and repeats it until it is there.
+//   - If f+1 replicas wish for a view, another one wishes for it too, since one of them is correct.
+//   - If n-f replicas wish for a view, they enter it.
 //
 // A correct replica leaves a view only if it has entered it. So wishes of correct replicas are at
 // most one leader's tenure above the wishes of f+1 correct replicas, and lost messages do not let

@@ -7,9 +7,9 @@
 // delay any message; from then on it is synchronous (GST). Each history is checked:
 //
 //   - agreement: all correct replicas execute the same blocks and commands in the same order,
-//   - validity: no command is executed twice, and each is from a client or a liar,
-//   - what a client takes for executed has been executed by a correct replica,
-//   - progress: after GST all commands of all clients are executed by all correct replicas.
+//   - validity: no command is executed twice, and each comes from a client or a liar,
+//   - truth: if a client believes that a command was executed, a correct replica executed it,
+//   - progress: after GST all correct replicas execute all commands of all clients.
 //
 // TestMutations shows that these checks can fail: it breaks the protocol on purpose.
 //

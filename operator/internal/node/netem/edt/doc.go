@@ -24,19 +24,29 @@
 //
 // # Why it is like this
 //
-//   - The copy. TCP limits what of a socket is in the queues below it (TCP Small Queues). A packet that waits for 50 ms while it belongs to its socket
-//     takes bulk TCP from 450 to 0.9 Mbit/s and delays small messages by another 13 ms. netem takes the packet from its socket by itself; fq does not.
-//   - A classic filter, not TCX, where "consumed" means "next": every packet would be sent twice.
-//   - Drops are consumed (STOLEN). A drop (SHOT) would be told to the local sender, and a TCP that knows does not take it for a loss.
-//   - A flow for each link and for each version of it. Within a flow of fq the first packet holds up the others. With fq's usual 1024 flows, links with
-//     different delays would meet in one; and after a change from a long delay to a short one, what is in flight would hold up what follows.
-//   - No pacing: fq would else tell sockets of other connections that it paces them, and their packets would bring departure times of their own.
-//   - TC_PRIO_CONTROL is cleared on delayed packets: fq (before Linux 6.7) sends those at once.
-//   - fq's limits: with the usual 100 packets of a flow, 85% of 10,000 packets/s at 50 ms are dropped. The horizon lies behind everything that a link
-//     can ask for, so that the table never changes the qdisc.
-//   - gso_max_segs is 1 while a link has loss or a rate of its own: a super-packet of 64 KB is lost, and queued, as one. A connection keeps the value
-//     that the device had when it was opened.
-//   - A packet does not wait for its own transmission at the link's rate, only for those before it.
+//   - The program sends a copy. TCP limits how many bytes of a socket are in the queues below it
+//     (TCP Small Queues). If a packet waits for 50 ms and belongs to its socket, bulk TCP falls
+//     from 450 to 0.9 Mbit/s, and small messages are another 13 ms late. netem takes the packet
+//     from its socket by itself; fq does not.
+//   - The filter is a classic one. In TCX "consumed" means "next", so every packet would be sent
+//     twice.
+//   - A lost packet is consumed (STOLEN). If it were dropped (SHOT), the local sender would learn
+//     of it, and its TCP would not count it as a loss.
+//   - Each version of each link has a flow of its own. In a flow of fq the first packet holds up
+//     the others. With fq's usual 1024 flows, links with different delays would share a flow. After
+//     a change from a long delay to a short one, packets in flight would hold up the later ones.
+//   - fq does not pace. It would tell sockets of other connections that it paces them, and their
+//     packets would carry departure times of their own.
+//   - The program clears TC_PRIO_CONTROL on delayed packets, since fq (before Linux 6.7) sends
+//     packets with it at once.
+//   - fq has large limits. With the usual 100 packets of a flow, it drops 85% of 10,000 packets/s
+//     at 50 ms. The horizon is beyond every delay of a link, so that the table never changes the
+//     qdisc.
+//   - gso_max_segs is 1 while a link has loss or a rate of its own. Otherwise a super-packet of 64
+//     KB would be lost, and queued, as one. A connection keeps the value that the device had when
+//     it was opened.
+//   - A packet does not wait for its own transmission at the link's rate. It waits only for those
+//     before it.
 //
 // # Whose is what
 //

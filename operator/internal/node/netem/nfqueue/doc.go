@@ -37,12 +37,17 @@
 //
 // # Limits
 //
-//   - A packet costs 3 to 4 microseconds of one processor, which is 300,000 packets/s for each pod (BenchmarkPackets). A super-packet (GSO) counts once,
-//     unless a link of the table has a loss: then each segment counts, as each can be lost alone.
-//   - Kernels before 7.0 that did not take over the hash of queued packets look a verdict's packet up from the head of the queue: there, a link that is
-//     much shorter than others pays for the packets that wait before its own, some nanoseconds each. All links share one queue all the same: with several,
-//     a change of delay would move a peer between them, and reorder. Health's lateness shows when it is too much.
-//   - The kernel drops everything that is in flight when any base chain of the namespace is removed (by whomever), or an
-//     interface goes down. Health counts it. So tables of faults are made before the shaping begins and removed after its end.
-//   - When a link becomes shorter, what is sent from then on can overtake what is in flight. Otherwise the order of packets of one link is kept.
+//   - A packet costs 3 to 4 microseconds of one processor. So each pod can send 300,000 packets/s
+//     (BenchmarkPackets). A super-packet (GSO) counts once. If a link of the table has a loss, each
+//     segment counts, since each can be lost alone.
+//   - Some kernels before 7.0 lack the hash of queued packets. They look for a verdict's packet
+//     from the head of the queue. There a packet of a link that is much shorter than others costs
+//     some nanoseconds for each packet that waits before it. All links still share one queue. With
+//     several queues, a change of delay would move a peer between them, and reorder its packets.
+//     Health's lateness shows when the cost is too high.
+//   - The kernel drops all packets in flight when anyone removes a base chain of the namespace, or
+//     an interface goes down. Health counts them. So tables of faults are made before the shaping
+//     begins and removed after its end.
+//   - When a link becomes shorter, later packets can overtake those in flight. Otherwise the
+//     packets of one link keep their order.
 package nfqueue

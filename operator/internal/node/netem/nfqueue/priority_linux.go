@@ -29,9 +29,11 @@ var deadlineShares = []uint64{50, 20, 10}
 
 // The scheduling of a thread that delays packets, best first:
 //
-//   - SCHED_FIFO, for all threads of the process, as a collection of garbage, rare as it is here, waits for each of them. It needs the capability SYS_NICE.
-//     Under cgroup v1 with RT_GROUP_SCHED it also needs a cpu.rt_runtime_us, which no container runtime gives to a pod.
-//   - SCHED_DEADLINE, for the one thread. It needs SYS_NICE and all the processors of the machine (no cpuset), and no cgroup can withhold it.
+//   - SCHED_FIFO for all threads of the process. A garbage collection waits for each of them,
+//     though it is rare here. SCHED_FIFO needs the capability SYS_NICE. Under cgroup v1 with
+//     RT_GROUP_SCHED it also needs a cpu.rt_runtime_us, which no container runtime gives to a pod.
+//   - SCHED_DEADLINE for the one thread. It needs SYS_NICE and all the processors of the machine
+//     (no cpuset). No cgroup can withhold it.
 //   - The highest nice value within the pod's share of the processors, and the shortest slice.
 
 // prioritiseProcess tries the first, and otherwise the last. It returns the scheduling of the

@@ -155,7 +155,7 @@ func TestRunRefuses(t *testing.T) {
 		"no clients":             {[]string{"--driver", "echo", "--address", "x:1", "--clients", "0"}, "clients is 0; it must be from 1 to 100000"},
 		"rate 0":                 {[]string{"--driver", "echo", "--address", "x:1", "--rate", "0"}, "rate is 0"},
 		"no duration":            {[]string{"--measure", "5"}, "invalid argument \"5\" for \"--measure\" flag"},
-		"config and more":        {[]string{"--config", "x", "--clients", "2"}, "--config says all"},
+		"config and more":        {[]string{"--config", "x", "--clients", "2"}, "--config sets everything"},
 		"config that is missing": {[]string{"--config", "/does/not/exist"}, "read the configuration"},
 		"no server listens":      {[]string{"--driver", "echo", "--address", "127.0.0.1:1"}, "connect to the echo server"},
 		"driver does not start":  {[]string{"--driver", "process", "--", "/does/not/exist"}, "start the driver"},

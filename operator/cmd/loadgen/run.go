@@ -42,7 +42,7 @@ func runCommand(env environment, stdout, stderr io.Writer, log *slog.Logger) *co
 		Short: "Offer load and print what was measured",
 		Long: `Offer load and print what was measured.
 
-With --config a file says all (docs/reference/client-interface.md); no other flag may be given. Without, the flags do.
+With --config a file sets everything (docs/reference/client-interface.md), and no other flag may be given.
 The loop is closed unless --rate is given. The exit code is 0 when the run went through, also when requests failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := f.toConfig(cmd, args)
@@ -90,7 +90,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 func (f *runFlags) toConfig(cmd *cobra.Command, args []string) (loadgen.Config, error) {
 	if f.config != "" {
 		if cmd.Flags().NFlag() > 1 || len(args) > 0 {
-			return loadgen.Config{}, errors.New("--config says all; give no other flags or arguments with it")
+			return loadgen.Config{}, errors.New("--config sets everything; give no other flags or arguments with it")
 		}
 		return loadgen.ReadConfig(f.config)
 	}

@@ -76,11 +76,11 @@ func (o checkOptions) run(ctx context.Context, out io.Writer) error {
 		what  string
 		check func(context.Context, client.Client) error
 	}{
-		{"the API server asks a manager before it takes a System", o.admission},
+		{"the API server asks a manager before it accepts a System", o.admission},
 		{"agents reach the manager that leads, by name and by TLS", o.leader},
 	} {
 		if err := until(ctx, func() error { return step.check(ctx, c) }); err != nil {
-			return fmt.Errorf("not so: %s: %w", step.what, err)
+			return fmt.Errorf("failed: %s: %w", step.what, err)
 		}
 		fmt.Fprintln(out, "ok:", step.what)
 	}
@@ -123,14 +123,14 @@ func (o checkOptions) admission(ctx context.Context, c client.Client) error {
 	err := c.Create(ctx, s, client.DryRunAll)
 	switch {
 	case err == nil:
-		return errors.New("a System that cannot work was taken; is there a ValidatingWebhookConfiguration?")
+		return errors.New("the API server accepted a System that cannot work; is there a ValidatingWebhookConfiguration?")
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
 		if !strings.Contains(err.Error(), "command") {
-			return fmt.Errorf("a System was refused, and not for what is wrong with it: %w", err)
+			return fmt.Errorf("a wrong System was refused, but not for its error: %w", err)
 		}
 		return nil
 	default:
-		return fmt.Errorf("the API server could not ask: %w", err)
+		return fmt.Errorf("the API server could not ask a manager: %w", err)
 	}
 }
 

@@ -156,7 +156,7 @@ func read(experiments string) ([]shown, error) {
 	}
 	for _, path := range every {
 		if !known[path] {
-			return nil, fmt.Errorf("%s is of no evaluation that the gallery knows: name its folder in operator/test/gallery", path)
+			return nil, fmt.Errorf("the gallery knows no evaluation for %s: name its folder in operator/test/gallery", path)
 		}
 	}
 	return all, nil

@@ -211,7 +211,7 @@ func (c *clientRunner) sendPacked(ctx context.Context, packed []byte, store bool
 		return unreadable(fmt.Errorf("they take %d bytes packed, more than the %d that a cluster without a result store keeps; shorten the run, or name a store in spec.results",
 			len(packed), protocol.ResultsLimit))
 	case len(packed) > protocol.ClientResultLimit:
-		return unreadable(fmt.Errorf("they take %d bytes packed, more than the %d that are taken; shorten the run", len(packed), protocol.ClientResultLimit))
+		return unreadable(fmt.Errorf("they take %d bytes packed, more than the limit of %d; shorten the run", len(packed), protocol.ClientResultLimit))
 	}
 	u, err := c.uploads.describe(protocol.ClientResultFile, c.packedResult())
 	if err != nil {

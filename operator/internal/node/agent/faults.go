@@ -107,7 +107,7 @@ func (f *faultScheduler) askKill(ctx context.Context, name string, request launc
 	case err != nil:
 		return launcher.KillResult{}, fmt.Errorf("kill container %s: %w", name, err)
 	case response.Kill == nil || response.Kill.Error != "":
-		reason := "its launcher does not say how it went"
+		reason := "its launcher does not report a result"
 		if response.Kill != nil {
 			reason = response.Kill.Error
 		}
@@ -158,7 +158,7 @@ func (f *faultScheduler) revive(ctx context.Context, run protocol.Run, action ti
 		case err != nil:
 			return record, fmt.Errorf("revive container %s: %w", name, err)
 		case response.Revive == nil || response.Revive.Error != "":
-			reason := "its launcher does not say how it went"
+			reason := "its launcher does not report a result"
 			if response.Revive != nil {
 				reason = response.Revive.Error
 			}

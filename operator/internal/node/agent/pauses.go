@@ -49,7 +49,7 @@ func (f *faultScheduler) askPause(ctx context.Context, name string, request laun
 	case err != nil:
 		return launcher.PauseResult{}, fmt.Errorf("container %s: %w", name, err)
 	case result == nil:
-		return launcher.PauseResult{}, fmt.Errorf("container %s: its launcher does not say how it went", name)
+		return launcher.PauseResult{}, fmt.Errorf("container %s: its launcher does not report a result", name)
 	case result.Error != "":
 		return launcher.PauseResult{}, fmt.Errorf("container %s: %s", name, result.Error)
 	default:

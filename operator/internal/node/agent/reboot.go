@@ -59,7 +59,7 @@ func (b *rebooter) doMachine(ctx context.Context, m Machine, came int64) error {
 	}
 	identity, err := m.Identity()
 	if err != nil {
-		return fmt.Errorf("tell this life of the machine from the next: %w", err)
+		return fmt.Errorf("identify this boot of the machine: %w", err)
 	}
 	b.note(func() { b.volatile.gatesHold = true })
 	run, err := b.clock.awaitRun(ctx)

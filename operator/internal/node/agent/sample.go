@@ -157,7 +157,7 @@ func (f *faultScheduler) runAsyncProfiler(ctx context.Context, action timeline.A
 		}
 	}
 	if len(java) != 1 {
-		return nil, fmt.Errorf("%d processes of the container are java, and one can be sampled", len(java))
+		return nil, fmt.Errorf("%d processes of the container are java; sampling needs exactly one", len(java))
 	}
 	raw := f.rawProfile(action)
 	return f.runProfiler(ctx, container, action, raw, []string{cmp.Or(p.Program, "asprof"), "-d", strconv.Itoa(int(p.For / time.Second)),

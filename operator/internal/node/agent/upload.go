@@ -164,7 +164,7 @@ func (t *transfer) send(ctx context.Context, f uploadFile) error {
 		return err
 	}
 	if u.Size > protocol.UploadLimit {
-		return fmt.Errorf("it has %d bytes packed; %d are taken", u.Size, int64(protocol.UploadLimit))
+		return fmt.Errorf("it has %d bytes packed, and the limit is %d", u.Size, int64(protocol.UploadLimit))
 	}
 	if t.store != nil {
 		if err = t.put(t.store, u, path); err == nil {
@@ -270,7 +270,7 @@ func (t *transfer) putOnce(ctx context.Context, u protocol.Upload, path string) 
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, ticket.Method, ticket.URL, file)
 	if err != nil {
-		return errors.New("the store's address is none") // the error is left out, since it has the URL and the signature in it
+		return errors.New("the store's address is not a URL") // the error is left out, since it has the URL and the signature in it
 	}
 	request.ContentLength = u.Size
 	for name, value := range ticket.Header {

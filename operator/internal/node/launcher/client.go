@@ -40,7 +40,7 @@ func Dial(ctx context.Context, path string, onState func(State)) (*Client, error
 	word, err := openPermit(strings.TrimSuffix(path, filepath.Ext(path))+permitSuffix, 0)
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("share a word with the launcher: %w", err)
+		return nil, fmt.Errorf("share memory with the launcher: %w", err)
 	}
 	c := &Client{conn: conn, permit: word, onState: onState, encoder: json.NewEncoder(conn), waiting: map[int64]chan Response{}, gone: make(chan struct{})}
 	go c.read()

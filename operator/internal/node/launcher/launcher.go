@@ -128,7 +128,7 @@ func newLauncher(ctx context.Context, options Options) (*Launcher, error) {
 	l.rehearsal.say = l.output.say
 	var err error
 	if l.permit, err = openPermit(filepath.Join(options.RunDir, options.Name+permitSuffix), os.O_CREATE); err != nil {
-		return nil, fmt.Errorf("share a word with the agent: %w", err)
+		return nil, fmt.Errorf("share memory with the agent: %w", err)
 	}
 	return l, nil
 }

@@ -187,7 +187,7 @@ func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err
 		case l.holding.Load():
 			return 0, errors.New("the processes were killed meanwhile")
 		case waited > pauseTimeout:
-			return 0, fmt.Errorf("process %d is not as it should be %v after the signal: stopped should be %v, but its state is %s",
+			return 0, fmt.Errorf("process %d has the wrong state %v after the signal: stopped should be %v, but its state is %s",
 				pid, pauseTimeout, stopped, strings.Join(states(pid), " "))
 		case waited > hurry:
 			time.Sleep(seldom)

@@ -273,7 +273,7 @@ func TestMisbehavingClientsNeedTheirDriver(t *testing.T) {
 		"no driver":  {misbehavingConfig(), Drivers{Correct: newMemory(ms, commit)}},
 		"no clients": {closedConfig(), Drivers{Correct: newMemory(ms, commit), Misbehaving: newMemory(ms, commit)}},
 	} {
-		if _, err := Run(context.Background(), tc.cfg, tc.d, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "come together") {
+		if _, err := Run(context.Background(), tc.cfg, tc.d, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "need a driver for them") {
 			t.Errorf("%s: error = %v", name, err)
 		}
 	}

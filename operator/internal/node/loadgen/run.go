@@ -58,7 +58,7 @@ func runBy(ctx context.Context, clock clock, cfg Config, drivers Drivers, log *s
 		return results.Client{}, fmt.Errorf("validate the configuration: %w", err)
 	}
 	if (cfg.Misbehaving != nil) != (drivers.Misbehaving != nil) {
-		return results.Client{}, errors.New("misbehaving clients and a driver for them come together")
+		return results.Client{}, errors.New("misbehaving clients need a driver for them, and the driver needs such clients")
 	}
 	r := &run{cfg: cfg, drivers: drivers, log: log, clock: clock, timeout: time.Duration(cfg.Timeout)}
 	if cfg.Trace != nil {

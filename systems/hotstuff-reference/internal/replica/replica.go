@@ -189,7 +189,7 @@ func (r *Replica) commit(b *message.Block) {
 	}
 	path, ok := r.tree.commit(b)
 	if !ok {
-		r.broken = fmt.Errorf("the block %v of view %d is committed and does not descend from %v of view %d, which was before",
+		r.broken = fmt.Errorf("the block %v of view %d is committed and does not descend from the last committed block %v of view %d",
 			b.Digest(), b.View, r.tree.committed.Digest(), r.tree.committed.View)
 		r.env.SetTimer(0)
 		return

@@ -149,7 +149,7 @@ func (l *loop) do(r request, answer *report) error {
 		answer.Flushed, answer.Unknown, answer.Crowded, answer.Malformed = l.flushed.Load(), l.unknown.Load(), l.crowded.Load(), l.malformed.Load()
 		return err
 	default:
-		return fmt.Errorf("asked to %q", r.Do)
+		return fmt.Errorf("unknown request %q", r.Do)
 	}
 }
 
@@ -258,6 +258,6 @@ func (p *process) stop() error {
 	case <-p.gone:
 		return err
 	case <-time.After(answerWithin):
-		return errors.Join(err, errors.New("nor when it was killed"))
+		return errors.Join(err, errors.New("and it did not end when it was killed"))
 	}
 }

@@ -76,7 +76,7 @@ func (c *cluster) addNode(name, pool string) {
 	c.nodes = append(c.nodes, &node{name: name, pool: pool, up: true, pods: map[types.UID]*agent{}})
 }
 
-// own notes who owns an object.
+// own records the owners of an object.
 func (c *cluster) own(kind string, old, now client.Object) {
 	if old != nil {
 		for _, r := range old.GetOwnerReferences() {

@@ -43,14 +43,14 @@ func (c *collection) inNamespace(name string) []client.Object {
 	return slices.Clone(c.order[from:to])
 }
 
-// place is where an object is in the order, or would be.
+// place returns the index of an object, or the index at which it would be.
 func (c *collection) place(key types.NamespacedName) (int, bool) {
 	return slices.BinarySearchFunc(c.order, key, func(o client.Object, key types.NamespacedName) int {
 		return cmp.Or(strings.Compare(o.GetNamespace(), key.Namespace), strings.Compare(o.GetName(), key.Name))
 	})
 }
 
-// put adds an object, or replaces the one of its name.
+// put adds an object, or replaces the one with the same name.
 func (c *collection) put(o client.Object) {
 	if c.objects == nil {
 		c.objects = map[types.NamespacedName]client.Object{}

@@ -25,34 +25,35 @@ var (
 )
 
 const (
-	// longestIdle is how long a pool may be idle, while an experiment waits for it and a manager
-	// leads.
+	// longestIdle bounds the time in which a pool is idle, an experiment waits for it, and a
+	// manager leads.
 	longestIdle = 10 * time.Second
-	// takeOver is how long after the death of a manager the next one leads, and has looked at all.
+	// takeOver bounds the time from the death of a manager until the next one leads and has looked
+	// at all objects.
 	takeOver = leaseTime + 15*time.Second
 )
 
-// turns follows who gets the pools, and when.
+// turns records which trials get the pools, and when.
 type turns struct {
 	of     map[string][]types.NamespacedName // the experiments of each pool, in the order of their creation
-	left   map[types.NamespacedName]int      // trials that are not over
+	left   map[types.NamespacedName]int      // trials that have not ended
 	freed  map[string]time.Time
-	last   time.Time // when a trial was over last
+	last   time.Time // when the latest trial ended
 	idle   []time.Duration
 	deaths []time.Time // of the manager that led
 	// takenOver counts the times that a pool was idle while a manager took over.
 	takenOver int
 }
 
-// TestScale has experiments of many namespaces share pools of nodes, while the manager that leads
-// dies now and then. All trials count. On each pool the experiment that was created first has all
-// of its trials before the next one, and no pool is idle while an experiment waits for it.
+// In TestScale experiments of many namespaces share pools of nodes, and the leading manager dies
+// now and then. All trials count. On each pool the experiment that was created first has all of its
+// trials before the next one, and no pool is idle while an experiment waits for it.
 //
 //	make sim-scale    200 experiments of 50 trials in 20 namespaces on 1,000 nodes
 func TestScale(t *testing.T) {
 	pools := (*scaleNodes + 24) / 25
 	w := newWorld(1, false)
-	w.faster = 16 // one worker in place of 16
+	w.faster = 16 // for the one worker instead of 16
 	for i := range *scaleNodes {
 		w.addNode(fmt.Sprintf("n%04d", i), fmt.Sprintf("pool-%02d", i%pools))
 	}
@@ -73,7 +74,7 @@ func TestScale(t *testing.T) {
 			made++
 			turn.of[pool], turn.left[key] = append(turn.of[pool], key), *scaleTrials
 			w.experiments = append(w.experiments, key)
-			w.after(time.Duration(made)*time.Second, func() { w.applyScale(t, key, pool) }) // their order is by the second
+			w.after(time.Duration(made)*time.Second, func() { w.applyScale(t, key, pool) }) // the second of creation gives their order
 		}
 	}
 	var dies func()
@@ -142,7 +143,7 @@ func (s *turns) see(w *world, kind string, old, now client.Object) {
 	}
 }
 
-// admitted checks whether it was the experiment's turn.
+// admitted checks that a trial starts only when its experiment has the turn.
 func (s *turns) admitted(w *world, key types.NamespacedName, pool string) {
 	for _, earlier := range s.of[pool] {
 		if earlier == key {

@@ -177,7 +177,7 @@ func (t *tree) find(name string) (string, *entry, error) {
 			}
 			rest = append(strings.Split(strings.Trim(e.link, "/"), "/"), rest...)
 		case e.kind != tar.TypeDir && len(rest) > 0:
-			return "", nil, fmt.Errorf("cannot be: %s is no directory", next)
+			return "", nil, fmt.Errorf("cannot exist: %s is no directory", next)
 		default:
 			at = next
 		}
@@ -185,12 +185,12 @@ func (t *tree) find(name string) (string, *entry, error) {
 	return at, t.entries[at], nil
 }
 
-// reader of a regular file.
+// reader returns a reader of a regular file.
 func (t *tree) reader(e *entry) *io.SectionReader {
 	return io.NewSectionReader(t.content, e.offset, e.size)
 }
 
-// text of a small file, or nothing.
+// text returns the text of a small file. Empty: there is none.
 func (t *tree) text(name string) string {
 	const most = 1 << 20
 	_, e, err := t.find(name)

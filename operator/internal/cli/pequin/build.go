@@ -154,7 +154,7 @@ func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 		}
 	}
 	if varying > maxPointParameters {
-		return fmt.Errorf("%d settings are not the same at all points; a point of an axis sets at most %d: import each series with --series", varying, maxPointParameters)
+		return fmt.Errorf("%d settings differ between points, but a point of an axis sets at most %d: import each series with --series", varying, maxPointParameters)
 	}
 	protocol, workload, all := map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}
 	var defaults []string

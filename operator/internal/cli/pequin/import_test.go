@@ -284,7 +284,7 @@ func TestMorePointSettingsThanAPointHas(t *testing.T) {
 		seen[f.setting] = true
 	}
 	in = strings.Replace(in, `"strictly_serializable": "x"}, {"sync_commit": 1.5, "strictly_serializable": "x"}`, `"strictly_serializable": "x"`+one.String()+`}, {"sync_commit": 1.5, "strictly_serializable": "x"`+two.String()+`}`, 1)
-	if _, err := Import("mine.json", []byte(in), Options{}); err == nil || !strings.Contains(err.Error(), "settings are not the same at all points; a point of an axis sets at most 64: import each series with --series") {
+	if _, err := Import("mine.json", []byte(in), Options{}); err == nil || !strings.Contains(err.Error(), "settings differ between points, but a point of an axis sets at most 64: import each series with --series") {
 		t.Errorf("error = %v", err)
 	}
 	importText(t, in, Options{Series: 1})

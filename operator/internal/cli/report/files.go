@@ -67,7 +67,7 @@ func (in input) haveHistograms() error {
 	case in.unreadable != nil:
 		return in.unreadable
 	case len(in.histograms) == 0:
-		return fmt.Errorf("experiment %s: no histograms were found; they are in the results of valid trials in the cluster and in a bundle, and not in what -o json writes", in.Name)
+		return fmt.Errorf("experiment %s: no histograms were found; they are in the results of valid trials in the cluster and in a bundle, but -o json leaves them out", in.Name)
 	}
 	return nil
 }

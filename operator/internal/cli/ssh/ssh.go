@@ -106,7 +106,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 func none(t *v1alpha1.Trial, cluster session.Cluster) error {
 	outcome := plan.Outcome(t)
 	if outcome == v1alpha1.ReasonInProgress {
-		return fmt.Errorf("trial %s has no machine that is up yet, or none any more; kubectl assay watch %s says what it does", t.Name, cluster.Flag())
+		return fmt.Errorf("trial %s has no machine that is up yet, or none any more; kubectl assay watch %s shows its state", t.Name, cluster.Flag())
 	}
 	why := ""
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete); c != nil {

@@ -31,8 +31,8 @@ func (e *checker) checkReplaced(path *field.Path, f *v1alpha1.Fault) {
 	for i := range trial.Faults {
 		other := &trial.Faults[i]
 		if of(other) != nil && of(other).dated() && !chaosmesh.Replaces(other) && !chaosmesh.Restarts(other) {
-			e.add(field.Forbidden(at, fmt.Sprintf("%s cannot be together with fault %s of the same point: what was done to a pod or planned in it is lost when it is replaced or "+
-				"its containers are restarted; only other faults that do so and clientBehavior can; use nodeKill, or another point", action, other.Name)))
+			e.add(field.Forbidden(at, fmt.Sprintf("%s cannot be together with fault %s of the same point: a pod that is replaced, or whose containers restart, "+
+				"forgets the faults in force and those to come; combine it only with clientBehavior or faults that also replace or restart; use nodeKill, or another point", action, other.Name)))
 		}
 	}
 }

@@ -67,8 +67,8 @@ func (e *checker) checkMachine(path *field.Path, k kill) {
 		other := &trial.Faults[i]
 		if of(other) != nil && of(other).dated() && !ResetsMachines(trial.Faults[i:i+1]) {
 			e.add(field.Forbidden(path.Child("nodeKill", "mode"),
-				"Machine cannot be together with fault "+other.Name+" of the same point: what an agent on that machine did and knew is lost with it; "+
-					"only other machines and clientBehavior can; use mode: Pods, or another point"))
+				"Machine cannot be together with fault "+other.Name+" of the same point: an agent loses its state when its machine is reset; "+
+					"combine it only with clientBehavior or other machines; use mode: Pods, or another point"))
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (e *checker) checkGroups(path *field.Path, c targetCheck, groups []v1alpha1
 			return
 		}
 		if len(c.picks) > 0 && slices.ContainsFunc(placement.UnitsOf(g, c.topology), func(u placement.Unit) bool { return c.picks[u] > 0 }) {
-			e.add(field.Invalid(c.path, describeTarget(g), "groups that pick come last: what an earlier group picks may be in this one"))
+			e.add(field.Invalid(c.path, describeTarget(g), "groups that pick come last: an earlier group may pick a member of this one"))
 			return
 		}
 		for p := range candidates {

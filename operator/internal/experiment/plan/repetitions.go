@@ -96,7 +96,7 @@ func (e *fieldChecker) checkRepetitions(points int) {
 			e.add(field.Invalid(where, most, fmt.Sprintf("must be min, %d, or more", r.Min)))
 			return
 		case most > int(r.Min) && r.Until == nil:
-			e.add(field.Invalid(where, most, "is more than min, and nothing says when a point has enough: add until, or remove max"))
+			e.add(field.Invalid(where, most, "is more than min, but nothing ends the trials of a point early: add until, or remove max"))
 			return
 		}
 	}
@@ -132,7 +132,7 @@ func (e *fieldChecker) checkPrecision(path *field.Path, r v1alpha1.Repetitions) 
 		e.add(field.Required(path.Child("max"), "until needs it: the most trials that a point may get"))
 	}
 	if r.Min < leastToStop {
-		e.add(field.Invalid(path.Child("min"), r.Min, fmt.Sprintf("until needs %d or more: the deviation of fewer trials says too little to stop by", leastToStop)))
+		e.add(field.Invalid(path.Child("min"), r.Min, fmt.Sprintf("until needs %d or more: fewer trials give no reliable deviation", leastToStop)))
 	}
 	switch until := path.Child("until"); {
 	case UntilDecided(r):

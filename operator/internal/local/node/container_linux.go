@@ -379,7 +379,7 @@ func (r *runtimeOCI) bundle(dir string, img *image, spec *specs.Spec) error {
 	}
 	text, err := json.Marshal(spec)
 	if err != nil {
-		return fmt.Errorf("write what the runtime is told: %w", err)
+		return fmt.Errorf("encode the configuration of the container: %w", err)
 	}
 	return os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600)
 }

@@ -169,7 +169,7 @@ func hear() (n int, err error) {
 // settle prepares the namespaces for pods.
 func settle(exit func(code int)) error {
 	if os.Getpid() != 1 {
-		return fmt.Errorf("%s is set in a process that is not the first of its namespace; only this program sets it", Variable)
+		return fmt.Errorf("%s is set, but this process is not the first of its namespace; only this program sets it", Variable)
 	}
 	unix.CloseOnExec(ends)
 	go func() {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // Measurement is the result of one of an experiment's measurements in a trial.
@@ -51,6 +53,7 @@ func (c MeasurementColumn) Read(t *Trial) (Measurement, bool) {
 //   - counters of clients that misbehave, and their share,
 //   - bytes and times of pods that came back after a fault,
 //   - numbers that checks printed, and numbers of each client's run if there are several clients,
+//   - times of commands at an instant,
 //   - numbers of the clients' own, which a System names; they override the others.
 func OwnNumbers(t *Trial) map[string]float64 {
 	own := make(map[string]float64, len(t.Driver)+len(t.Summary.Numbers))
@@ -64,6 +67,7 @@ func OwnNumbers(t *Trial) map[string]float64 {
 	t.restored(own)
 	t.checked(own)
 	t.byClient(own)
+	t.commanded(own)
 	maps.Copy(own, t.Summary.Numbers)
 	return own
 }
@@ -112,6 +116,17 @@ func (t *Trial) restored(to map[string]float64) {
 		to["restoredBytes:"+r.Fault] += float64(r.Data.ReceivedBytes)
 		to["restoredDiskBytes:"+r.Fault] += float64(r.Data.DiskWrittenBytes)
 		to["restoreMillis:"+r.Fault] = max(to["restoreMillis:"+r.Fault], r.Data.RestoreMillis)
+	}
+}
+
+// commanded adds how long the commands of a fault took, in milliseconds: the longest of all pods
+// and times. A command that failed does not count.
+func (t *Trial) commanded(to map[string]float64) {
+	for _, f := range t.Faults {
+		if f.Kind == string(timeline.Execute) && f.Error == "" && !f.Skipped {
+			name := "commandMillis:" + f.Fault
+			to[name] = max(to[name], f.ConfirmedMillis-f.StartedMillis)
+		}
 	}
 }
 

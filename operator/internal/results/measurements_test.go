@@ -26,3 +26,24 @@ func TestCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnNumbersOfCommands(t *testing.T) {
+	run := func(fault string, started, confirmed float64) results.FaultRecord {
+		return results.FaultRecord{Fault: fault, Kind: "Execute", StartedMillis: started, ConfirmedMillis: confirmed}
+	}
+	kill, failed, skipped := run("kill", 10, 30), run("failed", 10, 500), run("skipped", 10, 10)
+	kill.Kind, failed.Error, skipped.Skipped = "Kill", "exit code 1", true
+	own := results.OwnNumbers(&results.Trial{Faults: []results.FaultRecord{
+		run("repair", 1000, 8515), run("repair", 1001, 1300), run("flush", 20, 20), kill, failed, skipped,
+	}})
+	for name, want := range map[string]float64{"commandMillis:repair": 7515, "commandMillis:flush": 0} {
+		if got, ok := own[name]; !ok || got != want {
+			t.Errorf("%s is %v, known: %t; want %v", name, got, ok, want)
+		}
+	}
+	for _, name := range []string{"commandMillis:kill", "commandMillis:failed", "commandMillis:skipped"} {
+		if n, ok := own[name]; ok {
+			t.Errorf("%s is %v; want none", name, n)
+		}
+	}
+}

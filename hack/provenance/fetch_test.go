@@ -40,8 +40,8 @@ var allowed = []struct{ name, line, why string }{
 	{"infra/modules/kubeadm-cluster/variables.tf", "kube-flannel.yml", "is a manifest that a user's new cluster applies; it names an image"},
 }
 
-// findings are the lines of a script that fetch. It skips comments. A line that ends with a
-// backslash and the next one are one line.
+// findings returns the lines of a script that fetch files, without comments. It joins a line that
+// ends with a backslash with the next one.
 func findings(name, text string) []string {
 	var out []string
 	text = strings.ReplaceAll(text, "\\\n", " ")

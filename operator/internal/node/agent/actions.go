@@ -65,7 +65,7 @@ func (f *faultScheduler) awaitTurn(ctx context.Context, action timeline.Action, 
 	return f.clock.until(waiting, zero+int64(action.At-armLead)) == nil
 }
 
-// act carries out one action and records what came of it.
+// act carries out one action and records its outcome.
 func (f *faultScheduler) act(ctx context.Context, run protocol.Run, action timeline.Action) {
 	var record protocol.ActionRecord
 	f.watcher.foresee(run, action)

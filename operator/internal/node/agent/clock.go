@@ -44,7 +44,7 @@ type clock struct {
 	stepped time.Duration
 }
 
-// settle makes what is known now the clock of the run.
+// settle fixes the best clock that is known now as the clock of the run.
 func (c *clock) settle() {
 	best, known := c.best()
 	c.mu.Lock()

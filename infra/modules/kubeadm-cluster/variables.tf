@@ -73,8 +73,9 @@ variable "kubeconfig_file" {
 
 variable "pod_network" {
   description = <<-EOT
-    Manifest of the CNI plugin: a file here, or an https URL that the control plane fetches. 10.244.0.0/16 (Flannel's) and {{ .PodSubnet }} (kind's)
-    in it become pod_cidr. Its images must be where the nodes can get them.
+    Manifest of the CNI plugin: a file here, or an https URL that the control plane fetches. #sha256=CHECKSUM at the end of the URL has the control
+    plane refuse any other content. 10.244.0.0/16 (Flannel's) and {{ .PodSubnet }} (kind's) in it become pod_cidr. Its images must be where the nodes
+    can get them.
   EOT
   type        = string
   default     = "https://github.com/flannel-io/flannel/releases/download/v0.27.4/kube-flannel.yml"

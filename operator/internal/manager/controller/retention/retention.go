@@ -1,6 +1,6 @@
 // Package retention deletes the results of trials that the owner of the cluster no longer keeps in
 // it. The verdicts and aggregates of an experiment stay, which are in a ConfigMap of their own. The
-// results of an incomplete experiment stay, too.
+// results of an incomplete experiment stay, too, and results that wait for a store.
 package retention
 
 import (
@@ -25,9 +25,10 @@ type Policy struct {
 	// Stored is how long the results of a trial are kept after its end, if its experiment's results
 	// are in a store.
 	Stored time.Duration
-	// Age is how long results are kept at most.
+	// Age is how long results are kept at most, unless they wait for a store.
 	Age time.Duration
-	// Count is of how many trials of a namespace results are kept at most: the newest.
+	// Count is the number of trials of a namespace whose results are kept at most: the newest.
+	// Results that wait for a store are kept beside them.
 	Count int
 }
 
@@ -118,7 +119,12 @@ func (s *Sweeper) keeps(r one, exp *v1alpha1.Experiment, rank int) bool {
 	if exp != nil && !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
 		return true
 	}
-	age, stored := s.Clock.Since(r.made), exp != nil && exp.Status.Archive != nil && exp.Status.Archive.Digest != ""
+	archived := exp != nil && exp.Status.Archive != nil
+	stored := archived && exp.Status.Archive.Digest != ""
+	if archived && !stored {
+		return true // they wait for the store, and are nowhere else
+	}
+	age := s.Clock.Since(r.made)
 	switch p := s.Policy; {
 	case p.Stored > 0 && stored && age >= p.Stored, p.Age > 0 && age >= p.Age, p.Count > 0 && rank > p.Count:
 		return false

@@ -3,6 +3,7 @@ package retention
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,15 +22,15 @@ import (
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// experiment returns an experiment of namespace ns, complete or not, in a store or not.
-func experiment(name string, complete, stored bool) *v1alpha1.Experiment {
+// experiment returns an experiment of namespace ns, complete or not. The archive is empty without a
+// store. Otherwise it is the digest of the results in the store, or "waits".
+func experiment(name string, complete bool, archive string) *v1alpha1.Experiment {
 	e := builders.Experiment(name).Namespace("ns").Obj()
 	if complete {
 		e.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ExperimentComplete, Status: metav1.ConditionTrue, Reason: "AllTrialsValid"}}
 	}
-	e.Status.Archive = &v1alpha1.ResultsArchive{Store: "archive"}
-	if stored {
-		e.Status.Archive.Digest = "1a2b"
+	if archive != "" {
+		e.Status.Archive = &v1alpha1.ResultsArchive{Store: "archive", Digest: strings.TrimPrefix(archive, "waits")}
 	}
 	return e
 }
@@ -42,9 +43,13 @@ func results(namespace, experiment, name string, days int, kind string) *corev1.
 	}}
 }
 
-// Results once stayed in etcd for ever, even those that were in a store.
+// Results once stayed in etcd for ever, even those that were in a store. Later, results were deleted
+// by their age or number while they waited for a store that was down.
 func TestSweep(t *testing.T) {
-	all := []string{"ns/done-1", "ns/done-20", "ns/gone-9", "ns/kept-experiment", "ns/runs-30", "ns/stored-2", "ns/stored-8", "ns/theirs", "other/x-40", "other/x-5"}
+	all := []string{
+		"ns/done-1", "ns/done-20", "ns/gone-9", "ns/kept-experiment", "ns/runs-30", "ns/stored-2", "ns/stored-8", "ns/theirs", "ns/waits-50",
+		"other/x-40", "other/x-5",
+	}
 	const day = 24 * time.Hour
 	for name, tc := range map[string]struct {
 		policy Policy
@@ -64,10 +69,10 @@ func TestSweep(t *testing.T) {
 				}
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-				experiment("done", true, false), experiment("stored", true, true), experiment("runs", false, true),
+				experiment("done", true, ""), experiment("stored", true, "1a2b"), experiment("runs", false, "1a2b"), experiment("waits", true, "waits"),
 				results("ns", "done", "done-1", 1, "trial"), results("ns", "done", "done-20", 20, "trial"),
 				results("ns", "stored", "stored-2", 2, "trial"), results("ns", "stored", "stored-8", 8, "trial"),
-				results("ns", "runs", "runs-30", 30, "trial"), results("ns", "gone", "gone-9", 9, "trial"),
+				results("ns", "waits", "waits-50", 50, "trial"), results("ns", "runs", "runs-30", 30, "trial"), results("ns", "gone", "gone-9", 9, "trial"),
 				results("ns", "stored", "kept-experiment", 90, "experiment"), results("ns", "", "theirs", 90, "of somebody else"),
 				results("other", "x", "x-40", 40, "trial"), results("other", "x", "x-5", 5, "trial"),
 			).Build()

@@ -120,8 +120,10 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 		}
 		_, name, inFolder := strings.Cut(header.Name, "/")
 		switch {
-		case header.Typeflag != tar.TypeReg || !inFolder || !plain(header.Name) || !plain(name):
+		case header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse || !inFolder || !plain(header.Name) || !plain(name):
 			return fmt.Errorf("bundle: entry %q is not a file in the bundle's folder", header.Name)
+		case sparse(header):
+			return fmt.Errorf("bundle: %s is a sparse file, which no bundle has", name)
 		case header.Size > maxEntry:
 			return fmt.Errorf("bundle: %s has %d bytes; %d are allowed", name, header.Size, maxEntry)
 		case len(seen) == maxEntries:
@@ -146,6 +148,16 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 		}
 	}
 	return check(seen, sums)
+}
+
+// sparse files have zeros that take no bytes of the bundle, and so are not within maxTotal.
+func sparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return header.Typeflag == tar.TypeGNUSparse
 }
 
 // inWords words an unexpected end of a file.

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +124,40 @@ func TestRefusesDamage(t *testing.T) {
 	} {
 		if _, err := read(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want: %s", name, err, tc.want)
+		}
+	}
+}
+
+// A file of zeros took none of the bytes that a bundle may have, and all of its own size in memory.
+func TestRefusesSparseFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "e"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range map[string]int64{"e/x": 1 << 20, "e/SHA256SUMS": 1} {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, format := range []string{"posix", "gnu"} {
+		out, err := exec.Command("tar", "--create", "--sparse", "--format="+format, "--directory="+dir, "e").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		gz := gzip.NewWriter(&b)
+		if _, err := gz.Write(out); err != nil {
+			t.Fatal(err)
+		}
+		if err := gz.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(b.Bytes()); err == nil || !strings.Contains(err.Error(), "sparse") {
+			t.Errorf("format %s: got %v, want a word about sparse files", format, err)
 		}
 	}
 }

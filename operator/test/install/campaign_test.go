@@ -181,12 +181,13 @@ func keepServers(ctx context.Context, t *testing.T, c client.Client) {
 }
 
 // undisturbed runs one trial without a kill. It must count: if no pod starts, every trial ends in
-// the same way, whatever is killed.
+// the same way, whatever is killed. Its results must be stored: if the store takes none, no later
+// trial ends.
 func (c *campaign) undisturbed(t *testing.T) {
 	t.Helper()
 	exp := c.short(t, "undisturbed")
-	eventually(t, 2*patience, "a trial is complete without any kill", func(ctx context.Context) (bool, error) {
-		return c.isComplete(ctx, exp), fmt.Errorf("%+v", exp.Status.Conditions)
+	eventually(t, 2*patience, "an experiment is complete and stored without any kill", func(ctx context.Context) (bool, error) {
+		return c.ended(ctx, exp), fmt.Errorf("%+v", exp.Status.Conditions)
 	})
 	for _, trial := range c.trialsOf(t, exp) {
 		if v := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid); v == nil || v.Status != metav1.ConditionTrue {

@@ -54,6 +54,9 @@ func refuse(t *testing.T, env *testenv.Env, ns, file string, tests map[string]re
 				t.Fatal("accepted")
 			}
 			for what, want := range map[string]string{"field": tc.Field, "value": tc.Value, "right": tc.Right} {
+				if what == "value" && strings.Contains(err.Error(), `Invalid value: "string"`) {
+					continue // older API servers print the type in place of the value, see make test-versions
+				}
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the refusal does not name the %s, %q:\n%v", what, want, err)
 				}

@@ -43,8 +43,8 @@ func results(namespace, experiment, name string, days int, kind string) *corev1.
 	}}
 }
 
-// Results once stayed in etcd for ever, even those that were in a store. Later, results were deleted
-// by their age or number while they waited for a store that was down.
+// Results once stayed in etcd for ever, even those that were in a store. Later, results were
+// deleted by their age or number while they waited for a store that was down.
 func TestSweep(t *testing.T) {
 	all := []string{
 		"ns/done-1", "ns/done-20", "ns/gone-9", "ns/kept-experiment", "ns/runs-30", "ns/stored-2", "ns/stored-8", "ns/theirs", "ns/waits-50",

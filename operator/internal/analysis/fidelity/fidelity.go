@@ -43,9 +43,9 @@ const (
 // distances order the classes.
 var distances = map[string]int{"": 0, Original: 1, Reimplementation: 2, StandIn: 3}
 
-// It describes what an experiment runs, from its spec as it is written and from its Systems by
+// Describe says what an experiment runs, from its spec as it is written and from its Systems by
 // name. A System that is not among them is a stand-in.
-func Of(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
+func Describe(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
 	f := &results.Fidelity{Size: Full}
 	f.Changes, f.Size = changes(spec)
 	for _, ref := range spec.Systems {

@@ -65,7 +65,7 @@ func TestWhatRan(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&s)
 			}
-			f := fidelity.Of(s, systems)
+			f := fidelity.Describe(s, systems)
 			if f.Class != tc.class || f.Size != fidelity.Full {
 				t.Errorf("class %q, size %q; want %q at full size", f.Class, f.Size, tc.class)
 			}
@@ -110,7 +110,7 @@ func TestSize(t *testing.T) {
 			s := spec("hats")
 			tc.profile.Name, s.Profile = "smoke", "smoke"
 			s.Profiles = []v1alpha1.Profile{tc.profile}
-			f := fidelity.Of(s, systems)
+			f := fidelity.Describe(s, systems)
 			if (f.Size == fidelity.Reduced) != tc.reduced {
 				t.Errorf("size %s, want reduced: %t", f.Size, tc.reduced)
 			}
@@ -172,7 +172,7 @@ func TestSay(t *testing.T) {
 	s.Profiles = []v1alpha1.Profile{{Name: "testbed", Claims: []v1alpha1.ProfileClaim{
 		{Name: "rewritten", Statement: "HATS is faster by half or more.", Within: "30%", WiderBecause: "the disks are others"}, {Name: "skipped", Skip: "no peak is reached"},
 	}}}
-	f := fidelity.Of(s, systems)
+	f := fidelity.Describe(s, systems)
 	var judged []results.ClaimResult
 	for _, c := range s.Claims {
 		judged = append(judged, results.ClaimResult{Name: c.Name, Verdict: string(v1alpha1.VerdictHolds)})

@@ -53,7 +53,7 @@ func TestSizeOfARichEvaluation(t *testing.T) {
 		p := v1alpha1.Profile{Name: "smoke"}
 		tc.change(&p)
 		s.Profile, s.Profiles = "smoke", []v1alpha1.Profile{p}
-		f := fidelity.Of(s, systems)
+		f := fidelity.Describe(s, systems)
 		if got := strings.Join(f.Changes, "; "); got != tc.want || (f.Size == fidelity.Reduced) != (tc.want != "") {
 			t.Errorf("%s: size %s, changes %q; want %q", name, f.Size, got, tc.want)
 		}
@@ -74,7 +74,7 @@ func TestParametersOfSystemsAndWorkload(t *testing.T) {
 	s.Profile = "smoke"
 	s.Profiles = []v1alpha1.Profile{{Name: "smoke", Parameters: map[string]v1alpha1.Value{"sync": v1alpha1.NewValue("false"), "keys": v1alpha1.NewValue("5")}}}
 	want := "parameters.hats.sync: none in place of true; parameters.keys: 5 in place of none; parameters.sync: false in place of none; parameters.workload.keys: none in place of 100"
-	if got := strings.Join(fidelity.Of(s, systems).Changes, "; "); got != want {
+	if got := strings.Join(fidelity.Describe(s, systems).Changes, "; "); got != want {
 		t.Errorf("changes %q, want %q", got, want)
 	}
 }
@@ -116,7 +116,7 @@ func TestProgramsThatDoNotRun(t *testing.T) {
 		for _, name := range "abcdef"[:n] {
 			s.Source.Systems = append(s.Source.Systems, v1alpha1.SourceSystem{Name: string(name)})
 		}
-		if got := fidelity.Ran(fidelity.Of(s, systems)); got != want {
+		if got := fidelity.Ran(fidelity.Describe(s, systems)); got != want {
 			t.Errorf("of %d programs, none of which runs: %q, want %q", n, got, want)
 		}
 	}
@@ -126,17 +126,17 @@ func TestProgramsThatDoNotRun(t *testing.T) {
 		if strings.Contains(strings.Join(order, " "), "cassandra") {
 			want = fidelity.StandIn
 		}
-		if got := fidelity.Of(spec(order...), systems).Class; got != want {
+		if got := fidelity.Describe(spec(order...), systems).Class; got != want {
 			t.Errorf("%v: class %s, want %s", order, got, want)
 		}
 	}
 	s := spec("postgres")
 	s.Source.Systems[2].Version = ""
-	if got := fidelity.Of(s, systems).Systems[0].SourceVersion; got != "" {
+	if got := fidelity.Describe(s, systems).Systems[0].SourceVersion; got != "" {
 		t.Errorf("the source tells no version, and it is %q", got)
 	}
 	s.Source.Systems[2].Version = "15"
-	if got := fidelity.Of(s, systems).Systems[0].SourceVersion; got != "" {
+	if got := fidelity.Describe(s, systems).Systems[0].SourceVersion; got != "" {
 		t.Errorf("the source has the same version, and %q is said", got)
 	}
 }

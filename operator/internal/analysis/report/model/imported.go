@@ -19,7 +19,7 @@ const unjudged = "the trials were measured elsewhere: whether they are valid was
 // whatRanOf describes what ran, relative to the source. The size of trials that were measured
 // elsewhere is unknown, so their verdicts are neither Reproduced nor Replicated.
 func whatRanOf(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec, lines []results.TrialLine) *results.Fidelity {
-	f := fidelity.Of(spec, systems)
+	f := fidelity.Describe(spec, systems)
 	if Imported(results.Experiment{Trials: lines}) {
 		f.Size, f.Changes = fidelity.Unknown, nil
 	}

@@ -113,7 +113,7 @@ func TestNewFilesAreLookedAt(t *testing.T) {
 	}
 }
 
-func TestNoCloneIsSaid(t *testing.T) {
+func TestAMissingCloneIsReported(t *testing.T) {
 	empty := t.TempDir()
 	if _, err := report(&bytes.Buffer{}, ".", filepath.Join(empty, "none")); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error = %v, want one that names the directory", err)

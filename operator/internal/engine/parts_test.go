@@ -111,7 +111,7 @@ func TestFilesThatAreWantedOfAPod(t *testing.T) {
 }
 
 // The pods of a trial first end their processes, then hand over their files, and then go.
-func TestHowLongPodsAreWaitedFor(t *testing.T) {
+func TestWaitsForPodsHaveDeadlines(t *testing.T) {
 	for name, tc := range map[string]struct {
 		store  string
 		change func(p *play)

@@ -15,7 +15,7 @@ import (
 // either, since the window then ends within a bin.
 func Agree(c Counters, latencies int64, t Timeline, window time.Duration) error {
 	if n := latencies + c.OutOfRange; n != c.Committed {
-		return fmt.Errorf("%d transactions are said to be committed, its histogram has %d (%d of them out of its range)", c.Committed, n, c.OutOfRange)
+		return fmt.Errorf("it states %d committed transactions, and its histogram has %d (%d of them out of its range)", c.Committed, n, c.OutOfRange)
 	}
 	if len(t.Committed) == 0 || window%TimelineInterval != 0 {
 		return nil
@@ -27,7 +27,7 @@ func Agree(c Counters, latencies int64, t Timeline, window time.Duration) error 
 		}
 	}
 	if sum != c.Committed {
-		return fmt.Errorf("%d transactions are said to be committed, its timeline has %d", c.Committed, sum)
+		return fmt.Errorf("it states %d committed transactions, and its timeline has %d", c.Committed, sum)
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ func FitTrial(t Trial, limit int) ([]byte, error) {
 	return nil, fmt.Errorf("the results of trial %s take %d bytes even without logs, links, timeline and histogram; %d are allowed", t.Name, size, limit)
 }
 
-// coarseBins is how many bins remain of resources over time when there is little room.
+// coarseBins is the number of bins of a pod's resources over time, if the results are too long with
+// all bins.
 const coarseBins = 64
 
 // changeSeries changes the pods' resources over time, in copies. It reports whether that changed

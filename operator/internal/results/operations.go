@@ -114,7 +114,7 @@ func (sums operationSums) add(operations []Operation) error {
 			return fmt.Errorf("latency of %s: %w", o.Name, err)
 		}
 		if n > o.Committed {
-			return fmt.Errorf("of the kind of operation %s %d are said to be committed, its histogram has %d", o.Name, o.Committed, n)
+			return fmt.Errorf("operation kind %s states %d committed operations, and its histogram has %d", o.Name, o.Committed, n)
 		}
 		sums[name].committed += o.Committed
 	}

@@ -70,7 +70,7 @@ func TestKindsOfOperationsThatContradictAreRefused(t *testing.T) {
 		"no name":             {[]Operation{{}}, "its name must have 1 to 64 bytes"},
 		"a long name":         {[]Operation{{Name: strings.Repeat("x", 65)}}, "its name must have 1 to 64 bytes"},
 		"too many":            {many, "34 kinds of operations, 33 are allowed"},
-		"another histogram":   {[]Operation{few}, "8 are said to be committed, its histogram has 9"},
+		"another histogram":   {[]Operation{few}, "states 8 committed operations, and its histogram has 9"},
 		"no histogram":        {[]Operation{{Name: "READ", Committed: 1, Latency: "x"}}, "latency of READ"},
 	} {
 		c := report(t, 0, w, 10, time.Millisecond)

@@ -206,7 +206,7 @@ func (r Records) Check() error {
 	case i.Layout != "" && i.Clock != ClockWall:
 		return fmt.Errorf("instant has a layout, which only a date has: its clock must be %s", ClockWall)
 	case i.Layout == "" && i.Zone != "":
-		return errors.New("zone of instant is for dates, and instant has no layout")
+		return errors.New("instant has a zone, which only a date has: set its layout, or leave the zone out")
 	case i.Of != OfBegin && i.Of != OfEnd:
 		return fmt.Errorf("instant is of %q; it must be of %s or %s", i.Of, OfBegin, OfEnd)
 	}

@@ -168,7 +168,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 		"since the start":          {func(r *Records) { r.Instant.Clock = ClockSinceStart }, ""},
 		"a date":                   {func(r *Records) { r.Instant.Clock, r.Instant.Layout, r.Instant.Unit = ClockWall, LayoutRFC3339, "" }, ""},
 		"a date of another clock":  {func(r *Records) { r.Instant.Layout = LayoutRFC3339 }, "its clock must be Wall"},
-		"a zone without a date":    {func(r *Records) { r.Instant.Zone = "+01:00" }, "zone of instant is for dates"},
+		"a zone without a date":    {func(r *Records) { r.Instant.Zone = "+01:00" }, "instant has a zone, which only a date has"},
 		"a date in no zone": {func(r *Records) {
 			r.Instant.Clock, r.Instant.Layout, r.Instant.Zone = ClockWall, LayoutRFC3339, "Berlin"
 		}, `the zone of instant is "Berlin"`},

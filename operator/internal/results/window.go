@@ -80,8 +80,8 @@ const (
 	OfLatency    = "Latency"
 )
 
-// UnsteadyBy returns a level that is not steady, for a cause that moves the mean of the window by a
-// share. The instant of the cause is unknown.
+// UnsteadyBy describes an unsteady level by its cause and by the share that the cause moves the
+// window's mean. The instant of the cause is unknown.
 func UnsteadyBy(cause string, moves float64) *Transient {
 	switch cause {
 	case CauseDrift:

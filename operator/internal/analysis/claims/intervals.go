@@ -95,7 +95,8 @@ func (r *readings) exact(q quantity) bool {
 	return true
 }
 
-// values are those of the trials of a point; false where some trial gives bounds, or has none.
+// values returns one value for each trial of a point. It returns false if a trial has none, or has
+// bounds in place of a value.
 func (r *readings) values(of mean) ([]float64, bool) {
 	of.atLeast = false
 	if xs, ok := r.kept[of]; ok {

@@ -401,7 +401,7 @@ func TestInconclusiveSaysHowManyWouldDecide(t *testing.T) {
 
 // Once, no message said that some trials are in another mode. If two of ten trials shift a mean,
 // its interval holds the truth in far fewer experiments than it says.
-func TestTrialsInGroupsAreSaid(t *testing.T) {
+func TestTrialsInGroupsAreReported(t *testing.T) {
 	clients := []int{1, 10, 20, 40}
 	ls := append(series(0, "a", clients, times(5, 100, 200, 300, 400), times(5, 10, 11, 13, 25)), series(4, "b", clients, times(5, 50, 100, 150, 200), times(5, 10, 11, 13, 25))...)
 	const slow, other = "mean_latency(variant='a', clients=10) < 40ms", "mean_latency(variant='b', clients=10) < 40ms"

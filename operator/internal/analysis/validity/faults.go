@@ -100,10 +100,10 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration, bound str
 // pod, its processes paused or not, sends one to every other each second.
 const probedCut = 3 * canaryEvery
 
-// cuts judges whether each cut lost a packet, if its pod has sent probes into it. Rules that are in
-// place do not prove that packets met them. Some cuts may lose nothing. If a cut is of arriving
-// packets alone, the other end drops them before. A silenced pod's probes do not come that far. The
-// packets of a cut without an end are not counted.
+// cuts judges whether each cut lost a packet, if its pod has sent probes into it. Rules in the
+// kernel do not prove that packets met them. Three kinds of cuts may lose nothing. If a cut is of
+// arriving packets alone, the other end drops the packets first. A silenced pod's probes never
+// reach the cut. A cut without an end counts no packets.
 func cuts(o *Observation) Failure {
 	return judgeCuts(o.Actions, o.Result.Faults, o.Windows().Measure)
 }

@@ -183,7 +183,7 @@ func writeImages(t *testing.T, dir string) {
 
 // The artifact of an experiment of a cluster has the results that are left when its trials are
 // gone.
-func TestOfACluster(t *testing.T) {
+func TestArtifactOfAnExperimentInACluster(t *testing.T) {
 	completed := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	encoded, err := results.EncodeExperiment(results.Experiment{Name: "e", UID: "u1", Seed: 7, Started: completed.Add(-time.Hour), Completed: &completed})
 	if err != nil {

@@ -151,7 +151,7 @@ func TestAGoodImage(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestMissingPartsAreReported(t *testing.T) {
 	for what, tc := range map[string]struct {
 		change       func(map[string]member)
 		config       v1.Config
@@ -291,7 +291,7 @@ func TestPreloads(t *testing.T) {
 	}
 }
 
-func TestBadInputIsSaid(t *testing.T) {
+func TestBadInputIsReported(t *testing.T) {
 	image := imageOf(t, "amd64", v1.Config{}, good())
 	dir := asLayout(t, image)
 	empties := t.TempDir()

@@ -153,7 +153,7 @@ func TestBandwidth(t *testing.T) {
 	}
 }
 
-func TestMistakesAreSaid(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	change := func(old, new string) string {
 		t.Helper()
 		if !strings.Contains(minimal, old) {
@@ -248,8 +248,8 @@ func TestShardsAreWhereTheArtifactPutsThem(t *testing.T) {
 	}
 }
 
-// An axis is called clients if its values are numbers of clients, since results with an axis of
-// that name are compared with it.
+// The import names an axis clients if its values are numbers of clients. A comparison matches axes
+// by their names.
 func TestNameOfTheAxis(t *testing.T) {
 	const rest = `"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "client_experiment_length": 30, "client_processes_per_client_node": 8, "server_names": ["a-0"], `
 	for in, want := range map[string]string{

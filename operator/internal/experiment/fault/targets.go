@@ -86,7 +86,7 @@ func (e *checker) checkRegions(c targetCheck, t v1alpha1.Target, unknown string)
 func (e *checker) checkRole(c targetCheck, t v1alpha1.Target) bool {
 	path, role := c.path.Child("role"), t.Role
 	if !c.roles {
-		e.add(field.Invalid(path, role, "who has a role is known to that replica alone: a role can be the target of nodeKill, pause, command, flameGraph and partition.isolate only"))
+		e.add(field.Invalid(path, role, "only the replica itself knows whether it has a role: a role can be the target of nodeKill, pause, command, flameGraph and partition.isolate only"))
 		return false
 	}
 	var names []string

@@ -49,11 +49,11 @@ func LooksOf(r v1alpha1.Repetitions) stats.Looks {
 
 func (p *Plan) leastRepetitions() int32 { return LeastRepetitions(p.Spec.Repetitions, len(p.Points)) }
 
-// further is how many rounds follow the round in which all of so many points are precise. One or
-// two points may be precise because their deviations are small by chance, and a comparison would
-// use these: 6.7% of two identical points would differ. Two more rounds, which are not chosen by
-// their values, correct that (Simons, Ann. Math. Stat. 39, 1968). With three or more points, at
-// least one deviation is not small by chance.
+// further returns the number of rounds to run after the first round in which all points are
+// precise. One or two points may be precise because their deviations are small by chance. A
+// comparison by these deviations would call 6.7% of identical pairs different. Two more rounds,
+// which are not chosen by their values, correct that (Simons, Ann. Math. Stat. 39, 1968). With
+// three or more points, at least one deviation is not small by chance.
 func further(points int) int32 {
 	if points < 3 {
 		return 2

@@ -260,7 +260,7 @@ func TestSetsThatCannotBe(t *testing.T) {
 }
 
 // If repetitions do not fill the sets, one set is idle in the end, and the plan says so.
-func TestUnevenSetsAreSaid(t *testing.T) {
+func TestPlanWarnsOfUnevenSets(t *testing.T) {
 	for repetitions, want := range map[int32]bool{3: true, 4: false, 5: true} {
 		p := expand(t, builders.Experiment("e").System("basil").Repetitions(repetitions).Set(onSets(2)))
 		said := slices.ContainsFunc(p.Warnings, func(w string) bool {

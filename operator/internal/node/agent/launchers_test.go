@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
-func TestTheLaunchersWordsAreTheProtocols(t *testing.T) {
+func TestLauncherAndProtocolUseTheSameWords(t *testing.T) {
 	got := []string{launcher.Waiting, launcher.Running, launcher.Exited, launcher.Held}
 	want := []string{protocol.StateWaiting, protocol.StateRunning, protocol.StateExited, protocol.StateHeld}
 	if diff := cmp.Diff(want, got); diff != "" {

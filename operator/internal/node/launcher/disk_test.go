@@ -102,7 +102,7 @@ func TestDisksOfAProcessThatEnds(t *testing.T) {
 
 // When a process has ended, and its parent has not waited for it, only root may read its account. A
 // launcher that was not root then reported that its container's disks were unknown.
-func TestDisksWhileAProcessIsNotWaitedFor(t *testing.T) {
+func TestDisksBeforeAProcessIsReaped(t *testing.T) {
 	const user = 65532
 	child := exec.Command("/bin/sh", "-c", "sleep 0.01 & exec sleep 1000")
 	root := os.Getuid() == 0

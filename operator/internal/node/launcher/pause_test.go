@@ -235,7 +235,7 @@ func TestAPauseDoesNotHitAChildThatIsJustBorn(t *testing.T) {
 	<-runs
 }
 
-func TestAChildHasStoppedWhenAllOfItHas(t *testing.T) {
+func TestAChildHasStoppedWhenAllItsThreadsHave(t *testing.T) {
 	child := sleeper(t)
 	pid := child.Process.Pid
 	for _, want := range []bool{false, true, false, true} {

@@ -13,7 +13,7 @@ import (
 
 // The size of a directory equals that of du. The directory has folders, a file with two names, one
 // with a hole, and a link to another place.
-func TestSizeIsThatOfDu(t *testing.T) {
+func TestSizeEqualsDu(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, n int) string {
 		path := filepath.Join(dir, name)

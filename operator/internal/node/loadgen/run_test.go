@@ -182,7 +182,7 @@ func TestOpenLoopBoundsOutstandingRequests(t *testing.T) {
 
 // If clients are free in time, every lag is the generator's own. If they are busy all the time, no
 // lag is, however late requests are.
-func TestOnlyAFreeClientsLagIsTheGenerators(t *testing.T) {
+func TestLagOfABusyClientIsNotTheGenerators(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rate     float64
 		service  time.Duration

@@ -204,7 +204,7 @@ func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
 
 // A run is given up while a client takes a request. The client does not send the request, and the
 // run must count it as unsent.
-func TestARequestThatIsTakenWhenARunIsGivenUpIsUnsent(t *testing.T) {
+func TestARequestTakenAsARunIsGivenUpCountsAsUnsent(t *testing.T) {
 	c := clientOn(&script{steps: []step{{30 * ms, Commit}}}, Retry{})
 	var unsent []time.Duration
 	a := newAgenda(c.run.now, &constantPacer{rate: 50}, -20*ms, c.run.last, time.Hour, 1, func(at time.Duration) { unsent = append(unsent, at) })

@@ -61,7 +61,7 @@ func tables(t *testing.T) []string {
 	return names
 }
 
-func TestASilenceComesAndGoesHoweverOftenItIsAskedFor(t *testing.T) {
+func TestSilenceCanBeRepeated(t *testing.T) {
 	inNewNetwork(t)
 	s := open(t)
 	expect := func(step string, wantTable, wantArmed bool) {

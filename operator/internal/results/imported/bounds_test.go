@@ -115,7 +115,7 @@ func TestAxesOfLabels(t *testing.T) {
 	if diff := cmp.Diff([]results.Axis{{Name: "kind", Values: []string{"b", "a", "7"}}, {Name: "n", Values: []string{"9", "10", "100.5"}}}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
-	if _, err := s.AxesOf([]string{"n", "other"}); err == nil || !strings.Contains(err.Error(), "f: nothing says its other") {
+	if _, err := s.AxesOf([]string{"n", "other"}); err == nil || !strings.Contains(err.Error(), "f: it has no value of the axis other") {
 		t.Errorf("of a label that is not there: %v", err)
 	}
 }

@@ -47,7 +47,7 @@ func readHdrHistogram(name string, data []byte, o Options) ([]Result, []string, 
 		return []Result{r}, nil, nil
 	}
 	if len(s.Operations) == 0 {
-		return nil, nil, fmt.Errorf("%s: no interval of it has a tag, so that it tells no kinds of operations apart", name)
+		return nil, nil, fmt.Errorf("%s: none of its intervals has a tag, and a tag is what names the kind of operation", name)
 	}
 	var all []Result
 	for _, k := range s.Operations {

@@ -166,7 +166,7 @@ func TestTrials(t *testing.T) {
 		},
 		"columns of no axis":     {csv: "system,clients,host,throughput\na,4,n1,10\n", want: []string{"e-0 0 0"}, note: "what is no axis: host"},
 		"an unknown value":       {csv: "system,clients,throughput\nc,4,10\n", err: "r.csv:2: the experiment has no point with system=c; its values are a, b. Another spelling of a value is --rename system:c=VALUE"},
-		"an axis that is absent": {csv: "clients,throughput\n4,10\n", err: "r.csv:2: nothing says its system; it has clients=4"},
+		"an axis that is absent": {csv: "clients,throughput\n4,10\n", err: "r.csv:2: it has no value of the axis system; it has clients=4"},
 		"a point twice":          {csv: "system,clients,repetition,throughput\na,4,1,10\na,4,1,11\n", err: "r.csv:2 and r.csv:3 are both repetition 1 of the same point"},
 	} {
 		t.Run(name, func(t *testing.T) {

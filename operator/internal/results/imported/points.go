@@ -67,7 +67,7 @@ func pointOf(r Result, axes []results.Axis) (int32, error) {
 	for _, a := range axes {
 		value, ok := r.Labels[a.Name]
 		if !ok {
-			return 0, fmt.Errorf("%s: nothing says its %s; it has %s. Take it from the names of files (--point '{%s}.txt'), from another label (--rename %s=LABEL), or say it for all (--at %s=VALUE)",
+			return 0, fmt.Errorf("%s: it has no value of the axis %s; it has %s. Take it from the names of files (--point '{%s}.txt'), from another label (--rename %s=LABEL), or say it for all (--at %s=VALUE)",
 				r, a.Name, labelsText(r.Labels), a.Name, a.Name, a.Name)
 		}
 		i := slices.Index(a.Values, canonical(a, value))
@@ -198,7 +198,7 @@ func (s *Set) AxesOf(names []string) ([]results.Axis, error) {
 		for _, r := range s.Results {
 			value, ok := r.Labels[name]
 			if !ok {
-				return nil, fmt.Errorf("%s: nothing says its %s; it has %s", r, name, labelsText(r.Labels))
+				return nil, fmt.Errorf("%s: it has no value of the axis %s; it has %s", r, name, labelsText(r.Labels))
 			}
 			if !slices.Contains(a.Values, value) {
 				a.Values = append(a.Values, value)

@@ -93,7 +93,7 @@ func TestCSVRecords(t *testing.T) {
 
 // Once, only committed operations showed when a pod began. Clients whose first attempts aborted
 // seemed to start late, and a valid trial became Invalid for its start spread.
-func TestRecordsStartWithTheFirstOperationHoweverItEnds(t *testing.T) {
+func TestRecordsStartWithTheFirstOperationOfAnyOutcome(t *testing.T) {
 	const header, late = "status;began;took\n", "OK;7546;1\n"
 	began := map[string]time.Duration{ // after the start of the warm-up, which is at 7543 s
 		late:                         3 * time.Second,

@@ -11,9 +11,9 @@ import (
 //
 // Paired is right for interleaved trials when machines drift. The drift of a whole round is in both
 // trials, so their difference does not have it. Difference (Welch's) treats it as noise of each
-// variant. With interleaving both keep their level, but Difference errs on the safe side and sees
-// less. Without interleaving neither keeps it. See Abedi and Brecht, "Conducting repeatable
-// experiments in highly variable cloud computing environments" (ICPE'17).
+// variant. With interleaving, both intervals have their stated level. Difference is wider, and so
+// finds fewer differences. Without interleaving, neither has its level. See Abedi and Brecht,
+// "Conducting repeatable experiments in highly variable cloud computing environments" (ICPE'17).
 //
 // One round has no interval (OneSample); two to four have the caution FewSamples. Paired fails when
 // the lists differ in length, are empty or hold a value that is not finite.

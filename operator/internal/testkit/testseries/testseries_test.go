@@ -33,7 +33,7 @@ func TestJumpIsFoundThoughTheMachineStallsAfterIt(t *testing.T) {
 	}
 }
 
-func TestLowLatencyIsThatOfTheSystem(t *testing.T) {
+func TestLowLatencyComesFromTheSystem(t *testing.T) {
 	r := jumping()
 	for name, tc := range map[string]struct {
 		from, to time.Duration

@@ -13,7 +13,7 @@ import (
 
 // Once, no report mentioned a drift of the machines. Now it names a drift of 20% over the
 // experiment, with its size. For steady machines, it names no drift in 95% of experiments.
-func TestDriftIsSaid(t *testing.T) {
+func TestDriftIsReported(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 14))
 	said := func(drift float64) (n int, page string) {
 		for range 100 {

@@ -29,7 +29,7 @@ func onTwoSets() results.Experiment {
 
 // A report says on which set of nodes each trial ran, how much the sets differ, and where a point
 // lacks one.
-func TestSetsOfNodesAreSaid(t *testing.T) {
+func TestSetsOfNodesAreReported(t *testing.T) {
 	page := func(e results.Experiment) string {
 		var b bytes.Buffer
 		if err := format.Markdown(&b, e); err != nil {

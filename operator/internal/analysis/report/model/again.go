@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// WithSeed returns a spec, given as JSON, with the seed that was used. Without that seed, a new run
-// of a spec without one would choose another. A seed of 0 is none.
+// WithSeed adds the seed of a run to a spec in JSON that names none. Otherwise the next run would
+// choose another seed. A seed of 0 adds nothing.
 func WithSeed(spec []byte, seed int64) (map[string]any, error) {
 	var members map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(spec))

@@ -123,7 +123,8 @@ func (d *Details) addLatencyBy(t results.Trial) {
 	}
 }
 
-// latencyLines are the means over the trials, in the order of points, then of latenciesBy.
+// latencyLines returns the means over the trials. They are in the order of points, and those of one
+// point in the order of latenciesBy.
 func (d *Details) latencyLines() (lines []results.LatencyBy) {
 	for _, s := range d.latencyBy {
 		l, n := s.LatencyBy, float64(s.Trials)

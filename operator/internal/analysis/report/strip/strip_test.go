@@ -238,7 +238,7 @@ func TestCaveatsOfOlderResults(t *testing.T) {
 }
 
 // The reason why a bound is weak is given once: by the caveat, or else by a detail.
-func TestWeakBoundIsSaidOnce(t *testing.T) {
+func TestWeakBoundIsReportedOnce(t *testing.T) {
 	weak := results.ClaimResult{Weak: "it also holds where there is no effect"}
 	said := func(c results.ClaimResult) bool {
 		return slices.ContainsFunc(strip.Details(c), func(row [2]string) bool { return row[0] == "weak bound" && row[1] == c.Weak })

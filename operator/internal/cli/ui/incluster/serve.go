@@ -219,7 +219,7 @@ func (s *server) refuse(w http.ResponseWriter, err error) {
 	_ = signIn.Execute(w, wrong) // the browser is gone if it fails
 }
 
-// signIn stores a token that the cluster accepts in the visitor's browser.
+// signIn checks a token at the cluster, and then stores it in a cookie of the visitor's browser.
 func (s *server) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, longestForm)
 	given := r.PostFormValue("token")

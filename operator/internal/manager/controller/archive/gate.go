@@ -20,8 +20,8 @@ const (
 	retryAlone = 20 * time.Second
 )
 
-// Gates prevent that a failed store is asked for each of many trials: one worker asks, and the
-// others wait. The controllers of this package share them.
+// Gates let one worker at a time ask a store that has failed. The workers of all other trials wait.
+// The controllers of this package share the gates.
 type Gates struct {
 	Clock clock.PassiveClock
 

@@ -285,7 +285,7 @@ func percentilesOfAll(p *v1alpha1.PercentilesOfAll) *results.Percentiles {
 		P9999Millis: millis(p.P9999Microseconds), P99999Millis: millis(p.P99999Microseconds)}
 }
 
-// lineWindow reads from the integers of a status what was not steady. Nil: all was steady.
+// lineWindow returns the unsteady levels that a status has as integers, or nil if all were steady.
 func lineWindow(kept []v1alpha1.UnsteadyWindow) *results.WindowCheck {
 	if len(kept) == 0 {
 		return nil

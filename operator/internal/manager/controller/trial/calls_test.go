@@ -15,7 +15,7 @@ import (
 )
 
 // Each look at a trial once read the StatefulSet or Job of each of its pods, twice.
-func TestALookReadsAnOwnerOnceHoweverManyPodsItHas(t *testing.T) {
+func TestALookReadsTheOwnerOfManyPodsOnce(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
 	reads := map[string]int{}

@@ -312,7 +312,7 @@ func TestResetsNeedANamespaceForPrivilegedPods(t *testing.T) {
 	m.wantRefused("refuses the pod", "PodSecurity", "hostPID")
 }
 
-func TestAMachineWhoseAgentDoesNotComeIsNotWaitedForForEver(t *testing.T) {
+func TestAMachineWithoutAnAgentTimesOut(t *testing.T) {
 	m := newMachinePlay(t)
 	m.machine()
 	delete(m.agents.reports, render.MachineAgent(m.node))

@@ -69,7 +69,7 @@ func TestATrialOfUnknownResourcesIsInvalid(t *testing.T) {
 
 // The number of reset connections is final only when no more requests may be sent. The clients may
 // end before that.
-func TestTheLastCountOfResetsIsWaitedFor(t *testing.T) {
+func TestCollectWaitsForTheLastCountOfResets(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
 	name := p.layout().ServerPods()[0]

@@ -422,7 +422,7 @@ func TestWhatIsChangedByHandIsFound(t *testing.T) {
 	}
 }
 
-func TestCheckNeedsAtMostWhatItSays(t *testing.T) {
+func TestCheckNeedsOnlyNetAdmin(t *testing.T) {
 	a, _ := pods(t)
 	before := a.Qdiscs()
 	a.Do(func() error { return only(unix.CAP_NET_ADMIN) })

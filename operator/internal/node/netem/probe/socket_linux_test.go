@@ -72,7 +72,7 @@ func portOf(t *testing.T, s *socket) uint16 {
 	return addressOf(name).Port()
 }
 
-func TestPairsWhoseDirectionsCouldBeSwappedUnseen(t *testing.T) {
+func TestDirectionsThatCannotBeToldApart(t *testing.T) {
 	const asked, other = 45 * msec, 12 * msec
 	tests := map[string]struct {
 		out, in  shaping.Link

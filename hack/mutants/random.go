@@ -180,9 +180,6 @@ func listDrawn(ctx context.Context, w io.Writer, n int, seed uint64, patterns []
 	if err != nil {
 		return err
 	}
-	if len(patterns) == 0 {
-		patterns = pure
-	}
 	all, err := inDrawnOrder(ctx, root, seed, patterns)
 	if err != nil {
 		return err
@@ -207,9 +204,6 @@ func random(ctx context.Context, w io.Writer, n, workers int, seed uint64, patte
 	root, err := os.Getwd()
 	if err != nil {
 		return err
-	}
-	if len(patterns) == 0 {
-		patterns = pure
 	}
 	all, err := inDrawnOrder(ctx, root, seed, patterns)
 	if err != nil {

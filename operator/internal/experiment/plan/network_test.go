@@ -163,7 +163,7 @@ func TestNetworksAndFaultsThatAreRefused(t *testing.T) {
 		"the machine of the leader":     {fault(v1alpha1.Fault{NodeKill: &v1alpha1.NodeKill{Mode: "Machine", Target: v1alpha1.Target{Role: "leader"}}}), []string{"spec.faults[1].nodeKill.target.role", "known before the run"}},
 		"a machine that loses its disk": {fault(v1alpha1.Fault{NodeKill: &v1alpha1.NodeKill{Mode: "Machine", Disk: "Lose", Target: *zero}}), []string{"spec.faults[1].nodeKill.disk", "keeps its disks"}},
 		"an unknown role":               {fault(v1alpha1.Fault{Pause: &v1alpha1.Pause{Target: v1alpha1.Target{Role: "laeder"}}}), []string{"spec.faults[1].pause.target.role", `"laeder"`, `did you mean "leader"?`}},
-		"a role among groups":           {partition(v1alpha1.Partition{Groups: []v1alpha1.Target{{Role: "leader"}, *zero}}), []string{"spec.faults[1].partition.groups[0].role", "known to that replica alone"}},
+		"a role among groups":           {partition(v1alpha1.Partition{Groups: []v1alpha1.Target{{Role: "leader"}, *zero}}), []string{"spec.faults[1].partition.groups[0].role", "only the replica itself knows"}},
 		"a replica in two groups":       {partition(v1alpha1.Partition{Groups: []v1alpha1.Target{{Replicas: []int32{0, 1}}, *zero}}), []string{"spec.faults[1].partition.groups[1]", "on one side only"}},
 		"groups that pick too many":     {partition(v1alpha1.Partition{Groups: []v1alpha1.Target{*pick(intstr.FromString("majority")), *pick(intstr.FromInt32(3))}}), []string{"spec.faults[1].partition.groups[1].pick", `"3"`, "only 2 match in shard 0"}},
 		"a direction with one end":      {partition(v1alpha1.Partition{From: zero}), []string{"spec.faults[1].partition", "exactly one of"}},

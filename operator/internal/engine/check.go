@@ -10,7 +10,7 @@ import (
 
 // check runs the System's checks when the clients are over. Their verdicts are results: they judge
 // the system. They never decide whether the trial counts.
-type check struct{ director *director }
+type check struct{}
 
 func (*check) condition() string { return v1alpha1.TrialCollected }
 
@@ -18,7 +18,6 @@ func (p *check) run(_ context.Context, s *scope) Result {
 	if len(s.system.Checks) == 0 || s.rendered == nil || s.trial.Status.Checks != nil || s.trial.Status.Times.Drained == nil {
 		return Skip()
 	}
-	p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, checks: true})
 	var pods []safety.Pod
 	for _, name := range s.everyName() {
 		if p := s.renderedPod(name); p != nil {
@@ -26,10 +25,12 @@ func (p *check) run(_ context.Context, s *scope) Result {
 		}
 	}
 	left := s.date(s.trial.Status.Times.Drained.Time).Add(safety.Limit(s.system.Checks)).Sub(s.now)
+	r := Skip()
 	verdicts, waiting := safety.Judge(s.system.Checks, pods)
 	if waiting != "" && left > 0 {
-		return Wait(v1alpha1.ReasonRunInProgress, "Waiting for %s.", waiting).Within(left + time.Millisecond)
+		r = Wait(v1alpha1.ReasonRunInProgress, "Waiting for %s.", waiting).Within(left + time.Millisecond)
+	} else {
+		s.trial.Status.Checks = verdicts
 	}
-	s.trial.Status.Checks = verdicts
-	return Skip()
+	return r.Directing(stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, checks: true})
 }

@@ -40,7 +40,6 @@ type cleanUp struct {
 	experiment  Experiment
 	faults      *faults
 	renderer    *renderer
-	director    *director
 }
 
 func (*cleanUp) condition() string { return v1alpha1.TrialCleanedUp }
@@ -52,7 +51,21 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 	if r := p.keep(ctx, s); r.err != nil || r.state != done {
 		return r
 	}
-	left := p.finishing(ctx, s)
+	finish := p.finish(ctx, s)
+	r := p.end(ctx, s, finish)
+	if finish == nil {
+		return r
+	}
+	return r.Directing(*finish)
+}
+
+// end waits for the processes to end as finish asks, stores what must outlive the pods, and deletes
+// all objects. A finish of nil: there is no process to wait for.
+func (p *cleanUp) end(ctx context.Context, s *scope, finish *stage) Result {
+	var left time.Duration
+	if finish != nil {
+		left = p.finishing(s)
+	}
 	s.noteFaults(ctx, p.experiment, true)
 	if left > 0 {
 		return Wait(v1alpha1.ReasonDeleting, "The processes are being ended.").Within(left)
@@ -165,25 +178,29 @@ func (p *cleanUp) terminating(s *scope) time.Duration {
 	return 0
 }
 
-// finishing asks every pod to end its processes, and returns how long to wait for them. 0: there is
-// nothing to wait for.
-func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
+// finish is the stage in which every pod ends its processes. nil: no agent can be told, since there
+// are no pods or they cannot be rendered.
+func (p *cleanUp) finish(ctx context.Context, s *scope) *stage {
 	if len(s.pods) == 0 {
-		return 0
+		return nil
 	}
 	if s.rendered == nil {
 		if err := p.renderer.render(ctx, s); err != nil || s.rendered == nil {
-			return 0
+			return nil
 		}
 	}
 	if err := p.renderer.renderReplacements(ctx, s); err != nil {
-		return 0
+		return nil
 	}
 	st := stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, finish: true}
 	if !s.isTrue(v1alpha1.TrialStarted) {
 		st.started = nil // processes that never ran need no start before their end
 	}
-	p.director.direct(s, st)
+	return &st
+}
+
+// finishing returns how long to wait for the processes. 0: there is nothing to wait for.
+func (p *cleanUp) finishing(s *scope) time.Duration {
 	grace := FinishGrace
 	grace += startup.StopGrace(s.system)
 	if n := s.trial.Status.Network; n != nil && n.Backend != "" {

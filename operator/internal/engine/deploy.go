@@ -28,7 +28,6 @@ type deploy struct {
 	attachments Attachments
 	agents      Agents
 	renderer    *renderer
-	director    *director
 }
 
 func (*deploy) condition() string { return v1alpha1.TrialDeployed }
@@ -104,7 +103,7 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 	if s.rendered == nil {
 		return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "waiting for the addresses of the pods")
 	}
-	return p.configure(ctx, s)
+	return p.configure(ctx, s).Directing(stage{})
 }
 
 // PodNotRunnable is the reason of a pod that failed before its processes ran, and for which no
@@ -133,7 +132,6 @@ func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Resu
 
 // configure hands every pod its files.
 func (p *deploy) configure(ctx context.Context, s *scope) Result {
-	p.director.direct(s, stage{})
 	for _, name := range s.everyName() {
 		rep, want := s.report(name), s.rendered.pods[name].Directive
 		if rep.FilesDigest != want.FilesDigest {

@@ -39,12 +39,13 @@ type stage struct {
 	finish bool
 }
 
-// director gives agents their directives.
-type director struct{ agents Agents }
-
-// direct gives every pod its directive.
-func (r *director) direct(s *scope, st stage) {
-	r.directResetters(s, st)
+// direct gives every agent its directive. Nothing of a directive may rest on a decision of this
+// call: another manager could still write another one. So direct reads decisions from s.before.
+func (e *Engine) direct(s *scope, st stage) {
+	e.directResetters(s, st)
+	if s.rendered == nil {
+		return
+	}
 	for _, name := range s.everyName() {
 		pod := s.renderedPod(name)
 		if s.pods[name] == nil || pod == nil {
@@ -85,18 +86,18 @@ func (r *director) direct(s *scope, st stage) {
 			d.Collect = s.wantedFiles(pod)
 		}
 		d.HandOver = s.trial.Spec.ResultsStore != ""
-		r.agents.Direct(s.key, name, d, pod.Files)
+		e.Agents.Direct(s.key, name, d, pod.Files)
 	}
 }
 
 // directResetters gives directives to the agents that reset nodes.
-func (r *director) directResetters(s *scope, st stage) {
+func (e *Engine) directResetters(s *scope, st stage) {
 	for node, actions := range s.resets() {
 		d := protocol.Directive{Machine: &protocol.Machine{Node: node}, Finish: st.finish}
 		if st.zero != 0 {
 			d.Run = &protocol.Run{ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Actions: actions}
 		}
-		r.agents.Direct(s.key, render.MachineAgent(node), d, nil)
+		e.Agents.Direct(s.key, render.MachineAgent(node), d, nil)
 	}
 }
 
@@ -109,14 +110,15 @@ func all(names []string) map[string]bool {
 	return set
 }
 
-// networkOf returns the network part of a pod's directive: the rendered part, with decisions that
-// came later.
+// networkOf returns the network part of a pod's directive: the rendered part, with the decisions
+// that came later and are written.
 func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
-	if rendered == nil || s.trial.Status.Network == nil {
+	decided := s.before.Status.Network
+	if rendered == nil || decided == nil {
 		return rendered
 	}
 	n := *rendered
-	n.Shape, n.Backend = true, shaping.Backend(s.trial.Status.Network.Backend)
+	n.Shape, n.Backend = true, shaping.Backend(decided.Backend)
 	return &n
 }
 

@@ -62,23 +62,22 @@ type Engine struct {
 func New(w World) *Engine {
 	e := &Engine{World: w}
 	r := &renderer{record: w.Record, attachments: w.Attachments}
-	d := &director{agents: w.Agents}
-	n := &nodes{resetter: w.Nodes, director: d}
+	n := &nodes{resetter: w.Nodes}
 	f := &faults{injector: w.Faults}
 	e.phases = []phase{
 		f,
-		&deploy{pods: w.Pods, attachments: w.Attachments, agents: w.Agents, renderer: r, director: d},
-		&network{director: d},
+		&deploy{pods: w.Pods, attachments: w.Attachments, agents: w.Agents, renderer: r},
+		&network{},
 		n,
-		&start{director: d},
-		&load{director: d, prometheus: w.Prometheus, clock: w.Clock},
-		&release{near: w.Near, record: w.Record, experiment: w.Experiment, clock: w.Clock, faults: f, nodes: n, director: d},
-		&run{experiment: w.Experiment, director: d},
-		&check{director: d},
+		&start{},
+		&load{prometheus: w.Prometheus, clock: w.Clock},
+		&release{near: w.Near, record: w.Record, experiment: w.Experiment, clock: w.Clock, faults: f, nodes: n},
+		&run{experiment: w.Experiment},
+		&check{},
 		&measure{prometheus: w.Prometheus, clock: w.Clock},
 		&collect{attachments: w.Attachments, heavy: &r.heavy},
 	}
-	e.cleanUp = &cleanUp{pods: w.Pods, attachments: w.Attachments, experiment: w.Experiment, faults: f, renderer: r, director: d}
+	e.cleanUp = &cleanUp{pods: w.Pods, attachments: w.Attachments, experiment: w.Experiment, faults: f, renderer: r}
 	return e
 }
 
@@ -134,7 +133,11 @@ func (e *Engine) advance(ctx context.Context, s *scope) (time.Duration, error) {
 		phases = []phase{e.cleanUp}
 	}
 	for _, p := range phases {
-		next, after, err := s.apply(p, p.run(ctx, s))
+		r := p.run(ctx, s)
+		if r.stage != nil {
+			e.direct(s, *r.stage)
+		}
+		next, after, err := s.apply(p, r)
 		switch {
 		case err != nil:
 			return 0, err

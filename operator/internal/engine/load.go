@@ -21,7 +21,6 @@ const ScrapedTimeout = 5 * time.Minute
 // If Prometheus is to answer measurements, the trial is Loaded only when Prometheus scrapes its
 // pods: the deadlines of the next phases count from then.
 type load struct {
-	director   *director
 	prometheus func() Prometheus
 	clock      Clock
 }
@@ -35,16 +34,32 @@ func (p *load) run(_ context.Context, s *scope) Result {
 	if f := validity.First(validity.DuringSteps, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
+	begun, r := p.steps(s)
+	if r.state == done {
+		r = p.loaded(s)
+	}
+	if begun == 0 {
+		return r
+	}
+	return r.Directing(stage{started: all(s.serverNames()), steps: begun})
+}
+
+// steps waits until every step is done, and counts the steps that may run.
+func (p *load) steps(s *scope) (begun int, r Result) {
 	for i, step := range s.system.Steps {
-		p.director.direct(s, stage{started: all(s.serverNames()), steps: i + 1})
 		waiting, failed := startup.Step(step, p.running(s, step), s.report)
 		if failed != "" {
-			return Fail(v1alpha1.ReasonStepFailed, "%s", failed)
+			return i + 1, Fail(v1alpha1.ReasonStepFailed, "%s", failed)
 		}
 		if waiting != "" {
-			return Wait(v1alpha1.ReasonStepsRunning, "%s", waiting).Until(s.trial.Status.Times.Started, startup.StepsLimit(s.system.Steps[:i+1]))
+			return i + 1, Wait(v1alpha1.ReasonStepsRunning, "%s", waiting).Until(s.trial.Status.Times.Started, startup.StepsLimit(s.system.Steps[:i+1]))
 		}
 	}
+	return len(s.system.Steps), Skip()
+}
+
+// loaded is the result once every step is done.
+func (p *load) loaded(s *scope) Result {
 	scraped := p.scraped(s)
 	if scraped.state != done || scraped.err != nil {
 		return scraped

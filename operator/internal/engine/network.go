@@ -30,7 +30,7 @@ const verifyRounds = 6
 //	-> both ends of every link are compared with what was asked of it
 //
 // A trial that shapes nothing goes the same way without a backend.
-type network struct{ director *director }
+type network struct{}
 
 func (*network) condition() string { return v1alpha1.TrialNetworkVerified }
 
@@ -41,7 +41,11 @@ func (p *network) run(_ context.Context, s *scope) Result {
 	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	p.director.direct(s, stage{load: loadsEarly(s.system)})
+	return p.verify(s).Directing(stage{load: loadsEarly(s.system)})
+}
+
+// verify has one backend chosen, and compares the links with what was asked.
+func (p *network) verify(s *scope) Result {
 	limit, since := verifyTimeout+verifyRounds*s.longestRoundTrip(), s.trial.Status.Times.Deployed
 	if s.trial.Status.Network == nil {
 		return p.choose(s, limit)

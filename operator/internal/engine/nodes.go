@@ -20,7 +20,6 @@ const ResettersTimeout = 2 * time.Minute
 // them, and waits until the agent is ready.
 type nodes struct {
 	resetter NodeResetter
-	director *director
 }
 
 func (*nodes) condition() string { return v1alpha1.TrialStarted }
@@ -41,7 +40,7 @@ func (p *nodes) run(ctx context.Context, s *scope) Result {
 	case refusal != "":
 		return Fail(v1alpha1.ReasonMachineRefused, "%s", refusal)
 	}
-	return p.await(s, s.trial.Status.Times.NetworkVerified, ResettersTimeout)
+	return p.await(s, s.trial.Status.Times.NetworkVerified, ResettersTimeout).Directing(stage{load: loadsEarly(s.system)})
 }
 
 // ready checks again right before t = 0 is agreed, since other people's pods may have arrived on
@@ -73,7 +72,6 @@ func (p *nodes) refuse(ctx context.Context, s *scope) Result {
 
 // await waits for the agents that reset nodes.
 func (p *nodes) await(s *scope, since *metav1.MicroTime, limit time.Duration) Result {
-	p.director.directResetters(s, stage{})
 	for _, node := range s.resets().Nodes() {
 		rep := s.report(render.MachineAgent(node))
 		if rep != nil && rep.Failure != "" {

@@ -23,7 +23,6 @@ type release struct {
 	clock      Clock
 	faults     *faults
 	nodes      *nodes
-	director   *director
 }
 
 func (*release) condition() string { return v1alpha1.TrialRunning }
@@ -35,7 +34,12 @@ func (p *release) run(ctx context.Context, s *scope) Result {
 	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsIdle: s.trial.Status.Times.Barrier != nil})
+	st := stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsIdle: s.trial.Status.Times.Barrier != nil}
+	return p.start(ctx, s).Directing(st)
+}
+
+// start agrees t = 0 if everything is ready for it.
+func (p *release) start(ctx context.Context, s *scope) Result {
 	for _, ready := range []func(context.Context, *scope) Result{atBarrier, p.nodes.ready, p.faults.ready, p.keepAddresses} {
 		if r := ready(ctx, s); r.err != nil || r.state != done {
 			return r.On(v1alpha1.TrialRunning)

@@ -45,8 +45,10 @@ type Result struct {
 	instant **metav1.MicroTime
 	// stop: the status must be written before the next phase begins.
 	stop bool
-	also []change
-	err  error
+	// stage, if not nil, is what the agents are told, whatever else the result says.
+	stage *stage
+	also  []change
+	err   error
 }
 
 // change of a condition.
@@ -99,6 +101,12 @@ func (r Result) Within(poll time.Duration) Result {
 // On writes the result to another condition than the phase's own.
 func (r Result) On(condition string) Result {
 	r.on = condition
+	return r
+}
+
+// Directing has the engine give every agent its directive at this stage.
+func (r Result) Directing(st stage) Result {
+	r.stage = &st
 	return r
 }
 

@@ -32,7 +32,6 @@ const (
 // run waits until every client is over and its results are stored.
 type run struct {
 	experiment Experiment
-	director   *director
 }
 
 func (*run) condition() string { return v1alpha1.TrialCollected }
@@ -52,9 +51,11 @@ func (p *run) run(ctx context.Context, s *scope) Result {
 	if f := validity.First(validity.DuringRun, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	if s.rendered != nil {
-		p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
-	}
+	return p.await(ctx, s, soon).Directing(stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
+}
+
+// await waits for the clients. soon is when the injector has work again.
+func (p *run) await(ctx context.Context, s *scope, soon time.Duration) Result {
 	over, sent, n := p.clientsOver(s)
 	if over == n && s.trial.Status.Times.Drained == nil {
 		t := metav1.NewMicroTime(s.now)

@@ -9,7 +9,7 @@ import (
 )
 
 // start starts the components and the replicas, in their order, and waits until all are ready.
-type start struct{ director *director }
+type start struct{}
 
 func (*start) condition() string { return v1alpha1.TrialStarted }
 
@@ -22,9 +22,9 @@ func (p *start) run(_ context.Context, s *scope) Result {
 	}
 	order := startup.OrderOf(s.system, s.layout.GroupPods)
 	started, waiting := order.Started(s.report)
-	p.director.direct(s, stage{started: started, load: loadsEarly(s.system)})
+	r := Done(v1alpha1.ReasonReady, "Every replica and component is ready.", &s.trial.Status.Times.Started)
 	if waiting != "" {
-		return Wait(v1alpha1.ReasonReplicasStarting, "%s", waiting).Until(s.trial.Status.Times.NetworkVerified, order.Limit())
+		r = Wait(v1alpha1.ReasonReplicasStarting, "%s", waiting).Until(s.trial.Status.Times.NetworkVerified, order.Limit())
 	}
-	return Done(v1alpha1.ReasonReady, "Every replica and component is ready.", &s.trial.Status.Times.Started)
+	return r.Directing(stage{started: started, load: loadsEarly(s.system)})
 }

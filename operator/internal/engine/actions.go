@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/model/shaping"
 	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // resets returns the resets of nodes that the trial's faults ask for. Which nodes these are is
@@ -32,6 +34,41 @@ func (s *scope) actions() []timeline.Action {
 func (s *scope) laterActions() []timeline.Action {
 	s.actions()
 	return s.later
+}
+
+// plannedRestarts returns how often containers of a pod may have restarted until now. Each reset of
+// the node restarts each container once. Other faults add their own restarts.
+func (s *scope) plannedRestarts(pod string) int32 {
+	p := s.pods[pod]
+	if p == nil || s.trial.Status.ZeroUnixNanos == 0 {
+		return 0
+	}
+	past := s.resets().Past(p.Spec.NodeName, s.now.Sub(s.zero()))
+	return int32(past*(len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses))) + s.history.PlannedRestarts(p, pod)
+}
+
+// agentInterrupted reports whether a planned fault ends the agent of the pod during the run. The
+// agent's own data is then lost.
+func (s *scope) agentInterrupted(pod string) bool {
+	return s.onResetNode(pod) || s.history.AgentRestarts(pod)
+}
+
+// interrupted reports whether a planned fault ends the agent or a container of the pod during the
+// run. The use of such a pod is not known for all of the window.
+func (s *scope) interrupted(pod string) bool {
+	return s.onResetNode(pod) || s.history.Restarts(pod)
+}
+
+// recordOf returns the record of an action. The agent of the node reports a reset, and the manager
+// sees what Chaos Mesh does. The agent of the pod reports all other actions.
+func (s *scope) recordOf(a timeline.Action) *protocol.ActionRecord {
+	if a.Kind.ByChaosMesh() {
+		return s.injection.Record(a)
+	}
+	if p := s.pods[a.Pod]; a.Kind.By() == timeline.MachineAgent && p != nil {
+		return s.report(render.MachineAgent(p.Spec.NodeName)).Action(a.ID)
+	}
+	return s.report(a.Pod).Action(a.ID)
 }
 
 // marks returns the marks of the trial that have come, in order of time.

@@ -66,7 +66,7 @@ func (c *cache) forget(key types.NamespacedName) (forgotten []types.UID) {
 	return forgotten
 }
 
-func (c *cache) len() int {
+func (c *cache) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.trials)

@@ -51,19 +51,19 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 	if r := p.keep(ctx, s); r.err != nil || r.state != done {
 		return r
 	}
-	finish := p.finish(ctx, s)
-	r := p.end(ctx, s, finish)
-	if finish == nil {
+	last := p.lastStage(ctx, s)
+	r := p.end(ctx, s, last != nil)
+	if last == nil {
 		return r
 	}
-	return r.Directing(*finish)
+	return r.Directing(*last)
 }
 
-// end waits for the processes to end as finish asks, stores what must outlive the pods, and deletes
-// all objects. A finish of nil: there is no process to wait for.
-func (p *cleanUp) end(ctx context.Context, s *scope, finish *stage) Result {
+// end stores what must outlive the pods, and deletes all objects. told: agents can be told to end
+// the processes, so it first waits for these.
+func (p *cleanUp) end(ctx context.Context, s *scope, told bool) Result {
 	var left time.Duration
-	if finish != nil {
+	if told {
 		left = p.finishing(s)
 	}
 	s.noteFaults(ctx, p.experiment, true)
@@ -178,9 +178,9 @@ func (p *cleanUp) terminating(s *scope) time.Duration {
 	return 0
 }
 
-// finish is the stage in which every pod ends its processes. nil: no agent can be told, since there
-// are no pods or they cannot be rendered.
-func (p *cleanUp) finish(ctx context.Context, s *scope) *stage {
+// lastStage is the stage in which every pod ends its processes. It is nil if no agent can be told,
+// since there are no pods or they cannot be rendered.
+func (p *cleanUp) lastStage(ctx context.Context, s *scope) *stage {
 	if len(s.pods) == 0 {
 		return nil
 	}

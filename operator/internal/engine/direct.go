@@ -21,28 +21,13 @@ const (
 	leastCollected = 16 << 10
 )
 
-// stage is how far a trial is. A directive follows from the rendered pod and the stage alone, so
-// that every manager gives the same directive.
-type stage struct {
-	// started are the pods whose processes must run.
-	started map[string]bool
-	// steps is how many of the System's steps may run.
-	steps int
-	// load: agents must report how busy the machines are. awaitsIdle: only idle machines are
-	// missing.
-	load, awaitsIdle bool
-	// zero is t = 0 in Unix nanoseconds; 0 before it is agreed.
-	zero int64
-	// checks: the System's checks must run, since the clients are over.
-	checks bool
-	// finish: all processes must end.
-	finish bool
-}
+// director gives agents their directives.
+type director struct{ agents Agents }
 
 // direct gives every agent its directive. Nothing of a directive may rest on a decision of this
 // call: another manager could still write another one. So direct reads decisions from s.before.
-func (e *Engine) direct(s *scope, st stage) {
-	e.directResetters(s, st)
+func (r *director) direct(s *scope, st stage) {
+	r.directResetters(s, st)
 	if s.rendered == nil {
 		return
 	}
@@ -54,7 +39,7 @@ func (e *Engine) direct(s *scope, st stage) {
 		d := pod.Directive
 		d.Network = s.networkOf(d.Network)
 		d.Start = st.started[name]
-		d.SampleLoad = st.load && s.trial.Spec.IdleWait.OrZero() > 0
+		d.SampleLoad = st.sampleLoad && s.trial.Spec.IdleWait.OrZero() > 0
 		d.AwaitsIdle = d.SampleLoad && st.awaitsIdle
 		for _, step := range s.system.Steps[:st.steps] {
 			if c, ok := pod.Steps[step.Name]; ok {
@@ -86,28 +71,19 @@ func (e *Engine) direct(s *scope, st stage) {
 			d.Collect = s.wantedFiles(pod)
 		}
 		d.HandOver = s.trial.Spec.ResultsStore != ""
-		e.Agents.Direct(s.key, name, d, pod.Files)
+		r.agents.Direct(s.key, name, d, pod.Files)
 	}
 }
 
 // directResetters gives directives to the agents that reset nodes.
-func (e *Engine) directResetters(s *scope, st stage) {
+func (r *director) directResetters(s *scope, st stage) {
 	for node, actions := range s.resets() {
 		d := protocol.Directive{Machine: &protocol.Machine{Node: node}, Finish: st.finish}
 		if st.zero != 0 {
 			d.Run = &protocol.Run{ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Actions: actions}
 		}
-		e.Agents.Direct(s.key, render.MachineAgent(node), d, nil)
+		r.agents.Direct(s.key, render.MachineAgent(node), d, nil)
 	}
-}
-
-// all returns a set of names.
-func all(names []string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		set[n] = true
-	}
-	return set
 }
 
 // networkOf returns the network part of a pod's directive: the rendered part, with the decisions

@@ -53,14 +53,15 @@ type World struct {
 type Engine struct {
 	World
 
-	phases  []phase
-	cleanUp phase
-	cache   cache
+	phases   []phase
+	cleanUp  phase
+	director director
+	cache    cache
 }
 
 // New returns an engine. It makes the phases once.
 func New(w World) *Engine {
-	e := &Engine{World: w}
+	e := &Engine{World: w, director: director{agents: w.Agents}}
 	r := &renderer{record: w.Record, attachments: w.Attachments}
 	n := &nodes{resetter: w.Nodes}
 	f := &faults{injector: w.Faults}
@@ -135,7 +136,7 @@ func (e *Engine) advance(ctx context.Context, s *scope) (time.Duration, error) {
 	for _, p := range phases {
 		r := p.run(ctx, s)
 		if r.stage != nil {
-			e.direct(s, *r.stage)
+			e.director.direct(s, *r.stage)
 		}
 		next, after, err := s.apply(p, r)
 		switch {
@@ -154,7 +155,7 @@ func (e *Engine) advance(ctx context.Context, s *scope) (time.Duration, error) {
 func (e *Engine) Forget(key types.NamespacedName) []types.UID { return e.cache.forget(key) }
 
 // Cached returns for how many trials the engine keeps state.
-func (e *Engine) Cached() int { return e.cache.len() }
+func (e *Engine) Cached() int { return e.cache.size() }
 
 // observe fills a scope. If an object that the trial wrote itself is gone, it gives the trial up,
 // which would otherwise hold its pools for ever.
@@ -203,7 +204,7 @@ func (e *Engine) detectReplacements(ctx context.Context, s *scope) error {
 	if !s.history.Applies() {
 		return nil
 	}
-	kept, err := s.release(ctx, e.Record)
+	kept, err := s.readRelease(ctx, e.Record)
 	var lost *LostError
 	if errors.As(err, &lost) && s.outcomeKnown() {
 		return nil // the clean-up deletes the release with the other objects of the trial

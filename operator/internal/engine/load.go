@@ -34,7 +34,7 @@ func (p *load) run(_ context.Context, s *scope) Result {
 	if f := validity.First(validity.DuringSteps, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	begun, r := p.steps(s)
+	begun, r := p.runSteps(s)
 	if r.state == done {
 		r = p.loaded(s)
 	}
@@ -44,8 +44,8 @@ func (p *load) run(_ context.Context, s *scope) Result {
 	return r.Directing(stage{started: all(s.serverNames()), steps: begun})
 }
 
-// steps waits until every step is done, and counts the steps that may run.
-func (p *load) steps(s *scope) (begun int, r Result) {
+// runSteps waits until every step is done, and counts the steps that may run.
+func (p *load) runSteps(s *scope) (begun int, r Result) {
 	for i, step := range s.system.Steps {
 		waiting, failed := startup.Step(step, p.running(s, step), s.report)
 		if failed != "" {

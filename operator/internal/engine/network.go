@@ -41,7 +41,7 @@ func (p *network) run(_ context.Context, s *scope) Result {
 	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	return p.verify(s).Directing(stage{load: loadsEarly(s.system)})
+	return p.verify(s).Directing(stage{sampleLoad: loadsEarly(s.system)})
 }
 
 // verify has one backend chosen, and compares the links with what was asked.

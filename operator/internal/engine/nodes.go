@@ -40,7 +40,7 @@ func (p *nodes) run(ctx context.Context, s *scope) Result {
 	case refusal != "":
 		return Fail(v1alpha1.ReasonMachineRefused, "%s", refusal)
 	}
-	return p.await(s, s.trial.Status.Times.NetworkVerified, ResettersTimeout).Directing(stage{load: loadsEarly(s.system)})
+	return p.awaitAgents(s, s.trial.Status.Times.NetworkVerified, ResettersTimeout).Directing(stage{sampleLoad: loadsEarly(s.system)})
 }
 
 // ready checks again right before t = 0 is agreed, since other people's pods may have arrived on
@@ -52,7 +52,7 @@ func (p *nodes) ready(ctx context.Context, s *scope) Result {
 	if r := p.refuse(ctx, s); r.state != done || r.err != nil {
 		return r
 	}
-	return p.await(s, s.trial.Status.Times.Loaded, s.barrierLimit())
+	return p.awaitAgents(s, s.trial.Status.Times.Loaded, s.barrierLimit())
 }
 
 // refuse gives the trial up if one of the nodes may not be reset.
@@ -70,8 +70,8 @@ func (p *nodes) refuse(ctx context.Context, s *scope) Result {
 	return Skip()
 }
 
-// await waits for the agents that reset nodes.
-func (p *nodes) await(s *scope, since *metav1.MicroTime, limit time.Duration) Result {
+// awaitAgents waits for the agents that reset nodes.
+func (p *nodes) awaitAgents(s *scope, since *metav1.MicroTime, limit time.Duration) Result {
 	for _, node := range s.resets().Nodes() {
 		rep := s.report(render.MachineAgent(node))
 		if rep != nil && rep.Failure != "" {

@@ -149,7 +149,7 @@ type Injector interface {
 	// Refusal says why the trial's faults cannot be carried out. Empty: they can.
 	Refusal(ctx context.Context, trial *v1alpha1.Trial) (string, error)
 	// Of returns the injection of one trial.
-	Of(s *Subject, pods map[string]*corev1.Pod, faults []*fault.Occurrence) Injection
+	Of(s *Subject, pods map[string]*corev1.Pod, occurrences []*fault.Occurrence) Injection
 	// Clear begins to undo all that is left of the trial's faults.
 	Clear(ctx context.Context, trial *v1alpha1.Trial) error
 }
@@ -168,8 +168,9 @@ type Injection interface {
 type NodeResetter interface {
 	// Refusal says why one of the nodes may not be reset. Empty: all may be reset.
 	Refusal(ctx context.Context, trial *v1alpha1.Trial, resets Resets) (string, error)
-	// Create makes an agent on each node. refusal says which agent cannot be made, and why.
-	Create(ctx context.Context, trial *v1alpha1.Trial, nodes []string) (refusal string, err error)
+	// Create makes an agent on each of the named nodes. refusal says which agent cannot be made,
+	// and why.
+	Create(ctx context.Context, trial *v1alpha1.Trial, names []string) (refusal string, err error)
 	// Describe names the agent of a node for users.
 	Describe(node string) string
 }

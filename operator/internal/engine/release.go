@@ -34,13 +34,13 @@ func (p *release) run(ctx context.Context, s *scope) Result {
 	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	st := stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsIdle: s.trial.Status.Times.Barrier != nil}
-	return p.start(ctx, s).Directing(st)
+	st := stage{started: all(s.everyName()), steps: len(s.system.Steps), sampleLoad: true, awaitsIdle: s.trial.Status.Times.Barrier != nil}
+	return p.agreeIfReady(ctx, s).Directing(st)
 }
 
-// start agrees t = 0 if everything is ready for it.
-func (p *release) start(ctx context.Context, s *scope) Result {
-	for _, ready := range []func(context.Context, *scope) Result{atBarrier, p.nodes.ready, p.faults.ready, p.keepAddresses} {
+// agreeIfReady agrees t = 0 if all that a start needs is there.
+func (p *release) agreeIfReady(ctx context.Context, s *scope) Result {
+	for _, ready := range []func(context.Context, *scope) Result{atBarrier, p.nodes.ready, p.faults.possible, p.keepAddresses} {
 		if r := ready(ctx, s); r.err != nil || r.state != done {
 			return r.On(v1alpha1.TrialRunning)
 		}

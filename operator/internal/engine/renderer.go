@@ -46,7 +46,7 @@ func (r *renderer) addresses(ctx context.Context, s *scope) (map[string]string, 
 	if s.trial.Status.ZeroUnixNanos == 0 || !fault.MovesPods(s.trial.Spec.Faults) {
 		return s.addresses(), nil
 	}
-	kept, err := s.release(ctx, r.record)
+	kept, err := s.readRelease(ctx, r.record)
 	if err != nil {
 		return nil, err
 	}

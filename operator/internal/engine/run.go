@@ -51,11 +51,11 @@ func (p *run) run(ctx context.Context, s *scope) Result {
 	if f := validity.First(validity.DuringRun, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	return p.await(ctx, s, soon).Directing(stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
+	return p.awaitClients(ctx, s, soon).Directing(stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
 }
 
-// await waits for the clients. soon is when the injector has work again.
-func (p *run) await(ctx context.Context, s *scope, soon time.Duration) Result {
+// awaitClients waits for the clients. soon is when the injector has work again.
+func (p *run) awaitClients(ctx context.Context, s *scope, soon time.Duration) Result {
 	over, sent, n := p.clientsOver(s)
 	if over == n && s.trial.Status.Times.Drained == nil {
 		t := metav1.NewMicroTime(s.now)

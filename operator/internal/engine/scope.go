@@ -77,8 +77,8 @@ func newScope(trial *v1alpha1.Trial, kept *entry, now time.Time) *scope {
 	}
 }
 
-// release returns the data with which the run was released.
-func (s *scope) release(ctx context.Context, record Record) (*Release, error) {
+// readRelease returns the data with which the run was released.
+func (s *scope) readRelease(ctx context.Context, record Record) (*Release, error) {
 	if s.cache.release == nil {
 		r, err := record.Release(ctx, s.subject())
 		if err != nil {

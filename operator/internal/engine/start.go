@@ -26,5 +26,5 @@ func (p *start) run(_ context.Context, s *scope) Result {
 	if waiting != "" {
 		r = Wait(v1alpha1.ReasonReplicasStarting, "%s", waiting).Until(s.trial.Status.Times.NetworkVerified, order.Limit())
 	}
-	return r.Directing(stage{started: started, load: loadsEarly(s.system)})
+	return r.Directing(stage{started: started, sampleLoad: loadsEarly(s.system)})
 }

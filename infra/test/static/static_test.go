@@ -265,8 +265,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// These are the variables that modules without providers make, as they are applied.
-func TestRendered(t *testing.T) {
+// Modules without providers are applied, and their outputs are compared with golden files.
+func TestOutputsOfModulesWithoutProviders(t *testing.T) {
 	for name, tc := range map[string]struct {
 		module    string
 		variables any

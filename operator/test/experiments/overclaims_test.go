@@ -15,7 +15,7 @@ import (
 
 // Sentences that the review of verdicts found in files and pages stay corrected: docs/design says
 // which finding each part is about.
-func TestOverClaims(t *testing.T) {
+func TestCorrectedSentencesStayCorrected(t *testing.T) {
 	judged := func(file, profile, claim string) v1alpha1.Claim {
 		exp := readExperiment(t, file)
 		exp.Spec.Profile = profile

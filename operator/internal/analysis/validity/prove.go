@@ -63,7 +63,8 @@ type way struct {
 	asked, jitter, path, measured time.Duration
 }
 
-// as is the measurement of this way, to be judged by the request for the other way.
+// as returns the other way with this way's measurement. So a measurement is judged by what was
+// asked of the opposite direction.
 func (w way) as(other way) way {
 	other.measured = w.measured
 	return other

@@ -74,7 +74,7 @@ func TestFolder(t *testing.T) {
 
 // When the command runs again, it reads about.yaml of the folder. It keeps files that the authors
 // changed or added.
-func TestFolderAgain(t *testing.T) {
+func TestASecondRunKeepsFilesOfTheAuthors(t *testing.T) {
 	folder := t.TempDir()
 	o := artifact.Options{Name: failureFP, Output: folder}
 	run(t, o)

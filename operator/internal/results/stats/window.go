@@ -59,7 +59,7 @@ func windowBins(t results.Timeline, measureNanos int64) (throughput, latency []f
 	return throughput, latency
 }
 
-// levelOf is whether observations at equal intervals have one level.
+// levelOf says whether observations at equal intervals have one level.
 func levelOf(observations []float64, interval int64) (*results.Transient, error) {
 	found, err := CheckStationarity(observations, DefaultTransientTolerance)
 	if err != nil {

@@ -77,7 +77,7 @@ type Input struct {
 	OnOneMachine func(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string
 }
 
-// Made is an artifact.
+// Made is a made artifact: its files in memory, and what it still lacks.
 type Made struct {
 	// Name of the experiment.
 	Name string

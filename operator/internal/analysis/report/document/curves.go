@@ -346,7 +346,7 @@ func against(e results.Experiment, axis string, variants []variant) []Curve {
 	return curves
 }
 
-// latencyOverThroughput of each trial of a point.
+// latencyOverThroughput returns throughput and mean latency of each trial of a point.
 func latencyOverThroughput(e results.Experiment, p results.PointResult) (trials [][2]float64) {
 	x, y := model.SamplesOf(e, p, stats.Throughput), model.SamplesOf(e, p, stats.MeanLatency)
 	for i := range y {

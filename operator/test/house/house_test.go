@@ -1,6 +1,6 @@
 // Package house holds rules of structure that no linter checks. They limit the imports between
-// rooms, the methods of a type, and the uses between files of a package. They list the packages
-// that may ask for the kind of a fault. It has tests only.
+// rooms and of parents, the methods of a type, and the uses between files of a package. They list
+// the packages that may ask for the kind of a fault. It has tests only.
 package house
 
 import (
@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +92,34 @@ func TestRoomsImportDownwards(t *testing.T) {
 	}
 	if imports < 500 {
 		t.Errorf("only %d imports are found: the test does not see them", imports)
+	}
+}
+
+// contracts are parents that hold what their children agree on: the types of results, the interface
+// of a shaper or a store. Their children implement or extend it.
+var contracts = []string{"internal/results", "internal/node/netem", "internal/store", "internal/cli/ui"}
+
+// A package that imports its parent is a part of it, cut out to make the parent smaller: a reader
+// of either needs both. The mend is a package below the two, which has their common types.
+func TestNoPackageImportsItsParent(t *testing.T) {
+	const operator = "assay.dev/assay/operator/"
+	_, all := sources(t)
+	used := map[string]bool{}
+	for _, s := range all {
+		parent := path.Dir(s.folder)
+		for _, i := range s.file.Imports {
+			if imported := strings.Trim(i.Path.Value, `"`); imported != operator+parent {
+				continue
+			}
+			if used[parent] = true; !slices.Contains(contracts, parent) {
+				t.Errorf("%s imports its parent %s: put their common types into a package below them", s.path, parent)
+			}
+		}
+	}
+	for _, c := range contracts {
+		if !used[c] {
+			t.Errorf("no child imports %s: it need not be listed here", c)
+		}
 	}
 }
 

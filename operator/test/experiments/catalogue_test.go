@@ -307,20 +307,34 @@ func (c *catalogue) counts() map[string]count {
 // extent is the size of an experiment.
 type extent struct{ machines, time string }
 
+// planOf returns the plan of a file in a profile; "" is the full evaluation.
+func (c *catalogue) planOf(file, profile string) (*plan.Plan, error) {
+	if profile == "" {
+		return c.plans[file], nil
+	}
+	exp := c.experiments[file].DeepCopy()
+	exp.Spec.Profile = profile
+	p, errs := plan.Validate(exp, c.systems, plan.Checks{})
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("%s, profile %q: %w", file, profile, errs.ToAggregate())
+	}
+	return p, nil
+}
+
+// withProfile returns the files that have a profile of that name.
+func (c *catalogue) withProfile(name string) (files []string) {
+	for _, file := range slices.Sorted(maps.Keys(c.experiments)) {
+		if slices.ContainsFunc(c.experiments[file].Spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name == name }) {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
 func (c *catalogue) size(file, profile string) (extent, error) {
-	p := c.plans[file]
-	if profile != "" {
-		exp := c.experiments[file].DeepCopy()
-		exp.Spec.Profile = profile
-		var errs error
-		if planned, list := plan.Validate(exp, c.systems, plan.Checks{}); len(list) > 0 {
-			errs = list.ToAggregate()
-		} else {
-			p = planned
-		}
-		if errs != nil {
-			return extent{}, fmt.Errorf("%s, profile %q: %w", file, profile, errs)
-		}
+	p, err := c.planOf(file, profile)
+	if err != nil {
+		return extent{}, err
 	}
 	most := 0
 	var machines string
@@ -332,9 +346,14 @@ func (c *catalogue) size(file, profile string) (extent, error) {
 			most, machines = n, fmt.Sprintf("%d + %d", len(layout.Servers), len(layout.Clients))
 		}
 	}
+	return extent{machines: machines, time: rounded(duration(p))}, nil
+}
+
+// duration of all trials that the plan has at least.
+func duration(p *plan.Plan) time.Duration {
 	s := p.Spec.Schedule
 	trial := s.WarmUp.OrZero() + s.Measure.OrZero() + s.CoolDown.OrZero() + s.Drain.OrZero() + overhead
-	return extent{machines: machines, time: rounded(time.Duration(p.Trials()) * trial)}, nil
+	return time.Duration(p.Trials()) * trial
 }
 
 // rounded is a duration as people say it: 4 min, 1 h 20 min.
@@ -436,6 +455,68 @@ func TestExperimentsHaveTheProfiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The profile medium has a figure of each source whose programs this repository makes: every line
+// that runs with these images, on one machine of two processors. It ends in some minutes, and its
+// repetitions go on until its claims are decided.
+func TestMediumHasAllLinesOfAFigure(t *testing.T) {
+	c, err := readCatalogue(experimentsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	medium := map[string]*plan.Plan{}
+	for _, file := range c.withProfile("medium") {
+		if medium[file], err = c.planOf(file, "medium"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := map[string][]string{} // items, by source
+	for _, it := range c.items {
+		if !slices.ContainsFunc(it.Lines, line.here) {
+			continue
+		}
+		whole[it.Source] = append(whole[it.Source], it.wholeIn(medium)...)
+	}
+	if len(whole) != 5 {
+		t.Errorf("the images made here run lines of %d sources, want 5", len(whole))
+	}
+	for source, items := range whole {
+		if len(items) == 0 {
+			t.Errorf("%s: no item has all of its lines in a profile medium", source)
+		}
+		t.Logf("%s: %v", source, items)
+	}
+	for file, p := range medium {
+		if r := p.Spec.Repetitions; r.Until == nil || r.Until.Claims != v1alpha1.ClaimsDecided {
+			t.Errorf("%s: the profile medium does not repeat until its claims are decided", file)
+		}
+		if len(plan.SkippedClaims(p.Spec)) == len(p.Spec.Claims) {
+			t.Errorf("%s: the profile medium judges no claim", file)
+		}
+		if most := 20 * time.Minute; duration(p) > most {
+			t.Errorf("%s: the profile medium takes %s at least, more than %s", file, duration(p), most)
+		}
+	}
+}
+
+// here reports whether some file runs the line with images that this repository makes.
+func (l line) here() bool {
+	return slices.ContainsFunc(l.By, func(v cover) bool { return v.here })
+}
+
+// wholeIn returns the item's id if each line that runs with images made here has a point in some of
+// the plans, by file.
+func (it item) wholeIn(plans map[string]*plan.Plan) []string {
+	for _, l := range it.Lines {
+		if l.here() && !slices.ContainsFunc(l.By, func(v cover) bool {
+			p := plans[v.File]
+			return p != nil && slices.ContainsFunc(p.Points, func(p plan.Point) bool { return selects(v.At, p.Template.Point.Coordinates) })
+		}) {
+			return nil
+		}
+	}
+	return []string{it.ID}
 }
 
 func experimentFiles(t *testing.T) []string {

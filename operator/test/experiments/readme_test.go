@@ -128,8 +128,10 @@ const filesHead = `
 - **Machines** are replicas + client pods of the largest trial, one machine each in the full
   evaluation.
 - **Time** is that of all trials as ` + "`kubectl assay plan`" + ` reckons it: the full evaluation, then the
-  profile ` + "`smoke`" + `, which is for kind on two cores. The profile ` + "`testbed`" + ` is the full evaluation,
-  placed on machines that are labelled for replicas and for clients.
+  profile ` + "`smoke`" + `, which is for kind on two cores. The profile ` + "`medium`" + ` has all lines of a
+  figure that the images made here can run, on one idle machine of two processors. Its repetitions
+  go on until its claims are decided. The profile ` + "`testbed`" + ` is the full evaluation, placed on
+  machines that are labelled for replicas and for clients.
 
 | file | program | source | image | machines | time | bundles |
 |---|---|---|---|---|---|---|
@@ -237,6 +239,14 @@ func (c *catalogue) writeFile(b *strings.Builder, file string) error {
 	if err != nil {
 		return err
 	}
+	times := full.time + "; " + smoke.time
+	if slices.Contains(c.withProfile("medium"), file) {
+		medium, err := c.size(file, "medium")
+		if err != nil {
+			return err
+		}
+		times += "; medium " + medium.time
+	}
 	var programs []string
 	image := "here"
 	for _, ref := range exp.Spec.Systems {
@@ -258,8 +268,8 @@ func (c *catalogue) writeFile(b *strings.Builder, file string) error {
 	if len(bundles) == 0 {
 		bundles = []string{"none"}
 	}
-	fmt.Fprintf(b, "| [%s](%s) | %s | %s | %s | %s | %s; %s | %s |\n", file, file, strings.Join(programs, ", "), source, image,
-		full.machines, full.time, smoke.time, strings.Join(bundles, ", "))
+	fmt.Fprintf(b, "| [%s](%s) | %s | %s | %s | %s | %s | %s |\n", file, file, strings.Join(programs, ", "), source, image,
+		full.machines, times, strings.Join(bundles, ", "))
 	return nil
 }
 

@@ -71,7 +71,11 @@ var lanes = []lane{
 	{name: "local", format: "testname", bound: 25 * time.Minute, flags: oneAtATime, inputs: []string{"config", "experiments", "hack/images", "hack/cluster/version-before.sh"}, builds: programs},
 	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
 	// Only make test-all runs these:
-	cluster("long", 41*time.Minute, 60*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
+	cluster("evaluations", 12*time.Minute, 40*time.Minute),
+	cluster("faults", 12*time.Minute, 40*time.Minute),
+	cluster("scheduling", 12*time.Minute, 40*time.Minute),
+	cluster("systems", 12*time.Minute, 40*time.Minute),
+	cluster("tutorial", 12*time.Minute, 40*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
 	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh", "hack/network-policies", "operator/test/local/testdata/machines"),
 	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra"}, clusterInputs...), builds: programs},
 	{name: "race", takes: 7 * time.Minute, bound: 30 * time.Minute, flags: []string{"-race", "-shuffle=on", "-skip=" + speed}},

@@ -20,8 +20,8 @@
 // A strict lane that passes is recorded in ASSAY_CACHE under the hash of its inputs. With -further
 // a lane does not run if such a record is younger than a week. It also does not run if it may take
 // longer than the rest of -within. The end of the output lists such lanes as recorded or as not
-// run, never as passed. The lane whose last pass is the oldest comes first, and lanes without any
-// pass come last.
+// run, never as passed. Lanes without any pass come first, and then the lane whose last pass is the
+// oldest.
 //
 // With -passes it prints when each lane passed last. It renews passes.txt and second-attempts.txt
 // with the records of strict runs on this machine.

@@ -235,17 +235,12 @@ func showPasses(ctx context.Context, w io.Writer) error {
 		os.WriteFile(attemptsFile, []byte(attemptsHead+strings.Join(append(second, ""), "\n")), 0o644))
 }
 
-// byAge are the names of all lanes, the lane with the oldest pass first. Lanes without a pass come
-// last: how long they take is a guess.
+// byAge are the names of all lanes. Lanes without a pass come first, and then the lane with the
+// oldest pass: otherwise a new lane would wait until all others have had a turn.
 func byAge(passes map[string]lastPass) (names []string) {
-	var never []string
 	for _, l := range lanes {
-		if _, passed := passes[l.name]; passed {
-			names = append(names, l.name)
-		} else {
-			never = append(never, l.name)
-		}
+		names = append(names, l.name)
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return passes[a].at.Compare(passes[b].at) })
-	return append(names, never...)
+	return names
 }

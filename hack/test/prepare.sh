@@ -86,7 +86,8 @@ kind)
 	on_cluster
 	make shell-image >&2
 	;;
-long) packages chromium=chromium && on_cluster ;;
+evaluations | faults | scheduling | systems) on_cluster ;;
+tutorial) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster
 	run s3/load prometheus/load chaos-mesh/load network-policies/build

@@ -192,6 +192,7 @@ func addLines(file string, lines []string) error {
 // showPasses renews the two files of the tree with the records of this machine, and prints when
 // each lane passed last.
 func showPasses(ctx context.Context, w io.Writer) error {
+	addSystems(".")
 	known, err := readPasses(passesFile)
 	here, wrong := readPasses(kept(passesFile))
 	second, wrong2 := readLines(attemptsFile)

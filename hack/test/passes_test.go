@@ -80,16 +80,24 @@ func TestPassesComeIntoTheTree(t *testing.T) {
 	t.Setenv("ASSAY_CACHE", t.TempDir())
 	t.Setenv("GIT_DIR", filepath.Join(root, ".git"))
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll(filepath.Dir(passesFile), 0o755); err != nil {
+	before := slices.Clone(lanes)
+	t.Cleanup(func() { lanes = before })
+	for _, dir := range []string{filepath.Dir(passesFile), "systems/mine"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("systems/mine/go.mod", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ls := &laneSum{name: "unit", to: "recorded", ended: map[string]string{"p TestA": "pass", "p TestB": "pass"}, flaky: map[string]bool{"p TestB": true}, took: time.Minute}
 	failed := &laneSum{name: "kernel", to: "recorded", ended: map[string]string{"p TestC": "fail"}}
 	s := &sum{lanes: []*laneSum{ls, failed}}
 	of := lastPass{lane: "unit", at: noon, commit: "26459b8d", tests: 2, took: time.Minute, goes: "go1.26.0", kernel: "6.1"}
-	older, changed := of, of
+	mine, older, changed := of, of, of
+	mine.lane = "mine" // of a System with its own module
 	older.at, changed.at, changed.commit = noon.Add(-time.Hour), noon.Add(time.Hour), "26459b8d+"
-	if err := addLines(kept(passesFile), []string{of.String(), older.String(), changed.String()}); err != nil {
+	if err := addLines(kept(passesFile), []string{of.String(), mine.String(), older.String(), changed.String()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.keep(t.Context(), noon.Add(-2*time.Hour)); err != nil {
@@ -105,7 +113,7 @@ func TestPassesComeIntoTheTree(t *testing.T) {
 		}
 	}
 	lines, err := readLines(passesFile)
-	if diff := cmp.Diff([]string{of.String()}, lines); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{mine.String(), of.String()}, lines); err != nil || diff != "" {
 		t.Errorf("passes (-want +got), %v\n%s", err, diff)
 	}
 	lines, err = readLines(attemptsFile)

@@ -36,7 +36,7 @@ test-passes: ## When each lane passed last, on which commit, with how many tests
 test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, LaTeX and R, fuzzing, libvirt.
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind $(FURTHER)
 
-.PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-kind
+.PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-rootless test-kind
 test-unit: ## Tests that need nothing but Go.
 	@$(run_tests) unit
 test-chart: ## Tests that render charts/assay.
@@ -51,6 +51,8 @@ test-terraform: ## Checks, plans and mocks of infra/.
 	@$(run_tests) terraform
 test-local: ## Trials on this machine without a cluster, as root: a run, faults, a run that is killed, Ctrl-C.
 	@$(run_tests) local
+test-rootless: ## The same by an ordinary user, whom the tests make as root.
+	@$(run_tests) rootless
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
 

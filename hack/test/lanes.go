@@ -68,7 +68,9 @@ var lanes = []lane{
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
 	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
-	{name: "local", format: "testname", bound: 25 * time.Minute, flags: oneAtATime, inputs: []string{"config", "experiments", "hack/images", "hack/cluster/version-before.sh"}, builds: programs},
+	// Root's runs lock the machine, and each user's runs lock that user's home. So these lanes run beside each other.
+	{name: "local", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-skip=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images", "hack/cluster/version-before.sh"}, builds: programs},
+	{name: "rootless", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-run=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
 	// Only make test-all runs these:
 	cluster("evaluations", 12*time.Minute, 40*time.Minute),
@@ -95,6 +97,9 @@ func laneNamed(name string) (lane, error) {
 	return lane{}, fmt.Errorf("there is no lane %q", name)
 }
 
+// rootless matches tests of trials without root.
+const rootless = "^TestAnOrdinaryUser"
+
 // speed matches tests that bound the speed or memory of programs. The race detector increases both.
 // The lane unit runs them.
 const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBoundedMemory|TestMergeThousandClients|TestProcesses)$"
@@ -108,7 +113,7 @@ var racing = []string{"operator/internal/node/launcher/...", "operator/internal/
 var places = []struct{ pattern, lanes string }{
 	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt assigns these
 	{"operator/internal/node/agent/...", "kernel"}, {"operator/internal/node/netem/...", "kernel"},
-	{"operator/test/local", "local"}, {"charts/...", "chart"},
+	{"operator/test/local", "local,rootless"}, {"charts/...", "chart"},
 	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
 	{"operator/internal/analysis/report/format", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
 	{"operator/internal/analysis/report/artifact", "unit,paper"}, {"operator/internal/analysis/report/figure", "unit,paper"}, {"operator/test/paper", "paper"},

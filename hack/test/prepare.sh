@@ -75,8 +75,11 @@ vm) run vm/kernel ;;
 terraform) with_terraform ;;
 machines) with_terraform && make images >&2 ;;
 libvirt) run infra/terraform ;;
-local)
+rootless)
 	packages newuidmap=uidmap useradd=passwd
+	on_this_machine
+	;;
+local)
 	on_this_machine
 	# A clone without history cannot have the version before, so that its tests are skipped. A build that fails is a failure.
 	"$hack/cluster/version-before.sh" || (($? == 3))

@@ -137,6 +137,16 @@ func (p *person) owns(uid uint32) bool {
 	return uid == p.uid || uid >= firstUser && uid < firstUser+manyUsers
 }
 
+// ownsFile reports whether a file exists and belongs to the person, or to the person's range.
+func (p *person) ownsFile(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && p.owns(stat.Uid)
+}
+
 // processes of the person and of its pods.
 func (p *person) processes() (found []string) {
 	p.t.Helper()
@@ -145,11 +155,7 @@ func (p *person) processes() (found []string) {
 		p.t.Fatal(err)
 	}
 	for _, dir := range all {
-		info, err := os.Stat(dir)
-		if err != nil {
-			continue // it has ended
-		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok && p.owns(stat.Uid) {
+		if p.ownsFile(dir) {
 			name, _ := os.ReadFile(filepath.Join(dir, "comm")) // empty if it has ended
 			found = append(found, filepath.Base(dir)+" "+strings.TrimSpace(string(name)))
 		}
@@ -163,11 +169,38 @@ func (p *person) files() string { return filepath.Join(p.home, ".local/state/ass
 // left lists the remains of a run, which must be empty.
 func (p *person) left() []string {
 	p.t.Helper()
-	left := p.processes()
+	left := append(p.processes(), p.outside()...)
 	if _, err := os.Stat(p.files()); err == nil {
 		left = append(left, p.files())
 	}
-	return append(left, leftovers(p.t)...)
+	return left
+}
+
+// outside lists mounts and control groups of the person's pods that others see. Tests as root have
+// their own at the same time (lane local).
+func (p *person) outside() (left []string) {
+	p.t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, p.home+"/") {
+			left = append(left, strings.TrimSpace(line))
+		}
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/*", "/sys/fs/cgroup/*/*"} {
+		groups, err := filepath.Glob(pattern)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, dir := range groups {
+			if p.ownsFile(dir) {
+				left = append(left, dir)
+			}
+		}
+	}
+	return left
 }
 
 var ordinary = []string{"-f", "crash.yaml"}
@@ -258,7 +291,7 @@ func TestAnOrdinaryUsersKilledRunGoesOn(t *testing.T) {
 			t.Fatalf("processes that outlive the command: %q", p.processes())
 		}
 	}
-	if left := leftovers(t); len(left) > 0 {
+	if left := p.outside(); len(left) > 0 {
 		t.Errorf("mounts or control groups outlive the command: %q", left)
 	}
 	if _, err := os.Stat(p.files()); err != nil {
@@ -397,7 +430,7 @@ func TestAnOrdinaryUserIsRefusedWhatNeedsRoot(t *testing.T) {
 			}
 		})
 	}
-	if left := append(p.processes(), leftovers(t)...); len(left) > 0 {
+	if left := append(p.processes(), p.outside()...); len(left) > 0 {
 		t.Errorf("left after refusals: %q", left)
 	}
 }
@@ -433,7 +466,7 @@ func TestAnOrdinaryUserIsToldWhatIsMissing(t *testing.T) {
 
 // A trial that waits for an image names the image and the reason: the image does not exist, or it
 // has files of a user that the namespace lacks.
-func TestATrialNamesTheImageThatItLacks(t *testing.T) {
+func TestAnOrdinaryUsersTrialNamesTheImageThatItLacks(t *testing.T) {
 	p := newPerson(t, true)
 	p.write(".work/images/far.tar", imageOf(t, "lab/far:dev", &tar.Header{Name: "data", Typeflag: tar.TypeReg, Mode: 0o644, Uid: 70000, Gid: 5}))
 	system, err := os.ReadFile("../../../experiments/systems/basil.yaml")
@@ -531,7 +564,7 @@ func TestAnOrdinaryUsersDatasetIsPreparedOnce(t *testing.T) {
 
 // Every pod has the agent. If the command cannot get the agent's image, it ends at once, names the
 // places that it searched, and leaves no file.
-func TestARunWithoutTheAgentsImageEnds(t *testing.T) {
+func TestAnOrdinaryUsersRunWithoutTheAgentsImageEnds(t *testing.T) {
 	p := newPerson(t, true)
 	out, said, code := p.run(append([]string{"run", "--wait", "--local-agent-image", "localhost:1/nowhere:dev"}, ordinary...)...)
 	if want := "image localhost:1/nowhere:dev is in none of .work/images"; code != 1 || !strings.Contains(said, want) {

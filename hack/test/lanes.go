@@ -30,6 +30,7 @@ type lane struct {
 	plain  []string      // without go test: the exit status is the result of one test
 	inputs []string      // files and directories that affect its result, beside its packages
 	builds []string      // packages that it runs as programs or in images
+	yields bool          // has the lowest priority: it computes, and trials beside it wait for instants
 	first  []string      // packages that take longest: they begin first, so that at the end no processor waits for the last of them
 }
 
@@ -47,7 +48,7 @@ func cluster(name string, takes, bound time.Duration, inputs ...string) lane {
 
 // moduleLane is the lane of a separate Go module.
 func moduleLane(dir string, inputs ...string) lane {
-	return lane{name: path.Base(dir), bound: 15 * time.Minute, dir: dir, inputs: append([]string{dir, "systems/driver"}, inputs...)}
+	return lane{name: path.Base(dir), bound: 15 * time.Minute, yields: true, dir: dir, inputs: append([]string{dir, "systems/driver"}, inputs...)}
 }
 
 // addSystems adds a lane for each module below systems that has no lane of its own here.
@@ -61,14 +62,15 @@ func addSystems(root string) {
 }
 
 var lanes = []lane{
-	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
+	{name: "unit", yields: true, bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
 	moduleLane("hack/images", "systems/*/images*.txt"), moduleLane("hack/node-image"),
-	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/node-image/hyper", "hack/prometheus/operator"}},
-	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=3", "-parallel=8"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
+	{name: "chart", yields: true, bound: 15 * time.Minute, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/node-image/hyper", "hack/prometheus/operator"}},
+	{name: "api", yields: true, bound: 40 * time.Minute, flags: []string{"-count=1", "-p=3", "-parallel=8"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
-	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
-	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
-	// Root's runs lock the machine, and each user's runs lock that user's home. So these lanes run beside each other.
+	{name: "vm", yields: true, bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
+	{name: "terraform", yields: true, bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
+	// Root's runs lock the machine, and each user's runs lock that user's home. So these lanes run
+	// beside each other.
 	{name: "local", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-skip=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images", "hack/cluster/version-before.sh"}, builds: programs},
 	{name: "rootless", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-run=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),

@@ -41,6 +41,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -181,12 +182,12 @@ func (r *runner) lane(ctx context.Context, l lane) error {
 	_ = os.Remove(results(l)) // of an earlier run
 	var env strings.Builder
 	began := time.Now()
-	cpu, err := group(ctx, preparing, &env, `hack/test/prepare.sh "$0" 2> >(`+naming+` >&2)`, l.name)
+	cpu, err := group(ctx, preparing, false, &env, `hack/test/prepare.sh "$0" 2> >(`+naming+` >&2)`, l.name)
 	prepared, word := time.Since(began), "ok"
 	if err == nil {
 		const tests = `set -o pipefail; { eval "$1" && "${@:2}"; } 2>&1 | ` + naming
 		var used time.Duration
-		used, err = group(ctx, l.bound, os.Stdout, tests, slices.Concat([]string{l.name, env.String()}, l.command(r.root, r.packages[l.name], r.rules, r.flags))...)
+		used, err = group(ctx, l.bound, l.yields, os.Stdout, tests, slices.Concat([]string{l.name, env.String()}, l.command(r.root, r.packages[l.name], r.rules, r.flags))...)
 		cpu += used
 	}
 	if err != nil {
@@ -199,17 +200,28 @@ func (r *runner) lane(ctx context.Context, l lane) error {
 // naming puts the lane's name before each line, since lanes run at the same time.
 const naming = `sed -u "s/^/$(printf '%-10s' "$0") | /"`
 
+// lowest is the lowest priority.
+const lowest = 19
+
 // group runs a script as one process group, and ends the group at its bound. So no process that
-// hangs outlives it. It returns the processor time.
-func group(ctx context.Context, bound time.Duration, out io.Writer, script string, args ...string) (time.Duration, error) {
+// hangs outlives it. A group that yields has the lowest priority, also against other sessions. It
+// returns the processor time.
+func group(ctx context.Context, bound time.Duration, yields bool, out io.Writer, script string, args ...string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("did not end within %v", bound))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", script}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	if yields { // without these, it only takes processors from the lanes beside it
+		_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, lowest)
+		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid), []byte(strconv.Itoa(lowest)), 0)
+	}
+	err := cmd.Wait()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

@@ -225,14 +225,27 @@ func TestSystemsHaveLanes(t *testing.T) {
 func TestGroupEndsAtItsBound(t *testing.T) {
 	began := time.Now()
 	var out strings.Builder
-	_, err := group(t.Context(), 300*time.Millisecond, &out, `echo "$0 $1"; sleep 60 & wait`, "a", "b")
+	_, err := group(t.Context(), 300*time.Millisecond, false, &out, `echo "$0 $1"; sleep 60 & wait`, "a", "b")
 	if err == nil || err.Error() != "did not end within 300ms" || out.String() != "a b\n" {
 		t.Errorf("error %v, output %q", err, out.String())
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it ended after %v", took)
 	}
-	if _, err := group(t.Context(), time.Minute, &out, "exit 3"); err == nil || err.Error() != "exit status 3" {
+	if _, err := group(t.Context(), time.Minute, false, &out, "exit 3"); err == nil || err.Error() != "exit status 3" {
 		t.Errorf("error %v, want that of the script", err)
+	}
+}
+
+// Lanes that compute leave the processors to the trials of lanes beside them.
+func TestAGroupThatYieldsHasTheLowestPriority(t *testing.T) {
+	for _, yields := range []bool{false, true} {
+		var out strings.Builder
+		if _, err := group(t.Context(), time.Minute, yields, &out, `for i in {1..50}; do [[ $(nice) != 19 ]] || break; sleep 0.02; done; nice`); err != nil {
+			t.Fatal(err)
+		}
+		if low := out.String() == "19\n"; low != yields {
+			t.Errorf("yields %v: the priority is %q", yields, out.String())
+		}
 	}
 }

@@ -27,20 +27,18 @@ func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now tim
 	last := map[onSet]*v1alpha1.Trial{} // the last finished trial of each experiment and set of nodes
 	for i := range trials {
 		t := &trials[i]
-		name := types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.Experiment}
-		key := onSet{name, t.Spec.NodeSet}
+		key := setOf(t)
 		if meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialComplete) {
 			if l := last[key]; l == nil || endOf(t).After(endOf(l)) {
 				last[key] = t
 			}
 			continue
 		}
-		admitted := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialAdmitted)
-		if !admitted && !t.DeletionTimestamp.IsZero() {
-			continue // it makes no more pods
+		if forsaken(t) {
+			continue
 		}
 		active[key] = true
-		out = append(out, entryOf(t, byName[name], admitted))
+		out = append(out, entryOf(t, byName[key.experiment], meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialAdmitted)))
 	}
 	for name, exp := range byName {
 		placement := placementOf(exp)
@@ -53,6 +51,41 @@ func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now tim
 		}
 	}
 	return Order(out)
+}
+
+// Between returns the experiments whose next trial may be about to be made. Of the finished trials,
+// Entries needs only those of these experiments.
+func Between(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment) []types.NamespacedName {
+	active := map[onSet]bool{}
+	for i := range trials {
+		if t := &trials[i]; !meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialComplete) && !forsaken(t) {
+			active[setOf(t)] = true
+		}
+	}
+	var out []types.NamespacedName
+	for i := range experiments {
+		exp := &experiments[i]
+		if goesOn(exp) == nil {
+			continue
+		}
+		name, placement := types.NamespacedName{Namespace: exp.Namespace, Name: exp.Name}, placementOf(exp)
+		for n := range placement.AtOnce() {
+			if _, set := placement.On(n); !active[onSet{name, set}] {
+				out = append(out, name)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// forsaken reports whether a trial was deleted before it was admitted: it makes no more pods.
+func forsaken(t *v1alpha1.Trial) bool {
+	return !t.DeletionTimestamp.IsZero() && !meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialAdmitted)
+}
+
+func setOf(t *v1alpha1.Trial) onSet {
+	return onSet{types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.Experiment}, t.Spec.NodeSet}
 }
 
 // onSet is an experiment on one of its sets of nodes.
@@ -90,11 +123,20 @@ func endOf(t *v1alpha1.Trial) time.Time {
 	return time.Time{}
 }
 
-// between reports whether the next trial of an experiment is about to be made on a set of nodes.
-func between(exp *v1alpha1.Experiment, on v1alpha1.Placement, last *v1alpha1.Trial, now time.Time) (Entry, bool) {
+// goesOn returns the condition by which an experiment was accepted, if it may make more trials.
+func goesOn(exp *v1alpha1.Experiment) *metav1.Condition {
 	accepted := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
 	if accepted == nil || accepted.Status != metav1.ConditionTrue || exp.Spec.Suspend || exp.Spec.Recurrence != nil || !exp.DeletionTimestamp.IsZero() ||
 		meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
+		return nil
+	}
+	return accepted
+}
+
+// between reports whether the next trial of an experiment is about to be made on a set of nodes.
+func between(exp *v1alpha1.Experiment, on v1alpha1.Placement, last *v1alpha1.Trial, now time.Time) (Entry, bool) {
+	accepted := goesOn(exp)
+	if accepted == nil {
 		return Entry{}, false
 	}
 	since := accepted.LastTransitionTime.Time
@@ -115,10 +157,10 @@ func between(exp *v1alpha1.Experiment, on v1alpha1.Placement, last *v1alpha1.Tri
 // of one experiment.
 func Gap(trials []v1alpha1.Trial, t *v1alpha1.Trial, at time.Time) time.Duration {
 	var last time.Time
-	first := true
+	first, pools := true, t.Spec.Placement.Pools()
 	for i := range trials {
 		o := &trials[i]
-		if o.UID == t.UID || o.Status.Times.Drained == nil || !Overlap(o.Spec.Placement.Pools(), t.Spec.Placement.Pools()) {
+		if o.UID == t.UID || o.Status.Times.Drained == nil || !Overlap(o.Spec.Placement.Pools(), pools) {
 			continue
 		}
 		if o.Namespace == t.Namespace && metav1.GetControllerOf(o) != nil && metav1.GetControllerOf(t) != nil &&

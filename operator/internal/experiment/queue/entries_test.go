@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -36,19 +37,71 @@ func TestAnExperimentKeepsEachOfItsSets(t *testing.T) {
 	}{
 		"accepted":             {nil, time.Second, []string{" [ca ra]", " [cb rb]"}},
 		"one trial is there":   {[]v1alpha1.Trial{trial("a", 0, 0)}, time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
+		"both sets have one":   {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Minute), trial("b", 2, 0)}, time.Minute + time.Second, []string{"n/e-0 [ca ra]", "n/e-2 [cb rb]"}},
 		"between two on b":     {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Second, []string{" [cb rb]", "n/e-0 [ca ra]"}},
 		"no trial comes for b": {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, time.Hour)}, time.Hour + time.Minute, []string{"n/e-0 [ca ra]"}},
 		"the instant was dated by a clock hours ahead": {[]v1alpha1.Trial{trial("a", 0, 0), trial("b", 1, 3*time.Hour)}, time.Second, []string{"n/e-0 [ca ra]"}},
 		"the other set is alone":                       {[]v1alpha1.Trial{trial("a", 0, time.Hour), trial("b", 1, 0)}, time.Hour + time.Second, []string{" [ca ra]", "n/e-1 [cb rb]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, e := range Entries(tc.trials, []v1alpha1.Experiment{exp}, start.Add(tc.at)) {
-				got = append(got, fmt.Sprintf("%s %v", e.Trial, e.Pools))
+			exps := []v1alpha1.Experiment{exp}
+			var open []v1alpha1.Trial
+			for _, one := range tc.trials {
+				if !meta.IsStatusConditionTrue(one.Status.Conditions, v1alpha1.TrialComplete) {
+					open = append(open, one)
+				}
 			}
-			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			needed := open
+			if len(Between(open, exps)) > 0 {
+				needed = tc.trials
+			}
+			for what, trials := range map[string][]v1alpha1.Trial{"all trials": tc.trials, "only the trials that it needs": needed} {
+				var got []string
+				for _, e := range Entries(trials, exps, start.Add(tc.at)) {
+					got = append(got, fmt.Sprintf("%s %v", e.Trial, e.Pools))
+				}
+				slices.Sort(got)
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("of %s (-want +got):\n%s", what, diff)
+				}
+			}
+		})
+	}
+}
+
+// The finished trials of an experiment are of use only while its next trial may be about to be
+// made.
+func TestBetween(t *testing.T) {
+	accepted := metav1.Condition{Type: v1alpha1.ExperimentAccepted, Status: metav1.ConditionTrue}
+	waits := v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e-0"}, Spec: v1alpha1.TrialSpec{Experiment: "e"}}
+	done := *waits.DeepCopy()
+	done.Status.Conditions = []metav1.Condition{{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue}}
+	deleted := *waits.DeepCopy()
+	deleted.DeletionTimestamp = &metav1.Time{Time: start}
+	for name, tc := range map[string]struct {
+		trials []v1alpha1.Trial
+		change func(e *v1alpha1.Experiment)
+		want   int
+	}{
+		"no trial yet":                        {nil, nil, 1},
+		"a trial waits":                       {[]v1alpha1.Trial{waits}, nil, 0},
+		"the last trial is done":              {[]v1alpha1.Trial{done}, nil, 1},
+		"the trial was deleted as it waited":  {[]v1alpha1.Trial{deleted}, nil, 1},
+		"a trial of another experiment waits": {[]v1alpha1.Trial{{Spec: v1alpha1.TrialSpec{Experiment: "e"}}}, nil, 1},
+		"not accepted":                        {nil, func(e *v1alpha1.Experiment) { e.Status.Conditions = nil }, 0},
+		"suspended":                           {nil, func(e *v1alpha1.Experiment) { e.Spec.Suspend = true }, 0},
+		"complete": {nil, func(e *v1alpha1.Experiment) {
+			e.Status.Conditions = append(e.Status.Conditions, metav1.Condition{Type: v1alpha1.ExperimentComplete, Status: metav1.ConditionTrue})
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e"}}
+			exp.Status.Conditions = []metav1.Condition{accepted}
+			if tc.change != nil {
+				tc.change(&exp)
+			}
+			if got := Between(tc.trials, []v1alpha1.Experiment{exp}); len(got) != tc.want {
+				t.Errorf("%v, want %d experiments", got, tc.want)
 			}
 		})
 	}

@@ -2,7 +2,8 @@
 // worker, so running trials never wait behind a decision about waiting ones.
 //
 // One pass decides about all waiting trials. It reads trials and experiments from the cache,
-// without copies. Only if a trial may start does it read more: the quotas of its namespace, nodes
+// without copies. Indexes of the cache keep it from reading all the finished trials, of which there
+// may be thousands. Only if a trial may start does it read more: the quotas of its namespace, nodes
 // and pods (in pages), and the grants.
 //
 // # Grants
@@ -67,7 +68,32 @@ const (
 // CallsAtOnce is how many calls a manager makes at the same time to admit trials.
 const CallsAtOnce = 16
 
-// Reconciler admits trials. All exported fields except the last are needed.
+// The indexes of cached trials.
+const (
+	// openTrials has the trials that are not complete, under the value open.
+	openTrials = "assay.dev/open"
+	open       = "true"
+	// experimentOf has the trials of an experiment, by its name.
+	experimentOf = "assay.dev/experiment"
+)
+
+// Indexes are the indexes that a cache needs for a Reconciler with Indexed.
+var Indexes = map[string]client.IndexerFunc{
+	openTrials: func(o client.Object) []string {
+		if t, is := o.(*v1alpha1.Trial); !is || isTrue(t, v1alpha1.TrialComplete) {
+			return nil
+		}
+		return []string{open}
+	},
+	experimentOf: func(o client.Object) []string {
+		if t, is := o.(*v1alpha1.Trial); is {
+			return []string{t.Spec.Experiment}
+		}
+		return nil
+	},
+}
+
+// Reconciler admits trials. All exported fields except the last two are needed.
 type Reconciler struct {
 	Client client.Client
 	// Reader reads past the cache, whole clusters in pages.
@@ -81,6 +107,8 @@ type Reconciler struct {
 	// AtOnce is how many calls about different trials a pass makes at the same time; 0 is one. The
 	// order of the trials is decided before, in one write of the grants for all.
 	AtOnce int
+	// Indexed: Client reads a cache with the Indexes. Otherwise each pass lists all trials.
+	Indexed bool
 
 	// pods of waiting trials. Only one pass runs at a time.
 	pods podsToBe
@@ -119,7 +147,7 @@ func (p *podsToBe) keep(there map[types.UID]bool) {
 type pass struct {
 	r           *Reconciler
 	now         time.Time
-	trials      []v1alpha1.Trial // from the cache: must not be changed
+	trials      []v1alpha1.Trial // from the cache, all that matter: must not be changed
 	experiments []v1alpha1.Experiment
 	byName      map[string]*v1alpha1.Trial
 	look        *capacityChecker
@@ -195,7 +223,11 @@ func isTrue(t *v1alpha1.Trial, condition string) bool {
 // observe reads the trials, and returns the waiting ones.
 func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 	trials, experiments := &v1alpha1.TrialList{}, &v1alpha1.ExperimentList{}
-	if err := p.r.Client.List(ctx, trials, client.UnsafeDisableDeepCopy); err != nil {
+	which := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if p.r.Indexed {
+		which = append(which, client.MatchingFields{openTrials: open})
+	}
+	if err := p.r.Client.List(ctx, trials, which...); err != nil {
 		return nil, fmt.Errorf("list trials: %w", err)
 	}
 	p.trials = trials.Items
@@ -218,8 +250,31 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 		return nil, fmt.Errorf("list experiments: %w", err)
 	}
 	p.experiments = experiments.Items
+	if err := p.observeFinished(ctx); err != nil {
+		return nil, err
+	}
 	p.look = &capacityChecker{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}, quotas: map[string][]corev1.ResourceQuota{}, kept: map[string]int64{}}
 	return waiting, nil
+}
+
+// observeFinished adds the finished trials on which the queue depends, if they were not read.
+func (p *pass) observeFinished(ctx context.Context) error {
+	if !p.r.Indexed {
+		return nil
+	}
+	for _, name := range queue.Between(p.trials, p.experiments) {
+		list := &v1alpha1.TrialList{}
+		if err := p.r.Client.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{experimentOf: name.Name}, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("list trials of experiment %s: %w", name, err)
+		}
+		for i := range list.Items {
+			// The cache may have changed since it gave the trials that are not complete.
+			if t := &list.Items[i]; isTrue(t, v1alpha1.TrialComplete) && p.byName[nameOf(t)] == nil {
+				p.trials = append(p.trials, *t)
+			}
+		}
+	}
+	return nil
 }
 
 // decide decides about the waiting trials without a grant. It reports whether one may start.
@@ -375,9 +430,13 @@ func (p *pass) find(ctx context.Context, g grant) (*v1alpha1.Trial, error) {
 	if t := p.byName[g.Namespace+"/"+g.Name]; t != nil && t.UID == g.UID {
 		return t, nil
 	}
+	key, t := client.ObjectKey{Namespace: g.Namespace, Name: g.Name}, &v1alpha1.Trial{}
+	if p.r.Indexed && p.r.Client.Get(ctx, key, t) == nil && t.UID == g.UID && isTrue(t, v1alpha1.TrialComplete) {
+		return t, nil
+	}
 	// The cache may not have seen it yet.
-	t := &v1alpha1.Trial{}
-	err := p.r.Reader.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.Name}, t)
+	t = &v1alpha1.Trial{}
+	err := p.r.Reader.Get(ctx, key, t)
 	if apierrors.IsNotFound(err) || err == nil && t.UID != g.UID {
 		return nil, nil
 	}
@@ -390,8 +449,11 @@ func (p *pass) find(ctx context.Context, g grant) (*v1alpha1.Trial, error) {
 
 // tell writes the decision about a trial into its status, if it changed.
 func (p *pass) tell(ctx context.Context, t *v1alpha1.Trial) error {
-	d, told := p.decided[nameOf(t)], t.DeepCopy()
-	admitted := p.granted[nameOf(t)]
+	d, admitted := p.decided[nameOf(t)], p.granted[nameOf(t)]
+	if !admitted && says(t, d) {
+		return nil // the most frequent case, and a copy of the trial costs more than all else of a pass
+	}
+	told := t.DeepCopy()
 	if admitted {
 		p.set(told, v1alpha1.TrialAdmitted, metav1.ConditionTrue, v1alpha1.ReasonAdmitted, d.Message)
 		p.set(told, v1alpha1.TrialComplete, metav1.ConditionFalse, v1alpha1.ReasonInProgress, "The trial is on its way.")
@@ -416,6 +478,13 @@ func (p *pass) tell(ctx context.Context, t *v1alpha1.Trial) error {
 	return nil
 }
 
+// says reports whether a trial has been told of a decision not to start it.
+func says(t *v1alpha1.Trial, d queue.Decision) bool {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialAdmitted)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == string(d.State) && c.ObservedGeneration == t.Generation &&
+		c.Message == conditions.Truncate(d.Message, conditions.MaxMessage)
+}
+
 // set changes one condition.
 func (p *pass) set(t *v1alpha1.Trial, condition string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
@@ -429,6 +498,13 @@ var the = []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "waiti
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if r.Indexed {
+		for name, of := range Indexes {
+			if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Trial{}, name, of); err != nil {
+				return fmt.Errorf("index the cached trials by %s: %w", name, err)
+			}
+		}
+	}
 	pass := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return the })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("admission").

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -304,6 +305,124 @@ func TestAPassReadsLittle(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1.NodeList", "v1.PodList"}, lists); diff != "" {
 		t.Errorf("lists of a pass in which one starts (-want +got):\n%s", diff)
 	}
+}
+
+// counting counts the trials of a namespace that a cache gives.
+type counting struct {
+	client.Client
+
+	of   string
+	gave int
+}
+
+func (c *counting) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	err := c.Client.List(ctx, list, opts...)
+	if trials, is := list.(*v1alpha1.TrialList); is {
+		for i := range trials.Items {
+			if trials.Items[i].Namespace == c.of {
+				c.gave++
+			}
+		}
+	}
+	return err
+}
+
+// Each pass once copied all trials that there were, thousands of them over. It reads only those
+// that wait or run, and the finished ones of an experiment whose next trial is about to be made.
+func TestAPassReadsTheTrialsThatMatter(t *testing.T) {
+	h := newHall(t)
+	cached := &counting{of: h.ns}
+	h.env.Start(t, cache.Options{}, func(mgr ctrl.Manager) error {
+		for field, of := range Indexes {
+			if err := mgr.GetFieldIndexer().IndexField(t.Context(), &v1alpha1.Trial{}, field, of); err != nil {
+				return err
+			}
+		}
+		cached.Client = mgr.GetClient()
+		return nil
+	})
+	for i := range 5 {
+		h.complete(h.waits(fmt.Sprintf("done-%d", i), 0))
+	}
+	h.complete(h.waits("first", 1))
+	h.accept("first")
+	h.waits("second", 0)
+	read := 0
+	r := h.manager(interceptor.Funcs{}, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if _, is := o.(*v1alpha1.Trial); is {
+			read++
+		}
+		return c.Get(ctx, key, o, opts...)
+	}})
+	r.Client, r.Indexed = cached, true
+	h.seen(cached, "second", v1alpha1.TrialAdmitted, metav1.ConditionUnknown)
+
+	h.pass(r)
+	if got := h.admitted(); len(got) > 0 || cached.gave != 2 {
+		t.Errorf("admitted %v, after a look at %d trials; want none, as the next trial of the first experiment comes soon, and 2", got, cached.gave)
+	}
+	h.seen(cached, "second", v1alpha1.TrialAdmitted, metav1.ConditionFalse)
+	h.clock.Step(time.Minute)
+	h.pass(r)
+	if diff := cmp.Diff([]string{"second"}, h.admitted()); diff != "" {
+		t.Errorf("admitted when no trial of the first experiment came (-want +got):\n%s", diff)
+	}
+
+	// The grant of a finished trial is dropped without a read past the cache.
+	h.seen(cached, "second", v1alpha1.TrialAdmitted, metav1.ConditionTrue)
+	second := &v1alpha1.Trial{}
+	if err := h.env.Client.Get(t.Context(), client.ObjectKey{Namespace: h.ns, Name: "second"}, second); err != nil {
+		t.Fatal(err)
+	}
+	h.complete(second)
+	h.seen(cached, "second", v1alpha1.TrialComplete, metav1.ConditionTrue)
+	h.waits("third", 0)
+	h.seen(cached, "third", v1alpha1.TrialAdmitted, metav1.ConditionUnknown)
+	h.pass(r)
+	if diff := cmp.Diff([]string{"second", "third"}, h.admitted()); diff != "" || read != 0 {
+		t.Errorf("admitted, after %d reads of trials past the cache (-want +got):\n%s", read, diff)
+	}
+}
+
+// complete ends a trial.
+func (h *hall) complete(trial *v1alpha1.Trial) {
+	h.t.Helper()
+	meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded, LastTransitionTime: metav1.NewTime(h.clock.Now()),
+	})
+	if err := h.env.Client.Status().Update(h.t.Context(), trial); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// accept accepts the experiment of a name.
+func (h *hall) accept(name string) {
+	h.t.Helper()
+	exp := &v1alpha1.Experiment{}
+	if err := h.env.Client.Get(h.t.Context(), client.ObjectKey{Namespace: h.ns, Name: name}, exp); err != nil {
+		h.t.Fatal(err)
+	}
+	meta.SetStatusCondition(&exp.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ExperimentAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonValid, LastTransitionTime: metav1.NewTime(h.clock.Now()),
+	})
+	if err := h.env.Client.Status().Update(h.t.Context(), exp); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// seen waits until a cache has a trial with a condition; Unknown: without it.
+func (h *hall) seen(c client.Client, name, condition string, status metav1.ConditionStatus) {
+	h.t.Helper()
+	for by := time.Now().Add(20 * time.Second); time.Now().Before(by); time.Sleep(10 * time.Millisecond) {
+		trial := &v1alpha1.Trial{}
+		if err := c.Get(h.t.Context(), client.ObjectKey{Namespace: h.ns, Name: name}, trial); err != nil {
+			continue
+		}
+		if is := meta.FindStatusCondition(trial.Status.Conditions, condition); is == nil && status == metav1.ConditionUnknown || is != nil && is.Status == status {
+			return
+		}
+	}
+	h.t.Fatalf("the cache never showed trial %s as %s %s", name, condition, status)
 }
 
 // Trials that start together were once read and written one after the other. Each call took a round

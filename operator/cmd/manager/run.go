@@ -177,7 +177,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	reader, recorder, environment := cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), mgr.GetEventRecorder("assay"), o.environment()
 	admitter := &admission.Reconciler{
 		Client: mgr.GetClient(), Reader: reader, Clock: clk, Recorder: recorder, Environment: environment,
-		Grants: types.NamespacedName{Namespace: o.namespace, Name: admission.GrantsName}, AtOnce: admission.CallsAtOnce,
+		Grants: types.NamespacedName{Namespace: o.namespace, Name: admission.GrantsName}, AtOnce: admission.CallsAtOnce, Indexed: true,
 	}
 	if err := admitter.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the admission controller: %w", err)
@@ -185,7 +185,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	reconciler := &trial.Reconciler{
 		Client: mgr.GetClient(), Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: environment,
 		Trusted: keeper.Trusted, Prometheus: prometheus, Software: newSoftware(mgr, o.namespace).describe,
-		MessageSpacing: time.Second, AtOnce: trial.CallsAtOnce,
+		MessageSpacing: time.Second, AtOnce: trial.CallsAtOnce, Indexed: true,
 	}
 	if err := reconciler.SetupWithManager(mgr, changed); err != nil {
 		return fmt.Errorf("add the trial controller: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,11 +83,50 @@ func (e experiment) KeepUntil(ctx context.Context, trial *v1alpha1.Trial, judged
 }
 
 func (e experiment) Gap(ctx context.Context, trial *v1alpha1.Trial, begins time.Time) (time.Duration, error) {
-	trials := &v1alpha1.TrialList{}
-	if err := e.r.Client.List(ctx, trials, client.UnsafeDisableDeepCopy); err != nil {
-		return 0, fmt.Errorf("list trials: %w", err)
+	trials, err := e.measuredOn(ctx, trial.Spec.Placement.Pools())
+	if err != nil {
+		return 0, err
 	}
-	return queue.Gap(trials.Items, trial, begins), nil
+	return queue.Gap(trials, trial, begins), nil
+}
+
+// drainedOn is the index of the trials that have measured, by the pools that they had.
+const drainedOn = "assay.dev/drained-on"
+
+// anyNode is the pool of a trial that may run on any node.
+const anyNode = "*"
+
+// Indexes are the indexes that a cache needs for a Reconciler with Indexed.
+var Indexes = map[string]client.IndexerFunc{
+	drainedOn: func(o client.Object) []string {
+		t, is := o.(*v1alpha1.Trial)
+		if !is || t.Status.Times.Drained == nil {
+			return nil
+		}
+		if pools := t.Spec.Placement.Pools(); len(pools) > 0 {
+			return pools
+		}
+		return []string{anyNode}
+	},
+}
+
+// measuredOn returns trials, without copies: among them all that have measured on one of the pools.
+func (e experiment) measuredOn(ctx context.Context, pools []string) ([]v1alpha1.Trial, error) {
+	which := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if !e.r.Indexed || len(pools) == 0 {
+		trials := &v1alpha1.TrialList{}
+		err := e.r.Client.List(ctx, trials, which...)
+		return trials.Items, wrap("list trials", err)
+	}
+	var all []v1alpha1.Trial
+	for _, pool := range append(slices.Clone(pools), anyNode) {
+		trials := &v1alpha1.TrialList{}
+		if err := e.r.Client.List(ctx, trials, append(which, client.MatchingFields{drainedOn: pool})...); err != nil {
+			return nil, fmt.Errorf("list trials of pool %s: %w", pool, err)
+		}
+		all = append(all, trials.Items...)
+	}
+	return all, nil
 }
 
 func (e experiment) Progress(ctx context.Context, before, trial *v1alpha1.Trial, p protocol.TrialProgress) (conflict bool, err error) {

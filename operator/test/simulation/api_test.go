@@ -318,18 +318,14 @@ func (a *server) remove(o client.Object, opts client.DeleteOptions) error {
 func list(into client.ObjectList, all *collection, opts []client.ListOption) error {
 	o := client.ListOptions{}
 	o.ApplyOptions(opts)
-	objects := all.inOrder()
-	if o.Namespace != "" {
-		objects = all.inNamespace(o.Namespace)
-	}
-	selector := o.LabelSelector
-	if selector == nil {
-		selector = labels.Everything()
-	}
-	var found []client.Object
-	for _, one := range objects {
-		if selector.Matches(labels.Set(one.GetLabels())) {
-			found = append(found, one)
+	all = all.selected(o.FieldSelector)
+	found := all.within(o.Namespace)
+	if selector := o.LabelSelector; selector != nil && !selector.Empty() {
+		found = nil
+		for _, one := range all.within(o.Namespace) {
+			if selector.Matches(labels.Set(one.GetLabels())) {
+				found = append(found, one)
+			}
 		}
 	}
 	if l, partial := into.(*metav1.PartialObjectMetadataList); partial {
@@ -340,13 +336,41 @@ func list(into client.ObjectList, all *collection, opts []client.ListOption) err
 		}
 		return nil
 	}
-	items := make([]runtime.Object, len(found))
+	shared := o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy
+	switch l := into.(type) { // the lists that are long, without reflection
+	case *v1alpha1.TrialList:
+		l.Items = items[v1alpha1.Trial](found, shared)
+		return nil
+	case *corev1.PodList:
+		l.Items = items[corev1.Pod](found, shared)
+		return nil
+	case *corev1.NodeList:
+		l.Items = items[corev1.Node](found, shared)
+		return nil
+	}
+	objects := make([]runtime.Object, len(found))
 	for i, one := range found {
-		if items[i] = one; o.UnsafeDisableDeepCopy == nil || !*o.UnsafeDisableDeepCopy {
-			items[i] = one.DeepCopyObject()
+		if objects[i] = one; !shared {
+			objects[i] = one.DeepCopyObject()
 		}
 	}
-	return meta.SetList(into, items)
+	return meta.SetList(into, objects)
+}
+
+// items returns the objects of a list: copies or, if shared, what the objects refer to.
+func items[T any, P interface {
+	*T
+	DeepCopyInto(into *T)
+}](found []client.Object, shared bool) []T {
+	out := make([]T, len(found))
+	for i, o := range found {
+		if one := any(o).(P); shared {
+			out[i] = *one
+		} else {
+			one.DeepCopyInto(&out[i])
+		}
+	}
+	return out
 }
 
 // calls is a manager's client of the API server, past its cache. Every call takes a while, and may

@@ -45,6 +45,7 @@ type cluster struct {
 	*server
 
 	nodes  []*node
+	pools  map[string][]*node
 	agents map[types.UID]*agent
 	made   map[types.UID]map[int]bool // pods that a Job has made
 	owned  map[types.UID]map[named]bool
@@ -59,7 +60,7 @@ type named struct {
 }
 
 func newCluster(a *server) *cluster {
-	c := &cluster{server: a, agents: map[types.UID]*agent{}, made: map[types.UID]map[int]bool{}, owned: map[types.UID]map[named]bool{}}
+	c := &cluster{server: a, pools: map[string][]*node{}, agents: map[types.UID]*agent{}, made: map[types.UID]map[int]bool{}, owned: map[types.UID]map[named]bool{}}
 	a.changed = append(a.changed, c.see)
 	return c
 }
@@ -73,7 +74,8 @@ func (c *cluster) addNode(name, pool string) {
 	if err := c.create(n); err != nil {
 		panic(err)
 	}
-	c.nodes = append(c.nodes, &node{name: name, pool: pool, up: true, pods: map[types.UID]*agent{}})
+	one := &node{name: name, pool: pool, up: true, pods: map[types.UID]*agent{}}
+	c.nodes, c.pools[pool] = append(c.nodes, one), append(c.pools[pool], one)
 }
 
 // own records the owners of an object.
@@ -234,9 +236,13 @@ func (c *cluster) bind(uid types.UID, key types.NamespacedName) {
 	if pod == nil || pod.UID != uid || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 		return
 	}
+	all := c.nodes
+	if wanted := pod.Spec.NodeSelector[v1alpha1.LabelPool]; wanted != "" {
+		all = c.pools[wanted]
+	}
 	var fits []*node
-	for _, n := range c.nodes {
-		if wanted := pod.Spec.NodeSelector[v1alpha1.LabelPool]; (wanted == "" || wanted == n.pool) && c.ready(n.name) {
+	for _, n := range all {
+		if c.ready(n.name) {
 			fits = append(fits, n)
 		}
 	}

@@ -35,13 +35,12 @@ func (w *world) observe(kind string, old, now client.Object) {
 		}
 		if after == nil {
 			w.ranOn(before, "is gone")
-			w.pools()
 			return
 		}
 		if before != nil {
 			w.unchanged(before, after)
 		}
-		w.pools()
+		w.holdsAlone(after)
 		if after.Status.ZeroUnixNanos != 0 && (before == nil || before.Status.ZeroUnixNanos == 0) {
 			w.releases++
 			for _, f := range w.onRelease {
@@ -94,14 +93,16 @@ func final(name string, c *metav1.Condition) bool {
 	return c != nil && (c.Status == metav1.ConditionTrue || name == v1alpha1.TrialValid && c.Status == metav1.ConditionFalse)
 }
 
-// pools checks that no two trials hold the same pool.
-func (w *world) pools() {
-	held := w.active()
-	for i, a := range held {
-		for _, b := range held[:i] {
-			if queue.Overlap(a.Spec.Placement.Pools(), b.Spec.Placement.Pools()) {
-				w.violated("trials %s and %s hold one pool", a.Name, b.Name)
-			}
+// holdsAlone checks that no other trial holds a pool of a trial that has just changed. The others
+// were checked at their own changes.
+func (w *world) holdsAlone(t *v1alpha1.Trial) {
+	if w.held.get(client.ObjectKeyFromObject(t)) == nil {
+		return
+	}
+	pools := t.Spec.Placement.Pools()
+	for _, o := range w.held.order {
+		if other := o.(*v1alpha1.Trial); other != t && queue.Overlap(pools, other.Spec.Placement.Pools()) {
+			w.violated("trials %s and %s hold one pool", t.Name, other.Name)
 		}
 	}
 }
@@ -135,9 +136,14 @@ func (w *world) complete(t *v1alpha1.Trial) {
 	w.trace("trial %s: %s %s: %s", t.Name, valid.Status, valid.Reason, valid.Message)
 	if valid.Status == metav1.ConditionTrue {
 		w.counts(t)
-		return
+	} else {
+		w.blamed(t, valid)
 	}
-	w.blamed(t, valid)
+	for _, a := range w.factsOf(t.UID).agents {
+		if a.over { // what it knew is judged; the store is still asked for what it has handed over
+			a.disk, a.mem, a.manager = journalled{}, remembered{}, nil
+		}
+	}
 }
 
 // ranOn checks that no process of a trial runs any more.

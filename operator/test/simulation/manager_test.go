@@ -141,6 +141,14 @@ func (p *passes) Direct(trial types.NamespacedName, pod string, d protocol.Direc
 	}
 }
 
+func (p *passes) Forget(trial types.NamespacedName) {
+	p.Coordinator.Forget(trial)
+	for _, uid := range p.pods[trial] {
+		delete(p.last, uid)
+	}
+	delete(p.pods, trial)
+}
+
 // same reports whether two directives are the same for an agent. A directive's version is not set
 // yet.
 func same(a, b protocol.Directive) bool { return reflect.DeepEqual(a, b) }
@@ -161,10 +169,10 @@ func newManager(w *world, name string) *manager {
 	passing := &passes{m.coord, m, map[types.UID]protocol.Directive{}, map[types.NamespacedName]map[string]types.UID{}}
 	trials := &trial.Reconciler{
 		Client: m.view, Reader: c, Clock: steady, Recorder: journal{m}, Coordinator: passing, Environment: env,
-		Trusted: func() string { return "ca" }, MessageSpacing: time.Second,
+		Trusted: func() string { return "ca" }, MessageSpacing: time.Second, Indexed: true,
 	}
 	admits := &admission.Reconciler{
-		Client: m.view, Reader: c, Clock: steady, Recorder: journal{m}, Environment: env, Grants: types.NamespacedName{Namespace: home, Name: admission.GrantsName},
+		Client: m.view, Reader: c, Clock: steady, Recorder: journal{m}, Environment: env, Grants: types.NamespacedName{Namespace: home, Name: admission.GrantsName}, Indexed: true,
 	}
 	exps := &experiment.Reconciler{
 		Client: m.view, Reader: c, Clock: simClock{s: w.scheduler, off: func() time.Duration { return w.wall(name) }}, Recorder: journal{m}, Environment: env,
@@ -288,7 +296,17 @@ func (m *manager) die(released bool) {
 		m.drop(p)
 		p.kill()
 	}
+	m.forget()
 	m.ended(m, released)
+}
+
+// forget drops the memory of a manager that has ended. The world keeps only its clock.
+func (m *manager) forget() {
+	m.view.forget()
+	for _, q := range m.queues {
+		q.r, q.waiting, q.in = nil, nil, nil
+	}
+	m.coord, m.handler, m.told, m.inbox = nil, nil, nil, nil
 }
 
 // saw queues keys for a change, like the watches of the controllers.

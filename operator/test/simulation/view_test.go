@@ -8,6 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/internal/manager/controller/admission"
+	"assay.dev/assay/operator/internal/manager/controller/trial"
 )
 
 // view is the cache of one manager: its knowledge of the kinds that it watches. Each kind has a
@@ -34,6 +37,11 @@ func newView(c *calls) *view {
 	for kind := range cached {
 		v.kinds[kind] = &watch{objects: c.objects[kind].clone()}
 	}
+	for _, indexes := range []map[string]client.IndexerFunc{admission.Indexes, trial.Indexes} {
+		for field, of := range indexes {
+			v.kinds["Trial"].objects.index(field, of)
+		}
+	}
 	return v
 }
 
@@ -43,8 +51,11 @@ func (v *view) changed(kind string, old, now client.Object) {
 	if w == nil {
 		return
 	}
-	w.waiting = append(w.waiting, change{old, now})
 	at := v.now.Add(v.between(500*time.Microsecond, 4*time.Millisecond))
+	if v.of.gone {
+		return // the draw stays, so that a seed stays the same history
+	}
+	w.waiting = append(w.waiting, change{old, now})
 	if at.Before(w.nextAt) {
 		at = w.nextAt // keeps the changes in order
 	}
@@ -113,6 +124,13 @@ func (w *watch) apply(v *view, kind string, c change) {
 		return // it was made and deleted while the watch was broken
 	}
 	v.of.saw(kind, c.old, c.now)
+}
+
+// forget drops the objects of an ended manager, of which the world keeps only the clock.
+func (v *view) forget() {
+	for _, w := range v.kinds {
+		*w = watch{objects: &collection{}}
+	}
 }
 
 // lag breaks the watch of a kind for a time.

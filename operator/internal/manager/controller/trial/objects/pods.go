@@ -95,7 +95,8 @@ func (m *Makers) uid(ctx context.Context, of *metav1.OwnerReference, empty clien
 	if uid, known := m.uids[key]; known {
 		return uid, nil
 	}
-	err := m.children.Client.Get(ctx, client.ObjectKey{Namespace: m.layout.Namespace, Name: of.Name}, empty)
+	// Without a copy: only the UID is read, and every look at a trial asks for it.
+	err := m.children.Client.Get(ctx, client.ObjectKey{Namespace: m.layout.Namespace, Name: of.Name}, empty, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("read %s %s: %w", of.Kind, of.Name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -63,7 +64,24 @@ func newServer(s *scheduler) *server {
 // limit is the largest size of the data in a ConfigMap or Secret.
 const limit = 1 << 20
 
+// kindNames has the kinds of types, which the scheme finds by reflection.
+var kindNames sync.Map
+
 func kindOf(o runtime.Object) string {
+	of := reflect.TypeOf(o)
+	if kind, known := kindNames.Load(of); known {
+		return kind.(string)
+	}
+	kind := kindInScheme(o)
+	switch o.(type) {
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList: // of any kind
+	default:
+		kindNames.Store(of, kind)
+	}
+	return kind
+}
+
+func kindInScheme(o runtime.Object) string {
 	gvk, err := apiutil.GVKForObject(o, scheme)
 	if err != nil {
 		panic(err)

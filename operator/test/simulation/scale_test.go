@@ -3,6 +3,7 @@ package simulation
 import (
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,8 @@ const (
 	// takeOver bounds the time from the death of a manager until the next one leads and has looked
 	// at all objects.
 	takeOver = leaseTime + 15*time.Second
+	// memoryBound is from where on the collector runs.
+	memoryBound = 3 << 30
 )
 
 // turns records which trials get the pools, and when.
@@ -51,6 +54,9 @@ type turns struct {
 //
 //	make sim-scale    200 experiments of 50 trials in 20 namespaces on 1,000 nodes
 func TestScale(t *testing.T) {
+	// One large history: the collector need not run before there is much garbage.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryBound))
 	pools := (*scaleNodes + 24) / 25
 	w := newWorld(1, false)
 	w.faster = 16 // for the one worker instead of 16

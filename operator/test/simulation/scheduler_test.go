@@ -18,6 +18,7 @@ type scheduler struct {
 	events  events
 	made    uint64
 	running *process // nil: the world itself runs
+	idle    []*routine
 
 	// hash is the hash of the whole trace. The lines are kept if a reader needs them.
 	hash  uint64
@@ -102,14 +103,59 @@ func (s *scheduler) between(a, b time.Duration) time.Duration {
 // oneIn is true once in n times.
 func (s *scheduler) oneIn(n int) bool { return n > 0 && s.rng.IntN(n) == 0 }
 
-// process is a coroutine: code that must wait in its middle.
+// process is code that must wait in its middle. It runs in a coroutine.
 type process struct {
-	s     *scheduler
-	of    *manager
+	*routine
+
+	s    *scheduler
+	of   *manager
+	dead bool
+}
+
+// routine is a coroutine. It runs one process after the other, so that its stack grows once.
+type routine struct {
+	do    func() // of the present process; nil: it is over
 	yield func(time.Duration) bool
 	next  func() (time.Duration, bool)
 	stop  func()
-	dead  bool
+}
+
+// routine returns an idle coroutine.
+func (s *scheduler) routine() *routine {
+	if n := len(s.idle); n > 0 {
+		r := s.idle[n-1]
+		s.idle = s.idle[:n-1]
+		return r
+	}
+	r := &routine{}
+	r.next, r.stop = iter.Pull(func(yield func(time.Duration) bool) {
+		r.yield = yield
+		for r.run() && yield(0) {
+		}
+	})
+	return r
+}
+
+// run runs a process to its end. It reports whether the coroutine goes on.
+func (r *routine) run() (goesOn bool) {
+	defer func() {
+		if why := recover(); why != nil {
+			if _, killed := why.(killedError); !killed {
+				panic(why)
+			}
+		}
+	}()
+	r.do()
+	r.do = nil
+	return true
+}
+
+// end ends the idle coroutines.
+func (s *scheduler) end() {
+	for _, r := range s.idle {
+		r.stop()
+	}
+	s.idle = nil
 }
 
 // killedError unwinds a process whose manager is gone.
@@ -117,18 +163,8 @@ type killedError struct{}
 
 // spawn starts a process of a manager, and runs it until it waits for the first time.
 func (s *scheduler) spawn(of *manager, f func()) *process {
-	p := &process{s: s, of: of}
-	p.next, p.stop = iter.Pull(func(yield func(time.Duration) bool) {
-		p.yield = yield
-		defer func() {
-			if why := recover(); why != nil {
-				if _, killed := why.(killedError); !killed {
-					panic(why)
-				}
-			}
-		}()
-		f()
-	})
+	p := &process{routine: s.routine(), s: s, of: of}
+	p.do = f
 	if of != nil {
 		of.processes = append(of.processes, p)
 	}
@@ -150,11 +186,14 @@ func (p *process) step() {
 	p.s.running = p
 	wait, waits := p.next()
 	p.s.running = before
-	if waits {
+	if waits && p.do != nil {
 		p.s.after(wait, p.step)
 		return
 	}
 	p.dead = true
+	if waits {
+		p.s.idle = append(p.s.idle, p.routine)
+	}
 	if p.of != nil {
 		p.of.drop(p)
 	}

@@ -96,6 +96,7 @@ func (w *world) play() {
 	}
 	// Give objects time that are being deleted. No trial may begin again.
 	w.run(w.now.Add(30*time.Minute), func() bool { return false })
+	w.end()
 	w.settled()
 }
 

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,6 +149,11 @@ func (v *view) Get(ctx context.Context, key client.ObjectKey, o client.Object, o
 	there := w.objects.get(key)
 	if there == nil {
 		return apierrors.NewNotFound(resourceOf(kindOf(o)), key.Name)
+	}
+	get := client.GetOptions{}
+	if get.ApplyOptions(opts); get.UnsafeDisableDeepCopy != nil && *get.UnsafeDisableDeepCopy {
+		reflect.ValueOf(o).Elem().Set(reflect.ValueOf(there).Elem())
+		return nil
 	}
 	copyInto(o, there)
 	return nil

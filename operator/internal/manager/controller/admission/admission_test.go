@@ -34,13 +34,13 @@ import (
 
 // hall is a place where trials of one test wait, on a real API server with one node.
 type hall struct {
-	t     *testing.T
+	t     testing.TB
 	env   *testcluster.Env
 	ns    string
 	clock *clocktesting.FakeClock
 }
 
-func newHall(t *testing.T) *hall {
+func newHall(t testing.TB) *hall {
 	t.Helper()
 	h := &hall{t: t, env: testcluster.InProcess(t), clock: clocktesting.NewFakeClock(time.Now())}
 	h.ns = h.env.Namespace(t)
@@ -381,6 +381,48 @@ func TestAPassReadsTheTrialsThatMatter(t *testing.T) {
 	h.pass(r)
 	if diff := cmp.Diff([]string{"second", "third"}, h.admitted()); diff != "" || read != 0 {
 		t.Errorf("admitted, after %d reads of trials past the cache (-want +got):\n%s", read, diff)
+	}
+}
+
+// BenchmarkAPass makes passes in which one trial waits behind another, beside 5,000 finished ones.
+func BenchmarkAPass(b *testing.B) {
+	h := newHall(b)
+	var cached client.Client
+	h.env.Start(b, cache.Options{}, func(mgr ctrl.Manager) error {
+		cached = mgr.GetClient()
+		for field, of := range Indexes {
+			if err := mgr.GetFieldIndexer().IndexField(b.Context(), &v1alpha1.Trial{}, field, of); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	done := h.waits("done", 0)
+	for i := range 5000 {
+		one := done.DeepCopy()
+		one.Name, one.ResourceVersion, one.UID, one.Finalizers = fmt.Sprintf("done-%d", i), "", "", nil
+		if err := h.env.Client.Create(b.Context(), one); err != nil {
+			b.Fatal(err)
+		}
+		h.complete(one)
+	}
+	h.complete(done)
+	h.waits("first", 1)
+	h.waits("second", 0)
+	h.seen(cached, "second", v1alpha1.TrialAdmitted, metav1.ConditionUnknown)
+	for _, indexed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("indexed=%t", indexed), func(b *testing.B) {
+			r := h.manager(interceptor.Funcs{}, interceptor.Funcs{})
+			r.Client, r.Indexed = cached, indexed
+			h.pass(r)
+			h.seen(cached, "first", v1alpha1.TrialAdmitted, metav1.ConditionTrue)
+			h.pass(r)
+			h.seen(cached, "second", v1alpha1.TrialAdmitted, metav1.ConditionFalse)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.pass(r)
+			}
+		})
 	}
 }
 

@@ -53,8 +53,8 @@ func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now tim
 	return Order(out)
 }
 
-// Between returns the experiments whose next trial may be about to be made. Of the finished trials,
-// Entries needs only those of these experiments.
+// Between returns the experiments whose next trial may be about to be made. Entries needs the
+// finished trials of these experiments only.
 func Between(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment) []types.NamespacedName {
 	active := map[onSet]bool{}
 	for i := range trials {

@@ -2,9 +2,9 @@
 // worker, so running trials never wait behind a decision about waiting ones.
 //
 // One pass decides about all waiting trials. It reads trials and experiments from the cache,
-// without copies. Indexes of the cache keep it from reading all the finished trials, of which there
-// may be thousands. Only if a trial may start does it read more: the quotas of its namespace, nodes
-// and pods (in pages), and the grants.
+// without copies. It finds them by indexes of the cache, since there may be thousands of finished
+// trials. Only if a trial may start does it read more: the quotas of its namespace, nodes and pods
+// (in pages), and the grants.
 //
 // # Grants
 //
@@ -478,7 +478,7 @@ func (p *pass) tell(ctx context.Context, t *v1alpha1.Trial) error {
 	return nil
 }
 
-// says reports whether a trial has been told of a decision not to start it.
+// says reports whether a trial's status already has a decision not to start it.
 func says(t *v1alpha1.Trial, d queue.Decision) bool {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialAdmitted)
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == string(d.State) && c.ObservedGeneration == t.Generation &&

@@ -327,8 +327,8 @@ func (c *counting) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return err
 }
 
-// Each pass once copied all trials that there were, thousands of them over. It reads only those
-// that wait or run, and the finished ones of an experiment whose next trial is about to be made.
+// Each pass once copied all trials, although most had ended. It reads the trials that wait or run.
+// It reads finished trials only of an experiment whose next trial is about to be made.
 func TestAPassReadsTheTrialsThatMatter(t *testing.T) {
 	h := newHall(t)
 	cached := &counting{of: h.ns}

@@ -19,7 +19,7 @@ check: lint ## What to run after every change: lint, vet, unit tests. Some 90 se
 
 .PHONY: test
 test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Ends in: N passed, N failed, N skipped.
-	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind
+	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local rootless kind
 
 # The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.
 FURTHER ?= race policies cassandra browser paper evaluations faults scheduling systems tutorial machines fuzz release libvirt owner
@@ -34,7 +34,7 @@ test-passes: ## When each lane passed last, on which commit, with how many tests
 
 .PHONY: test-all
 test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, LaTeX and R, fuzzing, libvirt.
-	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind $(FURTHER)
+	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local rootless kind $(FURTHER)
 
 .PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-rootless test-kind
 test-unit: ## Tests that need nothing but Go.

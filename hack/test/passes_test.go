@@ -131,9 +131,9 @@ func TestTheOldestPassComesFirst(t *testing.T) {
 	}
 }
 
-// CI begins no further lane that may end after its limit. So each must fit into what make test,
-// lint and simulations leave.
-func TestEveryFurtherLaneHasATurn(t *testing.T) {
+// Each lane is in make test, or it is a further lane and says what it takes. All are in make
+// test-all.
+func TestEveryLaneHasATurn(t *testing.T) {
 	text, err := os.ReadFile("../make/test.mk")
 	if err != nil {
 		t.Fatal(err)
@@ -144,9 +144,28 @@ func TestEveryFurtherLaneHasATurn(t *testing.T) {
 	if !found || len(further) == 0 {
 		t.Fatal("hack/make/test.mk has no list FURTHER")
 	}
+	stages := func(target string) []string {
+		_, rule, found := strings.Cut(string(text), "\n"+target+":")
+		_, command, _ := strings.Cut(rule, "@$(run_tests) -strict ")
+		command, _, _ = strings.Cut(command, "\n")
+		if !found || command == "" {
+			t.Errorf("hack/make/test.mk has no strict target %s", target)
+		}
+		return strings.FieldsFunc(command, func(r rune) bool { return r == ' ' || r == ',' })
+	}
+	test, all := stages("test"), stages("test-all")
+	if diff := cmp.Diff(append(slices.Clone(test), "$(FURTHER)"), all); diff != "" {
+		t.Errorf("make test-all is not make test and the further lanes (-want +got):\n%s", diff)
+	}
 	for _, l := range lanes {
-		if slices.Contains(further, l.name) != (l.takes > 0 && l.name != "kind") {
-			t.Errorf("lane %s takes %v, and FURTHER is %v; want the further lanes there, and what each takes here", l.name, l.takes, further)
+		if l.dir != "" && !slices.Contains(further, l.name) {
+			continue // one of $(module_lanes)
+		}
+		if slices.Contains(further, l.name) == slices.Contains(test, l.name) {
+			t.Errorf("lane %s must be either in make test (%q) or in FURTHER (%q)", l.name, test, further)
+		}
+		if slices.Contains(further, l.name) && l.takes == 0 {
+			t.Errorf("lane %s does not say what it takes, so that .ci/run may begin it too late", l.name)
 		}
 	}
 	for _, name := range further {

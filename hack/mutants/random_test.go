@@ -1,11 +1,15 @@
 package main
 
 import (
-	"context"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,16 +28,13 @@ func limit(a, b int) (int, bool) {
 `
 
 func TestChangesOfAFile(t *testing.T) {
-	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	all, err := changesOf(root, "p.go")
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, "p.go", program, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, c := range all {
+	for _, c := range changesOf(set, "p.go", []byte(program), tree) {
 		got = append(got, c.String())
 	}
 	want := []string{ // a constant stays as it is
@@ -46,49 +47,96 @@ func TestChangesOfAFile(t *testing.T) {
 	}
 }
 
-// Each change is tried in an overlay of its program; the file stays as it is.
+// Two tests, the first of which is slow. The length of an array stands behind no switch.
+const (
+	sum      = "package p\n\nfunc Add(a, b int) int {\n\tn := a + b\n\tif n < 0 {\n\t\treturn 0\n\t}\n\treturn n\n}\n\nfunc Three() int { return len([3]int{}) }\n\nfunc Join(a string) string { return a + a }\n"
+	sumTests = `package p
+
+import "testing"
+
+var computed int
+
+func TestAdd(t *testing.T) {
+	for i := range 1 << 29 { // more than is quick
+		computed += i
+	}
+	if Add(1, 2) != 3 || Three() != 3 {
+		t.Error("wrong")
+	}
+}
+
+func TestZero(t *testing.T) {
+	if Add(2, -2) != 0 {
+		t.Error("wrong")
+	}
+}
+`
+)
+
 func TestChangesAreTried(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":      "module example.com/p\n\ngo 1.26\n",
-		"p/p.go":      "package p\n\nfunc Add(a, b int) int {\n\tn := a + b\n\tif n < 0 {\n\t\treturn 0\n\t}\n\treturn n\n}\n",
-		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(\"wrong\")\n\t}\n}\n",
-	} {
-		write(t, root, name, text)
+	repository(t, map[string]string{"go.mod": "module example.com/p\n\ngo 1.26\n", "p/p.go": sum, "p/p_test.go": sumTests})
+	var out strings.Builder
+	err := random(t.Context(), &out, 100, 2, 1, []string{"p"})
+	if err == nil || err.Error() != "3 of 6 survived, more than one in ten" {
+		t.Error(err)
 	}
-	all, err := changesOf(root, "p/p.go")
-	if err != nil {
-		t.Fatal(err)
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(regexp.MustCompile(` +[0-9]+ s `).ReplaceAllString(line, "")), " "))
 	}
-	tests := &own{}
-	want := map[string]outcome{"p/p.go:4 - for +": killed, "p/p.go:5 <= for <": survived, "p/p.go:5 1 for 0": survived}
-	for _, c := range all {
-		end, ok := want[c.String()]
-		if !ok {
-			continue
-		}
-		delete(want, c.String())
-		got, by, err := c.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), tests)
-		if err != nil || got != end || got == killed && by != "TestAdd" {
-			t.Errorf("%v: outcome %d by %q, %v; want %d", c, got, by, err, end)
-		}
+	slices.Sort(got)
+	want := []string{
+		"./p 3 3 50%",
+		"3 of 6 killed by the tests of their own package",
+		"6 of 7 places, drawn with seed 1; 1 more do not compile",
+		"killed p/p.go:11 4 for 3: TestAdd",
+		"killed p/p.go:4 - for +: TestZero", // the quick test comes first
+		"killed p/p.go:5 >= for <: TestAdd",
+		"package killed survived rate",
+		"survived p/p.go:5 1 for 0",
+		"survived p/p.go:5 <= for <",
+		"survived p/p.go:6 1 for 0",
 	}
-	if len(want) > 0 {
-		t.Errorf("no such changes: %v", want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
-	broken := change{file: "p/p.go", from: 0, to: 7}
-	if got, _, err := broken.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), tests); err != nil || got != noProgram {
-		t.Errorf("a file without its package: outcome %d, %v; want that it does not compile", got, err)
+}
+
+func TestTestsThatFailProveNothing(t *testing.T) {
+	repository(t, map[string]string{"go.mod": "module example.com/p\n\ngo 1.26\n", "p/p.go": sum, "p/p_test.go": strings.Replace(sumTests, "!= 0", "== 0", 1)})
+	err := random(t.Context(), t.Output(), 1, 1, 1, []string{"p"})
+	if err == nil || err.Error() != "the tests of ./p fail without any change: TestZero" {
+		t.Error(err)
+	}
+}
+
+// A changed program may compute without end, or want all memory.
+func TestTestsAreBounded(t *testing.T) {
+	for _, body := range []string{"for {\n}", "for a := []int{1}; ; {\n\ta = append(a, a...)\n}"} {
+		t.Run(body, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, root, "go.mod", "module example.com/p\n\ngo 1.26\n")
+			write(t, root, "p_test.go", "package p\n\nimport \"testing\"\n\nfunc TestEnds(*testing.T) {\n"+body+"\n}\n")
+			p := &trial{root: root, pkg: ".", folder: t.TempDir()}
+			program, err := p.build(t.Context(), "p", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := p.program(t.Context(), program, time.Second).CombinedOutput()
+			if by := noticedBy(out, err); err == nil || by != "the bound of processor time" && !strings.Contains(by, "out of memory") {
+				t.Errorf("%v, %q", err, by)
+			}
+		})
 	}
 }
 
 func TestThePackagesThatDecideExist(t *testing.T) {
-	all, err := allChanges(context.Background(), mustAbs(t, "../.."), pure)
+	code, err := load(t.Context(), mustAbs(t, "../.."), pure)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int{}
-	for _, c := range all {
+	for _, c := range code.changes() {
 		for _, p := range pure {
 			if strings.HasPrefix(c.file, strings.TrimSuffix(p, "/...")+"/") {
 				seen[p]++
@@ -120,30 +168,4 @@ func mustAbs(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// Slow tests come last, but do run.
-func TestSlowTestsComeLast(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":      "module example.com/p\n\ngo 1.26\n",
-		"p/p.go":      "package p\n\nfunc Add(a, b int) int { return a + b }\n",
-		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestQuick(t *testing.T) {}\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(\"wrong\")\n\t}\n}\n",
-	} {
-		write(t, root, name, text)
-	}
-	plus, minus := change{file: "p/p.go", from: 45, to: 46, new: "-", old: "+"}, change{file: "p/p.go", from: 45, to: 46, new: "+", old: "+"}
-	tests := &own{}
-	tests.once.Do(func() { tests.slow = "^(TestAdd)$" })
-	for c, want := range map[change]outcome{plus: killed, minus: survived} {
-		got, by, err := c.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), tests)
-		if err != nil || got != want || got == killed && by != "TestAdd" {
-			t.Errorf("%v: outcome %d by %q, %v; want %d", c, got, by, err, want)
-		}
-	}
-	failing := &own{}
-	write(t, root, "p/p_test.go", "package p\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) { t.Error(\"always\") }\n")
-	if _, _, err := plus.try(t.Context(), root, filepath.Join(t.TempDir(), "scratch"), failing); err == nil || !strings.Contains(err.Error(), "TestAdd") {
-		t.Errorf("of tests that fail without a change: %v", err)
-	}
 }

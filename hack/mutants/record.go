@@ -27,18 +27,15 @@ type record struct {
 	known map[string]result
 }
 
-// key names a change within a record: two changes of one line may have the same text.
-func (c change) key() string { return fmt.Sprintf("%s @%d", c, c.from) }
-
 // openRecord reads the record of a draw. Its name holds the seed, the packages and the commit. A
 // tree with changes matches no commit, so it begins anew. Only one run at a time may hold a record.
 // The kernel releases it when the run's process ends, for any reason.
-func openRecord(ctx context.Context, root string, all []change, seed uint64, patterns []string) (_ *record, err error) {
+func openRecord(ctx context.Context, root string, drawn []change, seed uint64, patterns []string) (_ *record, err error) {
 	state, err := stateOf(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(fmt.Appendln(nil, state, len(all), strings.Join(patterns, " ")))
+	sum := sha256.Sum256(fmt.Appendln(nil, state, len(drawn), strings.Join(patterns, " ")))
 	name := filepath.Join(root, ".work/mutants", fmt.Sprintf("random-%d-%x.jsonl", seed, sum[:6]))
 	r := &record{known: map[string]result{}}
 	if r.file, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644); err != nil {

@@ -7,22 +7,27 @@ import (
 	"testing"
 )
 
-// A record holds the results of a commit's changes. A tree with changes of its own begins anew.
-func TestRecordsGoOn(t *testing.T) {
-	root := t.TempDir()
-	git := func(args ...string) {
-		t.Helper()
-		args = append([]string{"-C", root, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)
+// repository is a tree with one commit, in which the test then is.
+func repository(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	t.Chdir(root)
+	write(t, root, ".gitignore", "/.work/\n")
+	for name, text := range files {
+		write(t, root, name, text)
+	}
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "."}, {"commit", "--quiet", "-m", "first"}} {
+		args = append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)
 		if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	write(t, root, ".gitignore", "/.work/\n")
-	write(t, root, ".work/mutants/keep", "")
-	git("init", "--quiet")
-	git("add", ".")
-	git("commit", "--quiet", "-m", "first")
+	return root
+}
 
+// A record holds the results of a commit's changes. A tree with changes of its own begins anew.
+func TestRecordsGoOn(t *testing.T) {
+	root := repository(t, map[string]string{".work/mutants/keep": ""})
 	known := func(seed uint64) int {
 		t.Helper()
 		r, err := openRecord(t.Context(), root, nil, seed, []string{"p"})
@@ -54,27 +59,11 @@ func TestRecordsGoOn(t *testing.T) {
 
 // Two runs of one tree at the same time write to no common file, and both end.
 func TestRunsOfOneTreeDoNotMeet(t *testing.T) {
-	root := t.TempDir()
-	t.Chdir(root)
-	for name, text := range map[string]string{
-		".gitignore":  "/.work/\n",
+	root := repository(t, map[string]string{
 		"go.mod":      "module example.com/p\n\ngo 1.26\n",
 		"p/p.go":      "package p\n\nfunc Twice(a int) int { return 2 * a }\n",
 		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestTwice(t *testing.T) {\n\tif Twice(2) != 4 {\n\t\tt.Error()\n\t}\n}\n",
-	} {
-		write(t, root, name, text)
-	}
-	git := func(args ...string) {
-		t.Helper()
-		args = append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)
-		if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v: %s", args, err, out)
-		}
-	}
-	git("init", "--quiet")
-	git("add", ".")
-	git("commit", "--quiet", "-m", "first")
-
+	})
 	folders := map[string]bool{}
 	for range 2 {
 		for _, kind := range []string{"named", "random"} {
@@ -87,11 +76,12 @@ func TestRunsOfOneTreeDoNotMeet(t *testing.T) {
 	}
 
 	patterns := []string{"p"}
-	all, err := allChanges(t.Context(), root, patterns)
+	c, err := load(t.Context(), root, patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := openRecord(t.Context(), root, all, 1, patterns)
+	drawn, _ := c.draw(1, 1)
+	other, err := openRecord(t.Context(), root, drawn, 1, patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,20 +104,5 @@ func TestRunsOfOneTreeDoNotMeet(t *testing.T) {
 	}
 	if err := run(t.Context(), []string{"nobody"}); err == nil || !strings.Contains(err.Error(), `no mutant "nobody"`) {
 		t.Errorf("a name that no mutant has: %v", err)
-	}
-}
-
-func TestTableOfPackages(t *testing.T) {
-	d := &drawn{record: &record{known: map[string]result{}}, packages: map[string]*[3]int{
-		"./b": {killed: 2, survived: 1}, "./a": {killed: 4}, "./c": {noProgram: 1},
-	}}
-	var b strings.Builder
-	d.table(&b)
-	var got []string
-	for line := range strings.Lines(b.String()) {
-		got = append(got, strings.Join(strings.Fields(line), " "))
-	}
-	if want := "package killed survived rate|./a 4 0 100%|./b 2 1 66%"; strings.Join(got, "|") != want {
-		t.Errorf("the table is %q, want %q", got, want)
 	}
 }

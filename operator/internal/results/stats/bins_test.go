@@ -96,3 +96,35 @@ func TestRunsAreComparedByTheirMeans(t *testing.T) {
 		t.Errorf("runs that do not vary, and another: %+v", c)
 	}
 }
+
+// With one run on each side, the trials within the runs and the stated deviation between runs vary.
+func TestTwoRunsWithTrialsThatVary(t *testing.T) {
+	a, b := results.Aggregate{Mean: 10, StdDev: 3, N: 4}, results.Aggregate{Mean: 20, StdDev: 6, N: 9}
+	c := CompareRuns([]results.Aggregate{a}, []results.Aggregate{b}, 0.1)
+	// U is 9/4 and 36/9, and of the runs 1 and 4: 11.25. Satterthwaite's 11.25²/(2.25²/3 + 4²/8) is
+	// 34.32, and its quantile 2.0315.
+	if half := 2.0315 * math.Sqrt(11.25); math.Abs(c.Difference.High-10-half) > 1e-3 || math.Abs(10-c.Difference.Low-half) > 1e-3 {
+		t.Errorf("%+v, want 10 and %g to each side", c.Difference, half)
+	}
+}
+
+// Every second bin chooses where a dip is lowest, and the bins between say how low. Two halves are
+// averaged.
+func TestBottomOfADip(t *testing.T) {
+	for name, tc := range map[string]struct {
+		bins []float64
+		want float64
+	}{
+		// 2 and 4 are lowest at even places: 1 and 3 beside them. 1 and 3 at odd ones: 4 and 10.
+		"in the middle": {[]float64{8, 7, 2, 1, 4, 3, 10, 5}, (2 + 7) / 2.},
+		// 4 and 2 at even places: 3 and 1. 3 and 1 at odd ones, behind which nothing lies: 4 and 2.
+		"at the end": {[]float64{8, 7, 6, 5, 4, 3, 2, 1}, (2 + 3) / 2.},
+		// 1 and 2 at even places: 5 and 6. 5 and 6 at odd ones: 2 and 9.
+		"at the beginning": {[]float64{1, 5, 2, 6, 9, 9, 9, 9}, (5.5 + 5.5) / 2},
+		"too short":        {[]float64{5, 1, 3}, 3},
+	} {
+		if got := bottom(append(tc.bins, 100, 100), 0, len(tc.bins), 2); math.Abs(got-tc.want) > 1e-12 {
+			t.Errorf("%s: %g, want %g", name, got, tc.want)
+		}
+	}
+}

@@ -85,10 +85,10 @@ func noise(z, observations []float64) float64 {
 	// The median of a squared normal difference is 2 x 0.4549 variances.
 	independent := stat.Quantile(0.5, stat.Empirical, differences, nil) / (2 * 0.4549)
 	one, two := apartBy(1, observations), apartBy(2, observations)
-	if one == 0 {
-		return independent
+	f := 0.0
+	if two > one {
+		f = math.Min(mostCorrelated, two/one-1)
 	}
-	f := math.Min(mostCorrelated, math.Max(0, two/one-1))
 	return math.Max(independent, one/2*(1+f)/square(1-f)/mserBatch)
 }
 

@@ -90,6 +90,19 @@ func TestClientTime(t *testing.T) {
 			t.Errorf("timeouts %s: %v, want %g", name, *share, tc.want)
 		}
 	}
+	// Clients think for 2 ms after commits, failures and giving up: 10 s and 1,300 times 2 ms, of 20 s.
+	thinking := trial
+	thinking.ClosedLoop = &results.ClosedLoop{ThinkMillis: 2}
+	thinking.Summary.Counters = results.Counters{Committed: 1000, Errors: 200, GivenUp: 100}
+	if share := stats.ClientTime(thinking); share == nil || math.Abs(*share-0.63) > 1e-9 {
+		t.Errorf("clients that think after failures: %v, want 0.63", *share)
+	}
+	// The bound of 3% and of 22% at the edges is part of what fits.
+	for share, fits := range map[float64]bool{0.75: true, 1.25: true, 0.749: false} {
+		if got := stats.ClientTimeFits(results.TrialLine{ClientTimeShare: &share, P99Millis: 110, Throughput: 1, Committed: 1, CorrectClients: 1}); got != fits {
+			t.Errorf("a share of %g fits: %t", share, got)
+		}
+	}
 	// If the law does not apply, there is no result.
 	for name, change := range map[string]func(*results.Trial){
 		"an open loop":        func(t *results.Trial) { t.ClosedLoop = nil },

@@ -117,7 +117,7 @@ func (l lines) crossing() (low, high float64, ok bool) {
 	}
 	begun := false
 	for i := range len(l.x) - 1 {
-		if !begun && l.at(i+1, 0) == first { // so it has that sign between them, too
+		if l.at(i+1, 0) == first { // so no place between them has the other sign
 			continue
 		}
 		for k := range crossingSteps {

@@ -88,23 +88,20 @@ func varianceBetween(sites []Measured, q float64) float64 {
 	if q <= wanted {
 		return 0
 	}
-	low, high := 0.0, 0.0
-	for _, s := range sites {
-		high = math.Max(high, s.SE*s.SE)
-	}
+	low, high := 0.0, 1.0
 	for {
 		if _, _, spread := weighted(sites, high); spread <= wanted {
 			break
 		}
 		high *= 2
 	}
-	for range 200 {
-		middle := (low + high) / 2
+	// It ends when no number lies between the two.
+	for middle := high / 2; low < middle && middle < high; middle = (low + high) / 2 {
 		if _, _, spread := weighted(sites, middle); spread > wanted {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return (low + high) / 2
+	return high
 }

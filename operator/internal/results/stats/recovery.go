@@ -280,9 +280,6 @@ func (r *Recovery) measure(before, whole, after []float64, rule RecoveryRule, si
 // told is the depth above which a dip that a look finds is told from noise, and so is its end.
 func (r RecoveryRule) told(l look, noise float64) float64 {
 	end := 1 - r.Share + backDeviations*noise/math.Sqrt(float64(r.BackBins))
-	if noise == 0 {
-		end = 1 - r.Share
-	}
 	return math.Min(1, math.Max(end, l.least(noise)))
 }
 

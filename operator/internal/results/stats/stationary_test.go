@@ -101,6 +101,18 @@ func step0(bins int, level float64) func(int) float64 {
 	}
 }
 
+// Batches of 5 rise from 2 by 5 each to 197, without noise: 40 steps of 5, by a mean of 99.5.
+func TestAStraightLineIsADrift(t *testing.T) {
+	var line []float64
+	for i := range 200 {
+		line = append(line, float64(i))
+	}
+	s, err := stats.CheckStationarity(line, stats.DefaultTransientTolerance)
+	if err != nil || math.Abs(s.Drift-200/99.5) > 1e-12 || len(s.Cautions) != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestCheckStationarityRefuses(t *testing.T) {
 	steady := make([]float64, 100)
 	for i := range steady {

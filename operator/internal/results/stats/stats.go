@@ -171,11 +171,11 @@ func (t Term) standardError(scale float64) float64 {
 
 // tQuantile is the factor of a two-sided interval with so many degrees of freedom.
 func tQuantile(degreesOfFreedom float64) float64 {
-	if whole := int(degreesOfFreedom); float64(whole) == degreesOfFreedom && whole >= 1 && whole <= keptQuantiles {
-		return wholeQuantiles()[whole]
-	}
 	if degreesOfFreedom < 1 {
 		return studentQuantile(degreesOfFreedom)
+	}
+	if whole := math.Floor(degreesOfFreedom); whole == degreesOfFreedom && whole <= keptQuantiles {
+		return wholeQuantiles()[int(whole)]
 	}
 	return refinedQuantile(degreesOfFreedom)
 }

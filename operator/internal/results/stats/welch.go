@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -44,15 +45,7 @@ func Holm(ps []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case ps[i] < ps[j]:
-			return -1
-		case ps[i] > ps[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(ps[i], ps[j]) })
 	adjusted := make([]float64, len(ps))
 	least := 0.0
 	for rank, i := range order {

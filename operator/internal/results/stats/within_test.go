@@ -45,6 +45,20 @@ func TestFindTrendWithin(t *testing.T) {
 	}
 }
 
+// The slope is the median over the pairs of each round: 10, 11, 10.5 and -1. In which order a round
+// names its trials is nothing to it.
+func TestSlopeWithinRounds(t *testing.T) {
+	for name, round := range map[string]stats.TrendRound{
+		"in order": {X: []float64{1, 2, 3}, Y: []float64{10, 20, 31}},
+		"shuffled": {X: []float64{3, 1, 2}, Y: []float64{31, 10, 20}},
+	} {
+		got, err := stats.FindTrendWithin([]stats.TrendRound{round, {X: []float64{2, 4}, Y: []float64{7, 5}}})
+		if err != nil || math.Abs(got.Slope-10.25) > 1e-12 {
+			t.Errorf("%s: %v, slope %g, want 10.25", name, err, got.Slope)
+		}
+	}
+}
+
 func TestFindTrendWithinRefuses(t *testing.T) {
 	for name, rounds := range map[string][]stats.TrendRound{
 		"no round":           nil,

@@ -320,7 +320,10 @@ func (m *lineMatcher) match(line []byte) ([]string, bool) {
 	} else if !bytes.Contains(line, m.needed) {
 		return nil, false
 	}
-	if how == unknown {
+	switch how {
+	case noMatch:
+		return nil, false
+	case unknown:
 		all := m.pattern.FindSubmatchIndex(line)
 		if all == nil {
 			return nil, false
@@ -328,10 +331,6 @@ func (m *lineMatcher) match(line []byte) ([]string, bool) {
 		for i, g := range m.groups {
 			spots[2*i], spots[2*i+1] = all[2*g], all[2*g+1]
 		}
-		how = matched
-	}
-	if how == noMatch {
-		return nil, false
 	}
 	text := string(line)
 	for i := range m.texts {

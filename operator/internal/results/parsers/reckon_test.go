@@ -61,6 +61,22 @@ func TestReckonsOwnClient(t *testing.T) {
 	}
 }
 
+// A client whose first operation fails has begun with it, 25 ms after t = 0 and 75 ms after the
+// warm-up began.
+func TestReckonStartsWithAFailure(t *testing.T) {
+	text := ""
+	for _, message := range []string{
+		`{"kind":"result","t_submitted":1795414133.5704832,"t_result":1795414133.58,"result":"Error"}`,
+		`{"kind":"result","t_submitted":1795414133.6,"t_result":1795414133.61,"result":"Success"}`,
+	} {
+		text += string(binary.LittleEndian.AppendUint32(nil, uint32(len(message)))) + message
+	}
+	c, err := reckon(t, text)
+	if got := time.Duration(c.StartedNanos); err != nil || got.Round(time.Millisecond) != 75*time.Millisecond {
+		t.Errorf("the first operation began at %v, %v", got, err)
+	}
+}
+
 func TestReckonsMessagesThatAreWrong(t *testing.T) {
 	message := func(text string) string {
 		return string(binary.LittleEndian.AppendUint32(nil, uint32(len(text)))) + text

@@ -256,3 +256,14 @@ func TestOperationsThatSayTheyFailed(t *testing.T) {
 		})
 	}
 }
+
+// Records that say how an operation ended are believed, whatever its name. Here the first column
+// says it.
+func TestOutcomesOfOperationsThatSayTheyFailed(t *testing.T) {
+	r := lineRecords
+	r.Operation = "op"
+	c, err := Parse(FormatCSV, strings.NewReader("status;began;took;op\nOK;7548.5;2;READ-FAILED\n"), withRecords(r))
+	if err != nil || c.Counters.Committed != 1 || c.Driver["operation:READ-FAILED"] != 1 {
+		t.Errorf("%v, %d committed, %v", err, c.Counters.Committed, c.Driver)
+	}
+}

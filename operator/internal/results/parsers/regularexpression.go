@@ -19,7 +19,7 @@ func parseRegularExpression(file string, r io.Reader, spec Spec) (*Table, error)
 	}
 	groups := make([]int, len(spec.Fields))
 	for i, f := range spec.Fields {
-		if groups[i] = pattern.SubexpIndex(f.From); groups[i] < 0 {
+		if groups[i] = pattern.SubexpIndex(f.From); groups[i] == -1 {
 			return nil, fmt.Errorf("%s: the pattern has no group (?P<%s>...)", file, f.From)
 		}
 	}

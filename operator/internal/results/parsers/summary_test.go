@@ -50,6 +50,21 @@ func summary(t *testing.T, text string, numbers []results.SummaryNumber) (result
 	return c, err
 }
 
+// Lines without a number are shown to whoever asks for them. Empty lines are not.
+func TestOtherLinesOfASummary(t *testing.T) {
+	var other []string
+	o := parsers.Options{
+		Windows: timeline.Windows{Measure: time.Second}, Clients: 4, Summary: ycsbNumbers,
+		Other: func(line []byte) { other = append(other, string(line)) },
+	}
+	if _, err := parsers.Parse(parsers.FormatSummary, strings.NewReader("Starting\n\n"+ycsbText+"[OVERALL], done\n"), o); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"Starting", "[READ], AverageLatency(us), 13500.5", "[OVERALL], done"}; !slices.Equal(other, want) {
+		t.Errorf("other lines are %q, want %q", other, want)
+	}
+}
+
 // A pod whose clients all misbehave prints no number.
 func TestSummaryOfMisbehavingClients(t *testing.T) {
 	o := parsers.Options{Windows: timeline.Windows{Measure: time.Second}, Clients: 4, Misbehaving: 4, Summary: ycsbNumbers}

@@ -382,7 +382,7 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 			p.nodes.Commit(texts[p.node], 1, latency)
 		}
 		if p.kind >= 0 && p.rec.InWindow(end) {
-			return p.kinds.commit(texts[p.kind], p.outcome >= 0, 1, latency)
+			return p.kinds.commit(texts[p.kind], p.outcome != -1, 1, latency)
 		}
 	case aborted:
 		p.rec.Abort(end, false)

@@ -50,7 +50,7 @@ func summary(t *testing.T, text string, numbers []results.SummaryNumber) (result
 	return c, err
 }
 
-// Lines without a number are shown to whoever asks for them. Empty lines are not.
+// The caller gets the lines without a number, but no empty ones.
 func TestOtherLinesOfASummary(t *testing.T) {
 	var other []string
 	o := parsers.Options{

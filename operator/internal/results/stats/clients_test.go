@@ -90,7 +90,8 @@ func TestClientTime(t *testing.T) {
 			t.Errorf("timeouts %s: %v, want %g", name, *share, tc.want)
 		}
 	}
-	// Clients think for 2 ms after commits, failures and giving up: 10 s and 1,300 times 2 ms, of 20 s.
+	// Clients think for 2 ms after commits, failures and giving up: 10 s and 1,300 times 2 ms,
+	// of 20 s.
 	thinking := trial
 	thinking.ClosedLoop = &results.ClosedLoop{ThinkMillis: 2}
 	thinking.Summary.Counters = results.Counters{Committed: 1000, Errors: 200, GivenUp: 100}

@@ -47,7 +47,7 @@ func TestCommandLines(t *testing.T) {
 		"compare, no cluster":  {args: []string{"compare", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
 		"help of compare":      {args: []string{"compare", "--help"}, stdout: "3  some difference is"},
 		"bundle, no cluster":   {args: []string{"bundle", "e", "-o", "e.tgz"}, code: 1, stderr: "kubectl assay: no cluster here"},
-		"bundle, no file":      {args: []string{"bundle", "e"}, code: 2, stderr: `kubectl assay: required flag(s) "output" not set`},
+		"bundle, no form":      {args: []string{"bundle", "e", "-o", "e.zip"}, code: 1, stderr: "kubectl assay: -o e.zip: a bundle is a compressed tar file"},
 		"run, no cluster":      {args: []string{"run", "-f", "experiments/failure-fp.yaml"}, code: 1, stderr: "kubectl assay: no cluster here"},
 		"hosts without a user": {args: []string{"hosts"}, code: 2, stderr: `kubectl assay: required flag(s) "cloudlab", "control-plane", "pool" not set`},
 		"hosts": {args: []string{"hosts", "--cloudlab", "operator/internal/cli/cloudlab/testdata/wisc.xml", "--user", "bob", "--control-plane", "client-2-0", "--pool", "servers=*"},

@@ -204,7 +204,10 @@ func (t tokens) Identify(context.Context, string) (types.UID, error) {
 
 // packStored is a bundle with only the results. The bundle of a real manager also has a report.
 func packStored(_ context.Context, stored corev1.ConfigMap, w io.Writer) error {
-	b := bundle.NewWriter(w, stored.Name, began)
+	b, err := bundle.NewWriter(w, bundle.Gzip, stored.Name, began)
+	if err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(stored.Data)) {
 		if err := b.Add(name, []byte(stored.Data[name])); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/analysis/report/artifact"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/analysis/report/stored"
@@ -42,7 +43,7 @@ type Options struct {
 func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "artifact NAME | BUNDLE.tar.gz",
+		Use:   "artifact NAME | BUNDLE",
 		Short: "Make the folder that authors hand in to an artifact evaluation",
 		Long: "Make the folder that authors hand in to an artifact evaluation, of an experiment or of a bundle. It holds:\n\n" +
 			"  - the bundle, the Experiment, and its Systems with images pinned by digest;\n" +
@@ -53,7 +54,7 @@ func Command(s *session.Session) *cobra.Command {
 			"about.yaml in the folder is for what only the authors know: names, licence, DOI. Fill it in, and run the command again. Files of the folder that you changed stay; what would be in their place is written beside them with the ending .new.\n" +
 			"Nothing is written if a file would hold what looks like a password or a key.",
 		Example: "  kubectl assay artifact failure-fp\n" +
-			"  kubectl assay artifact failure-fp.tar.gz -o failure-fp-artifact --images .work/images\n" +
+			"  kubectl assay artifact failure-fp.tar.zst -o failure-fp-artifact --images .work/images\n" +
 			"  kubectl assay artifact failure-fp --about about.yaml -o artifact.tar.gz",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -125,7 +126,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 
 // bundleOf reads a bundle from a file, or makes the bundle of an experiment.
 func bundleOf(ctx context.Context, s *session.Session, name string) (data []byte, experiment string, err error) {
-	if strings.Contains(name, "/") || isArchive(name) {
+	if strings.Contains(name, "/") || archive.FormOf(name) != nil {
 		if data, err = os.ReadFile(name); err != nil {
 			return nil, "", session.NamedFile(fmt.Errorf("read %s: %w", name, err))
 		}
@@ -144,7 +145,7 @@ func bundleOf(ctx context.Context, s *session.Session, name string) (data []byte
 		return nil, "", err
 	}
 	var b bytes.Buffer
-	made, err := bundle.Write(ctx, cluster.Client, found, bundle.License{}, &b)
+	made, err := bundle.Write(ctx, cluster.Client, found, bundle.License{}, archive.Gzip, &b)
 	if err != nil {
 		return nil, "", err
 	}

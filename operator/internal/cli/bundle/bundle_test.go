@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,8 +125,13 @@ func newSession(t *testing.T, objects ...client.Object) (*session.Session, *byte
 
 func makeBundle(t *testing.T, objects ...client.Object) (path string, said string) {
 	t.Helper()
+	return makeBundleOf(t, "e.tar.gz", objects...)
+}
+
+func makeBundleOf(t *testing.T, name string, objects ...client.Object) (path string, said string) {
+	t.Helper()
 	s, errOut := newSession(t, objects...)
-	path = filepath.Join(t.TempDir(), "e.tar.gz")
+	path = filepath.Join(t.TempDir(), name)
 	if err := bundle.Run(t.Context(), s, bundle.Options{Name: "e", Output: path}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +174,64 @@ func TestBundleHoldsEverything(t *testing.T) {
 	}
 	if _, err := results.DecodeHistogram(strings.TrimSpace(content["trials/e-0/latency.hdr.base64"])); err != nil {
 		t.Error(err)
+	}
+}
+
+// A bundle by zstd lacks the files that are made from its other files, and says nothing of them.
+// The same report is made of it.
+func TestSlimBundleHoldsWhatCannotBeMadeAgain(t *testing.T) {
+	slim, _ := makeBundleOf(t, "e.tar.zst", objects(t)...)
+	data, err := os.ReadFile(slim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	content := map[string]string{}
+	if err := archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
+		names, content[name] = append(names, name), string(data)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	want := []string{
+		"README.md", "experiment.yaml", "results.json", "ro-crate-metadata.json", "systems/of-this.yaml",
+		"trials/e-0/pods/e-0-s0-0/out/stats.json", "trials/e-0/rendered/client.commands.json", "trials/e-0/rendered/replica.config.json", "trials/e-0/reports/e-0-c-0.json.gz",
+		"trials/e-0/trial.json", "trials/e-1/trial.json", "versions.json",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"README.md", "ro-crate-metadata.json"} {
+		for _, left := range []string{"report.html", "plots/", "points.csv", "timeline.csv", "latency.hdr"} {
+			if strings.Contains(content[name], left) {
+				t.Errorf("%s speaks of %s:\n%s", name, left, content[name])
+			}
+		}
+	}
+	whole, _ := makeBundle(t, objects(t)...)
+	reports := map[string]string{}
+	for _, file := range []string{slim, whole} {
+		out := &bytes.Buffer{}
+		if err := report.Run(t.Context(), &session.Session{Out: out, Err: &bytes.Buffer{}}, report.Options{File: file, Output: "markdown"}); err != nil {
+			t.Fatal(err)
+		}
+		reports[file] = out.String()
+	}
+	if diff := cmp.Diff(reports[whole], reports[slim]); diff != "" {
+		t.Errorf("(-of the whole +of the slim bundle):\n%s", diff)
+	}
+}
+
+// Without -o, the bundle is slim and in the current directory.
+func TestBundleHasANameByItself(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s, _ := newSession(t, objects(t)...)
+	if err := bundle.Run(t.Context(), s, bundle.Options{Name: "e"}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile("e.tar.zst"); err != nil || archive.Sniff(data) != archive.Zstd {
+		t.Errorf("no bundle by zstd: %v", err)
 	}
 }
 
@@ -319,7 +383,7 @@ func TestRefuses(t *testing.T) {
 		o    bundle.Options
 		want string
 	}{
-		"another form":  {bundle.Options{Name: "e", Output: filepath.Join(folder, "e.zip")}, "give it a name that ends in .tar.gz or .tgz"},
+		"another form":  {bundle.Options{Name: "e", Output: filepath.Join(folder, "e.zip")}, "give it a name that ends in .tar.zst, .tar.gz or .tgz"},
 		"no experiment": {bundle.Options{Name: "f", Output: filepath.Join(folder, "f.tgz")}, "experiment f is not in namespace ns"},
 		"no folder":     {bundle.Options{Name: "e", Output: filepath.Join(folder, "none", "e.tgz")}, "write the bundle"},
 	} {

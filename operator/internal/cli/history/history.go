@@ -39,7 +39,7 @@ type Options struct {
 func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "history FOLDER | NAME | BUNDLE.tar.gz...",
+		Use:   "history FOLDER | NAME | BUNDLE...",
 		Short: "Show how metrics went over many runs, and where they changed",
 		Long: "Show each metric at each point over many runs, and the runs from which on it is another. Largest regressions come first. A name stands for all runs of that experiment in the cluster, NAME~1 for one run, a folder for the bundles and results in it.\n\n" +
 			"If nothing changed, and runs do not depend on their neighbours, any false change is shown in at most 5% of histories, over all metrics together. A change takes 8 runs. See \"Changes from run to run\" in docs/reference/statistics.md for the method.\n\n" +
@@ -60,7 +60,7 @@ func Command(s *session.Session) *cobra.Command {
 		Example: "  kubectl assay history nightly/ -o history.html\n" +
 			"  kubectl assay history failure-fp\n" +
 			"  kubectl assay history nightly/ --baseline system=kv-old -o github >> \"$GITHUB_STEP_SUMMARY\"\n" +
-			"  kubectl assay history --in-order v1.tar.gz v2.tar.gz v3.tar.gz -o junit > history.xml",
+			"  kubectl assay history --in-order v1.tar.zst v2.tar.zst v3.tar.zst -o junit > history.xml",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Runs = args
@@ -178,7 +178,7 @@ func expand(ctx context.Context, s *session.Session, name string) ([]string, err
 		return inFolder(name)
 	case err == nil && !strings.Contains(name, "/"):
 		return []string{"./" + name}, nil
-	case err == nil || strings.ContainsAny(name, "/~") || slices.Contains([]string{".json", ".gz", ".tgz"}, filepath.Ext(name)):
+	case err == nil || strings.ContainsAny(name, "/~") || slices.Contains([]string{".json", ".zst", ".gz", ".tgz"}, filepath.Ext(name)):
 		return []string{name}, nil
 	}
 	cluster, err := s.Connect()
@@ -204,12 +204,12 @@ func inFolder(folder string) ([]string, error) {
 	}
 	var all []string
 	for _, e := range entries {
-		if !e.IsDir() && slices.Contains([]string{".json", ".gz", ".tgz"}, filepath.Ext(e.Name())) {
+		if !e.IsDir() && slices.Contains([]string{".json", ".zst", ".gz", ".tgz"}, filepath.Ext(e.Name())) {
 			all = append(all, filepath.Join(folder, e.Name()))
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("the folder %s has no bundle (.tar.gz, .tgz) and no results (.json)", folder)
+		return nil, fmt.Errorf("the folder %s has no bundle (.tar.zst, .tar.gz, .tgz) and no results (.json)", folder)
 	}
 	for i, path := range all {
 		if !strings.Contains(path, "/") {

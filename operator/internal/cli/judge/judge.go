@@ -23,6 +23,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/judge"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/cli/importer"
 	"assay.dev/assay/operator/internal/cli/manifest"
@@ -54,7 +55,7 @@ type Options struct {
 func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "judge -f EXPERIMENT.yaml (--bundle BUNDLE.tar.gz | --results FOLDER)",
+		Use:   "judge -f EXPERIMENT.yaml (--bundle BUNDLE | --results FOLDER)",
 		Short: "Judge trials that are over by the claims of a file, without a cluster",
 		Long: "Judge trials by the claims that a file makes, without a cluster: those of a bundle, or results that were measured elsewhere.\n\n" +
 			"--results names files of benchmark programs or a CSV with a column for each axis; see \"kubectl assay import results --help\" for formats. Names of files and labels in them give the point of each result. " +
@@ -62,10 +63,10 @@ func Command(s *session.Session) *cobra.Command {
 			"--bundle judges the trials of a bundle by the claims that a file makes today. The trials' own results stay as they are. Points, verdicts and reports are made anew by this version of Assay.\n\n" +
 			"Results and reports then say when that was, by which file, and in which fields the spec that the trials ran under differs from it. Only what is said of trials may differ: source, claims, reported values, figures and measurements. " +
 			"How often, where and under which tolerances they ran may differ, too: that stays as it was in the run. If anything else differs, the trials are not of this experiment, and the command names the fields.\n\n" +
-			"With -o NEW.tar.gz the command writes a bundle. as-run/ in it holds the spec and the results of the run. If nothing changes by judging anew, a bundle that is to be written over stays as it is.\n\n" + session.ExitHelp(),
-		Example: "  kubectl assay judge -f experiments/basil/reads.yaml --bundle experiments/basil/evidence/reads.tar.gz\n" +
-			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o reads.html\n" +
-			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o judged.tar.gz\n" +
+			"With -o NEW.tar.zst the command writes a bundle. as-run/ in it holds the spec and the results of the run. If nothing changes by judging anew, a bundle that is to be written over stays as it is.\n\n" + session.ExitHelp(),
+		Example: "  kubectl assay judge -f experiments/basil/reads.yaml --bundle experiments/basil/evidence/reads.tar.zst\n" +
+			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.zst -o reads.html\n" +
+			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.zst -o judged.tar.zst\n" +
 			"  kubectl assay judge -f mine.yaml --results runs.csv -o report.html\n" +
 			"  kubectl assay judge -f mine.yaml --results ycsb/ --format YCSB --point '{system}/{clients}c/run{repetition}.txt'",
 		Args: cobra.NoArgs,
@@ -77,7 +78,7 @@ func Command(s *session.Session) *cobra.Command {
 	o.Elsewhere.Bind(f)
 	f.StringVar(&o.Profile, "profile", "", "with --results: profile of the experiment to use")
 	f.StringVar(&o.Bundle, "bundle", "", "bundle with the trials, as kubectl assay bundle writes it")
-	f.StringVarP(&o.Output, "output", "o", "text", "a form of the report, as for the verb report; or a file to write: a bundle (.tar.gz, .tgz), or a form by its ending")
+	f.StringVarP(&o.Output, "output", "o", "text", "a form of the report, as for the verb report; or a file to write: a bundle (.tar.zst, .tar.gz, .tgz), or a form by its ending")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that is not there
 	cmd.MarkFlagsOneRequired("bundle", "results")
 	cmd.MarkFlagsMutuallyExclusive("bundle", "results")
@@ -131,7 +132,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 }
 
 func toBundle(output string) bool {
-	return strings.HasSuffix(output, ".tar.gz") || strings.HasSuffix(output, ".tgz")
+	return archive.FormOf(output) != nil
 }
 
 // again makes the content of a bundle with new verdicts. Results that were judged before are judged
@@ -250,10 +251,10 @@ func rewrite(s *session.Session, o Options, data []byte, kept bundle.Kept, today
 			return err
 		}
 		var b bytes.Buffer
-		if _, err := bundle.WriteKept(same, &b); err != nil {
+		if _, err := bundle.WriteKept(same, archive.FormOf(o.Output), &b); err != nil {
 			return err
 		}
-		if bytes.Equal(b.Bytes(), data) {
+		if sameFiles(b.Bytes(), data) {
 			fmt.Fprintf(s.Err, "%s is judged by this file already and stays as it is\n", o.Output)
 			return nil
 		}
@@ -261,9 +262,26 @@ func rewrite(s *session.Session, o Options, data []byte, kept bundle.Kept, today
 	return write(s, o, judged)
 }
 
+// sameFiles says whether two bundles have the same bytes before they are compressed. Another
+// program may have compressed one of them more.
+func sameFiles(a, b []byte) bool {
+	textA, errA := unzipped(a)
+	textB, errB := unzipped(b)
+	return errA == nil && errB == nil && bytes.Equal(textA, textB)
+}
+
+func unzipped(data []byte) ([]byte, error) {
+	r, err := archive.Unzip(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // nothing is written
+	return io.ReadAll(r)
+}
+
 func write(s *session.Session, o Options, judged bundle.Kept) error {
 	var b bytes.Buffer
-	made, err := bundle.WriteKept(judged, &b)
+	made, err := bundle.WriteKept(judged, archive.FormOf(o.Output), &b)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func Command(s *session.Session) *cobra.Command {
 			"interval is that of one allocation. Pooled, an effect has a mean over allocations with its interval, and a range in which the next site lies.\n\n" +
 			"The command pools what the claims measure: quantities, and the quotients of the two sides of comparisons. A run is a name of an experiment, NAME~1 for the run\n" +
 			"before the last one, a bundle, or what report -o json wrote.",
-		Example: "  kubectl assay pool amsterdam.tar.gz utah.tar.gz clemson.tar.gz\n" +
+		Example: "  kubectl assay pool amsterdam.tar.zst utah.tar.zst clemson.tar.zst\n" +
 			"  kubectl assay pool failure-fp~2 failure-fp~1 failure-fp -o pooled.html",
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,14 +24,14 @@ import (
 //
 //	failure-fp            an Experiment of the cluster, or the last one that had the name
 //	failure-fp~1          its run before the last one, ~2 the one before that
-//	./results.json        a file that report -o json wrote, or a bundle: anything with a / or that ends in .json, .gz or .tgz
+//	./results.json        a file that report -o json wrote, or a bundle: anything with a / or that ends in .json, .zst, .gz or .tgz
 func Load(ctx context.Context, s *session.Session, from string) (results.Experiment, error) {
 	return load(ctx, s, from, func(results.Trial) {})
 }
 
 // load reads an experiment's results, and calls each with the results of every trial that it read.
 func load(ctx context.Context, s *session.Session, from string, each func(results.Trial)) (results.Experiment, error) {
-	if strings.Contains(from, "/") || slices.Contains([]string{".json", ".gz", ".tgz"}, path.Ext(from)) {
+	if strings.Contains(from, "/") || slices.Contains([]string{".json", ".zst", ".gz", ".tgz"}, path.Ext(from)) {
 		return fromFile(from, each)
 	}
 	return stored(ctx, s, from, each)

@@ -58,7 +58,7 @@ func Command(s *session.Session) *cobra.Command {
 			"  kubectl assay report failure-fp -o html --figures failure-fp.yaml > report.html\n" +
 			"  kubectl assay report failure-fp -o latex > tables.tex\n" +
 			"  kubectl assay report --file results.json -o markdown\n" +
-			"  kubectl assay report --file failure-fp.tar.gz",
+			"  kubectl assay report --file failure-fp.tar.zst",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {

@@ -35,7 +35,7 @@ type Options struct {
 func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "verify BUNDLE.tar.gz",
+		Use:   "verify BUNDLE",
 		Short: "Compute a bundle's points and verdicts again from its trials",
 		Long: "Compute the results of a bundle again, without a cluster, and name what differs:\n\n" +
 			"  - the checksum of every file;\n" +
@@ -46,13 +46,13 @@ func Command(s *session.Session) *cobra.Command {
 			"  - what ran, from experiment.yaml and systems/;\n" +
 			"  - each verdict, from the trials, what ran, and the claims of experiment.yaml;\n" +
 			"  - the seal: whether claims, tolerances and profile are those from before the first trial.\n\n" +
-			"report.html and report.md are not compared: make them again with \"kubectl assay report --file BUNDLE.tar.gz\". A bundle of another version of Assay\n" +
+			"report.html and report.md are not compared: make them again with \"kubectl assay report --file BUNDLE\". A bundle of another version of Assay\n" +
 			"may differ where that version computed differently; versions.json in it names the version.\n\n" +
 			"Exit codes:\n" +
 			"  0  all is as it follows from the trials\n" +
 			"  1  the file cannot be read: it is cut off, or no bundle\n" +
 			"  3  something differs",
-		Example: "  kubectl assay verify failure-fp.tar.gz",
+		Example: "  kubectl assay verify failure-fp.tar.zst",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Bundle = args[0]

@@ -156,7 +156,10 @@ func (f files) without(name string) files {
 func (f files) bundle(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := archive.NewWriter(&b, "e", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	w, err := archive.NewWriter(&b, archive.Gzip, "e", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, n := range f.names {
 		if err := w.Add(n, f.data[n]); err != nil {
 			t.Fatal(err)

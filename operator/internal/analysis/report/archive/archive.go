@@ -5,8 +5,8 @@ package archive
 
 import (
 	"archive/tar"
-	"bytes"
-	"compress/gzip"
+	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -31,13 +31,22 @@ const (
 
 // Writer writes a bundle, file by file.
 type Writer struct {
-	gz       *gzip.Writer
+	zip      io.WriteCloser
 	tar      *tar.Writer
+	sorted   bool
 	folder   string
 	modified time.Time
 	sums     []string
 	names    map[string]bool
 	entries  []Entry
+	// waiting files are written when they are window bytes together, like files side by side.
+	waiting      []waiting
+	waitingBytes int
+}
+
+type waiting struct {
+	name string
+	data []byte
 }
 
 // Entry is a file of a bundle.
@@ -51,9 +60,14 @@ type Entry struct {
 func (w *Writer) Entries() []Entry { return slices.Clone(w.entries) }
 
 // NewWriter starts a bundle whose files are in a folder and were last changed then (to the second).
-func NewWriter(w io.Writer, folder string, modified time.Time) *Writer {
-	gz, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // fails only for other levels
-	return &Writer{gz: gz, tar: tar.NewWriter(gz), folder: folder, modified: modified.UTC().Truncate(time.Second), names: map[string]bool{}}
+func NewWriter(w io.Writer, form *Form, folder string, modified time.Time) (*Writer, error) {
+	zip, err := form.compress(w)
+	if err != nil {
+		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	return &Writer{
+		zip: zip, tar: tar.NewWriter(zip), sorted: form.sorted, folder: folder, modified: modified.UTC().Truncate(time.Second), names: map[string]bool{},
+	}, nil
 }
 
 // Add writes a file. Files must be added in the same order for the same bytes.
@@ -65,7 +79,37 @@ func (w *Writer) Add(name string, data []byte) error {
 	sum := sha256.Sum256(data)
 	w.sums = append(w.sums, hex.EncodeToString(sum[:])+"  "+name)
 	w.entries = append(w.entries, Entry{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
-	return w.write(name, data)
+	if !w.sorted {
+		return w.write(name, data)
+	}
+	w.waiting = append(w.waiting, waiting{name, data})
+	if w.waitingBytes += len(data); w.waitingBytes < window {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush writes the files that wait. Like files stand together, in the order in which they were
+// added.
+func (w *Writer) flush() error {
+	slices.SortStableFunc(w.waiting, func(a, b waiting) int { return cmp.Compare(likeness(a.name), likeness(b.name)) })
+	for _, f := range w.waiting {
+		if err := w.write(f.name, f.data); err != nil {
+			return err
+		}
+	}
+	w.waiting, w.waitingBytes = nil, 0
+	return nil
+}
+
+// likeness is the same for files that are written alike: all after the first dot of the name, or
+// the name of a file without one.
+func likeness(name string) string {
+	base := path.Base(name)
+	if _, ending, ok := strings.Cut(base, "."); ok {
+		return ending
+	}
+	return base
 }
 
 func (w *Writer) write(name string, data []byte) error {
@@ -81,29 +125,36 @@ func (w *Writer) write(name string, data []byte) error {
 
 // Close writes the checksums and ends the bundle. The writer stays open.
 func (w *Writer) Close() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
 	slices.SortFunc(w.sums, func(a, b string) int { return strings.Compare(a[sha256.Size*2:], b[sha256.Size*2:]) })
 	if err := w.write(Sums, []byte(strings.Join(append(w.sums, ""), "\n"))); err != nil {
 		return err
 	}
-	if err := errors.Join(w.tar.Close(), w.gz.Close()); err != nil {
+	if err := errors.Join(w.tar.Close(), w.zip.Close()); err != nil {
 		return fmt.Errorf("bundle: %w", err)
 	}
 	return nil
 }
 
 // Is says whether data begins like a bundle.
-func Is(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
+func Is(data []byte) bool { return Sniff(data) != nil }
+
+// errNone is the error of a file that begins otherwise.
+var errNone = errors.New("not a bundle: a bundle is a .tar.zst or .tar.gz file, as kubectl assay bundle writes it")
 
 // Read gives each wanted file to visit, in the order of the bundle, by its name within the bundle's
 // folder. It fails when the bundle is damaged or larger than it may be. It also fails when a file
 // does not match its checksum or has none, and when visit fails. Then files that were visited
 // before cannot be trusted.
 func Read(r io.Reader, wanted func(name string) bool, visit func(name string, data []byte) error) error {
-	gz, err := gzip.NewReader(r)
+	unzipped, err := Unzip(r)
 	if err != nil {
-		return errors.New("not a bundle: a bundle is a .tar.gz file, as kubectl assay bundle writes it")
+		return errNone
 	}
-	all := &io.LimitedReader{R: gz, N: maxTotal}
+	defer func() { _ = unzipped.Close() }() // nothing is written
+	all := &io.LimitedReader{R: unzipped, N: maxTotal}
 	entries := tar.NewReader(all)
 	seen := map[string]string{}
 	var sums []byte
@@ -148,6 +199,16 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 		}
 	}
 	return check(seen, sums)
+}
+
+// Unzip reads what a form has compressed. It finds the form by the first bytes.
+func Unzip(r io.Reader) (io.ReadCloser, error) {
+	buffered := bufio.NewReader(r)
+	first, err := buffered.Peek(len(Zstd.magic))
+	if form := Sniff(first); form != nil {
+		return form.open(buffered)
+	}
+	return nil, cmp.Or(err, errNone)
 }
 
 // sparse files have zeros that take no bytes of the bundle, and so are not within maxTotal.

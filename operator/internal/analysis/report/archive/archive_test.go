@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +20,10 @@ import (
 
 var day = time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC)
 
-func bundle(t *testing.T, files ...string) []byte {
+func bundle(t *testing.T, form *archive.Form, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := archive.NewWriter(&b, "e", day)
+	w := writer(t, &b, form)
 	for _, name := range files {
 		if err := w.Add(name, []byte("content of "+name)); err != nil {
 			t.Fatal(err)
@@ -34,6 +35,17 @@ func bundle(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
+func writer(t testing.TB, to io.Writer, form *archive.Form) *archive.Writer {
+	t.Helper()
+	w, err := archive.NewWriter(to, form, "e", day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+var both = map[string]*archive.Form{"gzip": archive.Gzip, "zstd": archive.Zstd}
+
 func read(b []byte) (map[string]string, error) {
 	got := map[string]string{}
 	err := archive.Read(bytes.NewReader(b), func(string) bool { return true }, func(name string, data []byte) error {
@@ -44,29 +56,78 @@ func read(b []byte) (map[string]string, error) {
 }
 
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
-	b := bundle(t, "results.json", "trials/t-0/trial.json")
-	if !archive.Is(b) || archive.Is([]byte("{}")) {
-		t.Error("a bundle does not look like one, or something else does")
+	for name, form := range both {
+		t.Run(name, func(t *testing.T) {
+			b := bundle(t, form, "results.json", "trials/t-0/trial.json")
+			if !archive.Is(b) || archive.Is([]byte("{}")) {
+				t.Error("a bundle does not look like one, or something else does")
+			}
+			got, err := read(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"results.json": "content of results.json", "trials/t-0/trial.json": "content of trials/t-0/trial.json"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !bytes.Equal(b, bundle(t, form, "results.json", "trials/t-0/trial.json")) {
+				t.Error("the same files give other bytes")
+			}
+			failed := errors.New("no")
+			if err := archive.Read(bytes.NewReader(b), func(n string) bool { return n == "results.json" }, func(string, []byte) error { return failed }); !errors.Is(err, failed) {
+				t.Errorf("the visitor's error is lost: %v", err)
+			}
+		})
 	}
-	got, err := read(b)
-	if err != nil {
+}
+
+// Zstd finds in a trial's files what those of another trial have if these are side by side.
+func TestLikeFilesStandTogether(t *testing.T) {
+	var order []string
+	b := bundle(t, archive.Zstd, "trials/2/trial.json", "trials/2/reports/c.json.gz", "trials/10/trial.json", "trials/10/reports/c.json.gz", "README.md")
+	if err := archive.Read(bytes.NewReader(b), func(string) bool { return true }, func(name string, _ []byte) error { order = append(order, name); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"results.json": "content of results.json", "trials/t-0/trial.json": "content of trials/t-0/trial.json"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := []string{"trials/2/trial.json", "trials/10/trial.json", "trials/2/reports/c.json.gz", "trials/10/reports/c.json.gz", "README.md"}
+	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !bytes.Equal(b, bundle(t, "results.json", "trials/t-0/trial.json")) {
-		t.Error("the same files give other bytes")
+}
+
+// A bundle that is longer than the window is written as it comes.
+func TestLongBundlesAreRead(t *testing.T) {
+	var b bytes.Buffer
+	w := writer(t, &b, archive.Zstd)
+	large := make([]byte, 33<<20)
+	for _, name := range []string{"a.json", "b.csv", "c.json"} {
+		if err := w.Add(name, large); err != nil {
+			t.Fatal(err)
+		}
 	}
-	failed := errors.New("no")
-	if err := archive.Read(bytes.NewReader(b), func(n string) bool { return n == "results.json" }, func(string, []byte) error { return failed }); !errors.Is(err, failed) {
-		t.Errorf("the visitor's error is lost: %v", err)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(b.Bytes())
+	if err != nil || len(got) != 3 || len(got["c.json"]) != len(large) {
+		t.Errorf("%d files are read, %v", len(got), err)
+	}
+}
+
+func TestNamesSayTheForm(t *testing.T) {
+	for name, want := range map[string]struct {
+		stem string
+		form *archive.Form
+	}{
+		"a/e.tar.gz": {"a/e", archive.Gzip}, "e.tgz": {"e", archive.Gzip}, "e.2026-11-23.tar.zst": {"e.2026-11-23", archive.Zstd}, "e.zip": {"e.zip", nil}, "": {"", nil},
+	} {
+		if stem, form := archive.Cut(name); stem != want.stem || form != want.form || archive.FormOf(name) != want.form {
+			t.Errorf("%q is %q of %v", name, stem, form)
+		}
 	}
 }
 
 func TestRefusesNames(t *testing.T) {
-	w := archive.NewWriter(&bytes.Buffer{}, "e", day)
+	w := writer(t, io.Discard, archive.Gzip)
 	for _, name := range []string{"", "/etc/passwd", "../x", "..", "a/../b", "a\nb", "SHA256SUMS"} {
 		if w.Add(name, nil) == nil {
 			t.Errorf("%q is a file's name", name)
@@ -104,7 +165,7 @@ func packed(t *testing.T, entries ...[2]string) []byte {
 }
 
 func TestRefusesDamage(t *testing.T) {
-	whole := bundle(t, "a", "b")
+	whole, small := bundle(t, archive.Gzip, "a", "b"), bundle(t, archive.Zstd, "a", "b")
 	sumOfX := strings.Repeat("0", 64) + "  x\n"
 	for name, tc := range map[string]struct {
 		data []byte
@@ -113,6 +174,7 @@ func TestRefusesDamage(t *testing.T) {
 		"empty":               {nil, "not a bundle"},
 		"something else":      {[]byte("{}"), "not a bundle"},
 		"cut off":             {whole[:len(whole)-30], "bundle: damaged"},
+		"cut off, of zstd":    {small[:len(small)-30], "bundle: damaged"},
 		"no sums":             {packed(t, [2]string{"e/a", "1"}), "it has no SHA256SUMS"},
 		"changed":             {packed(t, [2]string{"e/x", "1"}, [2]string{"e/SHA256SUMS", sumOfX}), "x was changed"},
 		"a file is missing":   {packed(t, [2]string{"e/SHA256SUMS", sumOfX}), "x is in SHA256SUMS and not in the bundle"},
@@ -163,11 +225,13 @@ func TestRefusesSparseFiles(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	var b bytes.Buffer
-	w := archive.NewWriter(&b, "e", day)
-	if err := errors.Join(w.Add("results.json", []byte("{}")), w.Close()); err != nil {
-		f.Fatal(err)
+	for _, form := range both {
+		var b bytes.Buffer
+		w := writer(f, &b, form)
+		if err := errors.Join(w.Add("results.json", []byte("{}")), w.Close()); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
 	}
-	f.Add(b.Bytes())
 	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = read(data) })
 }

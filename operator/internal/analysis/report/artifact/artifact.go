@@ -199,7 +199,9 @@ func (a *facts) when() time.Time {
 }
 
 // bundleFile is the bundle's place in the folder.
-func (a *facts) bundleFile() string { return BundleFolder + a.results.Name + ".tar.gz" }
+func (a *facts) bundleFile() string {
+	return BundleFolder + a.results.Name + archive.Sniff(a.in.Bundle).Ending()
+}
 
 // addInputs adds the inputs of the run and its results.
 func (a *artifact) addInputs() error {

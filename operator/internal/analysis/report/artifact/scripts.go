@@ -136,7 +136,7 @@ func (a *artifact) readme() string {
 // contents of the folder.
 func (a *artifact) contents() []term {
 	all := []term{
-		{a.bundleFile(), "what was run and what came of it: every trial, every verdict, the report, checksums"},
+		{a.bundleFile(), "what was run and what came of it: every trial, every verdict, checksums"},
 		{ExperimentFile + ", " + SystemsFolder, "what to run again; images are named by digest where one is known"},
 		{ImagesFile, "the images, with the digests that ran"},
 		{LocalScript + ", " + ClusterScript + ", " + CheckScript, "the commands above"},

@@ -51,8 +51,9 @@ type Made struct {
 }
 
 // Write writes the bundle of the run whose results a ConfigMap has, as stored.Find returns it. The
-// same results give the same bytes with the same version of Assay.
-func Write(ctx context.Context, from client.Reader, configMap corev1.ConfigMap, license License, w io.Writer) (Made, error) {
+// same results give the same bytes with the same version of Assay. A bundle by archive.Zstd lacks
+// the files of which IsMade is true.
+func Write(ctx context.Context, from client.Reader, configMap corev1.ConfigMap, license License, form *archive.Form, w io.Writer) (Made, error) {
 	e, err := stored.Decode(configMap)
 	if err != nil {
 		return Made{}, fmt.Errorf("results in ConfigMap %s: %w", configMap.Name, err)
@@ -61,7 +62,7 @@ func Write(ctx context.Context, from client.Reader, configMap corev1.ConfigMap, 
 	if spec, ok := configMap.Data[stored.SpecKey]; ok {
 		r.spec = []byte(spec)
 	}
-	err = r.write(w, []step{
+	err = r.write(w, form, []step{
 		r.writeSpec,
 		func(bundle *archive.Writer) error { return r.writeSystems(ctx, bundle) },
 		func(bundle *archive.Writer) error { return r.writeTrials(ctx, bundle) },
@@ -73,12 +74,16 @@ func Write(ctx context.Context, from client.Reader, configMap corev1.ConfigMap, 
 type step func(*archive.Writer) error
 
 // write runs the steps, and then writes all files that are made from the trials.
-func (r *run) write(w io.Writer, steps []step) error {
+func (r *run) write(w io.Writer, form *archive.Form, steps []step) error {
+	r.slim = slim(form)
 	written := r.results.Written
 	if r.results.Completed != nil {
 		written = *r.results.Completed
 	}
-	bundle := archive.NewWriter(w, r.results.Name, written)
+	bundle, err := archive.NewWriter(w, form, r.results.Name, written)
+	if err != nil {
+		return err
+	}
 	for _, step := range append(steps, r.writeReports, r.writeVersions, r.writeReadme, r.writeCrate) {
 		if err := step(bundle); err != nil {
 			return err

@@ -42,6 +42,8 @@ type run struct {
 	leftOut []string
 	// folders of the trials that are in the bundle, in their order.
 	folders []results.TrialLine
+	// slim: files that are made from others are left out.
+	slim bool
 	// license under which the bundle may be used; empty: none is given.
 	license License
 }
@@ -193,17 +195,31 @@ func (r *run) writeTrial(ctx context.Context, bundle *archive.Writer, line resul
 	}
 	files = append(files, ofPods...)
 	files = append(files, file{"trials/" + line.Name + "/" + TrialFile, encoded})
+	parts, err := r.partsOf(line.Name, t)
+	if err != nil {
+		return err
+	}
+	return addAll(bundle, append(files, parts...))
+}
+
+// partsOf are parts of a trial's results as files of their own, for other programs. A slim bundle
+// has none.
+func (r *run) partsOf(name string, t results.Trial) ([]file, error) {
+	var files []file
+	if r.slim {
+		return nil, nil
+	}
 	if t.Timeline != nil {
 		var csv bytes.Buffer
 		if err := results.WriteTimelineCSV(&csv, *t.Timeline); err != nil {
-			return fmt.Errorf("bundle: timeline of trial %s: %w", line.Name, err)
+			return nil, fmt.Errorf("bundle: timeline of trial %s: %w", name, err)
 		}
-		files = append(files, file{"trials/" + line.Name + "/timeline.csv", csv.Bytes()})
+		files = append(files, file{"trials/" + name + "/" + TimelineFile, csv.Bytes()})
 	}
 	if t.Latency != "" {
-		files = append(files, file{"trials/" + line.Name + "/" + LatencyFile, []byte(t.Latency + "\n")})
+		files = append(files, file{"trials/" + name + "/" + LatencyFile, []byte(t.Latency + "\n")})
 	}
-	return addAll(bundle, files)
+	return files, nil
 }
 
 // packs has, by the pack in a trial's ConfigMap, the folder for its files within the trial's
@@ -260,8 +276,12 @@ func (r *run) ofPods(ctx context.Context, trial, stored string) ([]file, error) 
 // maxUnpacked bounds what a megabyte of a ConfigMap may unpack to.
 const maxUnpacked = 256 << 20
 
-// writeReports writes the results as they are stored, and the report made of them.
+// writeReports writes the results as they are stored, and, if the bundle is not slim, the report
+// made of them.
 func (r *run) writeReports(bundle *archive.Writer) error {
+	if r.slim {
+		return bundle.Add(ResultsFile, r.encoded)
+	}
 	shown := r.results
 	r.details.Into(&shown)
 	files := []file{{ResultsFile, r.encoded}}
@@ -317,7 +337,11 @@ func (r *run) writeReadme(bundle *archive.Writer) error {
 	for _, l := range r.leftOut {
 		fmt.Fprintf(&b, "\nLeft out: %s.\n", l)
 	}
-	return bundle.Add("README.md", []byte(b.String()))
+	text := b.String()
+	if r.slim {
+		text = WithoutMade(text)
+	}
+	return bundle.Add("README.md", []byte(text))
 }
 
 const readme = `# Results of the experiment %s

@@ -116,21 +116,25 @@ func licenseOf(crate []byte) License {
 
 // WriteKept writes a bundle from its contents. With the same version of Assay, the same contents
 // give the same bytes.
-func WriteKept(k Kept, w io.Writer) (Made, error) {
+func WriteKept(k Kept, form *archive.Form, w io.Writer) (Made, error) {
 	encoded, err := results.EncodeExperiment(k.Results)
 	if err != nil {
 		return Made{}, fmt.Errorf("bundle: %w", err)
 	}
 	r := &run{results: k.Results, encoded: encoded, spec: k.Spec, license: k.License}
-	err = r.write(w, []step{r.writeSpec, func(bundle *archive.Writer) error { return r.writeKept(bundle, k) }})
+	err = r.write(w, form, []step{r.writeSpec, func(bundle *archive.Writer) error { return r.writeKept(bundle, k) }})
 	return Made{Experiment: k.Results.Name, Trials: r.trials, LeftOut: r.leftOut}, err
 }
 
-// writeKept writes files as they are: Systems and others first, then the trials in their order.
+// writeKept writes files as they are: Systems and others first, then the trials in their order. It
+// makes those of which IsMade is true again.
 func (r *run) writeKept(bundle *archive.Writer, k Kept) error {
 	var others []file
 	ofTrials := map[string][]file{}
 	for _, name := range slices.Sorted(maps.Keys(k.Files)) {
+		if IsMade(name) {
+			continue
+		}
 		f := file{name, k.Files[name]}
 		if trial, _, ok := strings.Cut(strings.TrimPrefix(name, "trials/"), "/"); ok && strings.HasPrefix(name, "trials/") {
 			ofTrials[trial] = append(ofTrials[trial], f)
@@ -152,7 +156,11 @@ func (r *run) writeKept(bundle *archive.Writer, k Kept) error {
 		r.details.Add(t)
 		r.trials++
 		r.folders = append(r.folders, results.TrialLine{Name: t.Name, Outcome: t.Outcome, Coordinates: t.Coordinates, Repetition: t.Repetition})
-		if err := addAll(bundle, ofTrials[t.Name]); err != nil {
+		parts, err := r.partsOf(t.Name, t)
+		if err != nil {
+			return err
+		}
+		if err := addAll(bundle, append(ofTrials[t.Name], parts...)); err != nil {
 			return err
 		}
 	}

@@ -422,7 +422,10 @@ func TestWhatAStoreSaysIsInTheCondition(t *testing.T) {
 // experiments plays the manager. The bundle says from which results it was made.
 func (s *stage) experiments() *Experiments {
 	return &Experiments{Client: s.client, Reader: s.client, Clock: s.clock, Stores: s.stores, Gates: &Gates{Clock: s.clock}, Bundle: func(_ context.Context, stored corev1.ConfigMap, w io.Writer) error {
-		b := archive.NewWriter(w, "e", s.clock.Now())
+		b, err := archive.NewWriter(w, archive.Gzip, "e", s.clock.Now())
+		if err != nil {
+			return err
+		}
 		return errors.Join(b.Add("results.json", []byte(stored.Data["results.json"])), b.Add("trials/e-0/trial.json", []byte("{}")), b.Add("report.html", []byte("<html>")), b.Close())
 	}}
 }

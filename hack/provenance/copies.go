@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Bounds of the comparison.
@@ -121,23 +123,36 @@ func contents(repository string, newHash func() hash.Hash) ([]content, error) {
 			}
 		}
 		add(name, b)
-		if strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".tgz") {
-			unpack(name, b, add)
-		}
+		unpack(name, b, add)
 	}
 	return out, nil
 }
 
-// unpack returns the content of a gzip archive, and the members of a tar file in it. Some archives
-// of tests are damaged on purpose: it reads them up to the damage.
+// unzip reads an archive by the ending of its name. It returns nil for other files.
+func unzip(name string, b []byte) io.Reader {
+	switch filepath.Ext(name) {
+	case ".gz", ".tgz":
+		if z, err := gzip.NewReader(bytes.NewReader(b)); err == nil {
+			return z
+		}
+	case ".zst":
+		if z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostBytes)); err == nil {
+			return z.IOReadCloser()
+		}
+	}
+	return nil
+}
+
+// unpack returns the content of an archive by gzip or zstd, and the members of a tar file in it.
+// Some archives of tests are damaged on purpose: it reads them up to the damage.
 func unpack(name string, b []byte, add func(name string, b []byte)) {
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
+	z := unzip(name, b)
+	if z == nil {
 		return
 	}
 	whole, _ := io.ReadAll(io.LimitReader(z, mostBytes))
 	add(name+" (unpacked)", whole)
-	if !strings.HasSuffix(name, ".tar.gz") && !strings.HasSuffix(name, ".tgz") {
+	if base := strings.TrimSuffix(name, filepath.Ext(name)); filepath.Ext(base) != ".tar" && filepath.Ext(name) != ".tgz" {
 		return
 	}
 	archive := tar.NewReader(bytes.NewReader(whole))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // repository makes a repository. Its history has a file that its last commit lacks.
@@ -64,6 +66,15 @@ func tarOf(t *testing.T, name, text string) string {
 	return b.String()
 }
 
+func packedByZstd(t *testing.T, text string) string {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(w.EncodeAll([]byte(text), nil))
+}
+
 func TestCopiesAreFound(t *testing.T) {
 	long := func(word string) string { return strings.Repeat(word+"\n", 40) }
 	theirs := repository(t, map[string]string{"src/now.c": long("now"), "src/before.c": long("before"), "small": "ok\n", "empty": ""})
@@ -83,6 +94,7 @@ func TestCopiesAreFound(t *testing.T) {
 		"a file":                {map[string]string{"a/other name.txt": long("now"), "mine.go": long("mine")}, []string{"a/other name.txt"}},
 		"of the past":           {map[string]string{"old.c": long("before")}, []string{"old.c"}},
 		"in a gzip file":        {map[string]string{"stats.json.gz": packed(t, long("now"))}, []string{"stats.json.gz (unpacked)"}},
+		"a member of a bundle":  {map[string]string{"bundle.tar.zst": packedByZstd(t, tarOf(t, "in/now.c", long("now")))}, []string{"bundle.tar.zst: in/now.c"}},
 		"a member of a tarball": {map[string]string{"bundle.tar.gz": packed(t, tarOf(t, "in/now.c", long("now")))}, []string{"bundle.tar.gz: in/now.c"}},
 	} {
 		t.Run(name, func(t *testing.T) {

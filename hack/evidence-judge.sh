@@ -3,7 +3,7 @@
 # makes its report again. `make evidence-judge`. It needs no cluster and no network.
 #
 # Where today's file runs other trials, because its workload changed for instance, the file beside the
-# bundle judges it: NAME.as-run.yaml beside NAME.tar.gz.
+# bundle judges it: NAME.as-run.yaml beside NAME.tar.zst.
 #
 # usage: evidence-judge.sh [BUNDLE...]    default: every bundle in experiments/*/evidence
 # Outputs: each BUNDLE, in its place, and the report beside it (.txt). What was judged by the same
@@ -16,9 +16,7 @@ mkdir -p bin
 go build -o bin/ ./operator/cmd/kubectl-assay
 bundles=("$@")
 if [[ $# = 0 ]]; then
-	for bundle in experiments/*/evidence/*.tar.gz; do
-		[[ $bundle = *-output.tar.gz ]] || bundles+=("$bundle")
-	done
+	bundles=(experiments/*/evidence/*.tar.zst)
 fi
 
 # file_of NAME: the file of the experiment of this name.
@@ -35,9 +33,9 @@ file_of() {
 
 failed=0
 for bundle in "${bundles[@]}"; do
-	name=$(tar tzf "$bundle" 2>/dev/null | sed -n '1s,/.*,,p') # the folder in it is called after the experiment
-	if [[ -e ${bundle%.tar.gz}.as-run.yaml ]]; then
-		file=${bundle%.tar.gz}.as-run.yaml
+	name=$(tar tf "$bundle" 2>/dev/null | sed -n '1s,/.*,,p') # the folder in it is called after the experiment
+	if [[ -e ${bundle%.tar.zst}.as-run.yaml ]]; then
+		file=${bundle%.tar.zst}.as-run.yaml
 	elif ! file=$(file_of "$name"); then
 		echo "$bundle: no file of experiments/ has an Experiment $name" >&2
 		failed=$((failed + 1))
@@ -53,7 +51,7 @@ for bundle in "${bundles[@]}"; do
 		;;
 	esac
 	if bin/kubectl-assay verify "$bundle" >/dev/null; then
-		bin/kubectl-assay report --file "$bundle" >"${bundle%.tar.gz}.txt"
+		bin/kubectl-assay report --file "$bundle" >"${bundle%.tar.zst}.txt"
 	else
 		failed=$((failed + 1))
 	fi

@@ -5,10 +5,10 @@
 # usage: evidence.sh FILE...      files of experiments/, without .yaml
 # Inputs (environment): PROFILE of the experiments (smoke), LIMIT of each in seconds (900), FOLDER of
 #   experiments/ that keeps the evidence (the file's own).
-# Outputs: experiments/FOLDER/evidence/NAME.tar.gz, the bundle, and NAME.txt, the report. Those of
+# Outputs: experiments/FOLDER/evidence/NAME.tar.zst, the bundle, and NAME.txt, the report. Those of
 #   another profile than smoke are called NAME-PROFILE. The verdicts do not matter. What does not
 #   end in time, or has a bundle that does not verify, leaves nothing. Earlier evidence that left a
-#   claim undecided stays as NAME.DAY.tar.gz where the claims are others now. make generate writes the rows of
+#   claim undecided stays as NAME.DAY.tar.zst where the claims are others now. make generate writes the rows of
 #   experiments/README.md.
 # Changes on the cluster: the namespace evidence, whose experiments are deleted in the end.
 # Status: 0 when each experiment has left its evidence.
@@ -46,12 +46,12 @@ keep() {
 		return 1
 		;;
 	esac
-	bin/kubectl-assay -n "$namespace" bundle "$name" -o "$made.tar.gz" >/dev/null &&
-		bin/kubectl-assay verify "$made.tar.gz" >/dev/null &&
-		bin/kubectl-assay report --file "$made.tar.gz" >"$made.txt" || return
+	bin/kubectl-assay -n "$namespace" bundle "$name" -o "$made.tar.zst" >/dev/null &&
+		bin/kubectl-assay verify "$made.tar.zst" >/dev/null &&
+		bin/kubectl-assay report --file "$made.tar.zst" >"$made.txt" || return
 	mkdir -p "$folder"
-	go run ./operator/test/evidence/keep "$folder/$(basename "$made").tar.gz" "$made.tar.gz" || return
-	mv "$made.tar.gz" "$made.txt" "$folder/"
+	go run ./operator/test/evidence/keep "$folder/$(basename "$made").tar.zst" "$made.tar.zst" || return
+	mv "$made.tar.zst" "$made.txt" "$folder/"
 	say "$file: $(grep -m 2 -E '^(Complete|Incomplete|[0-9]+ claims?):' "$folder/$(basename "$made").txt" | paste -sd ' ') ($((SECONDS - began)) s)"
 }
 

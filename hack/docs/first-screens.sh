@@ -26,9 +26,11 @@ if [[ -n $before ]]; then
 	(cd "$scratch/before" && go build -o "$scratch/then" ./operator/cmd/kubectl-assay)
 fi
 for name in pesto/failure-fp pesto/point-scan basil/client-failures; do
-	bundle=experiments/${name%/*}/evidence/${name#*/}.tar.gz
+	bundle=experiments/${name%/*}/evidence/${name#*/}.tar.zst
 	picture "$scratch/now" "$bundle" "$out/${name#*/}-now.png"
 	if [[ -n $before ]]; then
-		picture "$scratch/then" "$scratch/before/$bundle" "$out/${name#*/}-before.png"
+		was=$scratch/before/$bundle
+		[[ -e $was ]] || was=${was%.tar.zst}.tar.gz # until November 2026
+		picture "$scratch/then" "$was" "$out/${name#*/}-before.png"
 	fi
 done

@@ -85,7 +85,7 @@ evidence: ## Run the smoke profiles of FILES="hotstuff/rpc basil/reads" on the c
 	@hack/evidence.sh $(FILES)
 
 .PHONY: evidence-judge
-evidence-judge: ## Judge the committed bundles anew, each by its file in experiments/ as it is today, and make their reports again; BUNDLES="experiments/basil/evidence/reads.tar.gz": these alone. No cluster.
+evidence-judge: ## Judge the committed bundles anew, each by its file in experiments/ as it is today, and make their reports again; BUNDLES="experiments/basil/evidence/reads.tar.zst": these alone. No cluster.
 	@hack/evidence-judge.sh $(BUNDLES)
 
 .PHONY: evidence-changes

@@ -150,7 +150,7 @@ func TestReleaseHasThePluginForEachPlatform(t *testing.T) {
 			if out := output(t, path, "version", "--client"); !strings.Contains(out, version) {
 				t.Errorf("the program says that it is %s", out)
 			}
-			bundle := filepath.Join("..", "..", "experiments", "pesto", "evidence", "failure-fp.tar.gz")
+			bundle := filepath.Join("..", "..", "experiments", "pesto", "evidence", "failure-fp.tar.zst")
 			const verdicts = "6 claims: 1 Consistent, 1 Holds, 4 NotEvaluated."
 			if out := output(t, path, "report", "--file", bundle); !strings.Contains(out, verdicts) {
 				t.Errorf("the program reports of %s:\n%s", bundle, out)

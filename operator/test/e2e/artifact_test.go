@@ -33,7 +33,7 @@ func TestArtifactRunsOnACluster(t *testing.T) {
 		}
 		return string(out), c.ProcessState.ExitCode()
 	}
-	if out, code := command(time.Minute, "", program, "artifact", filepath.Join(root, "experiments", "pesto", "evidence", "failure-fp.tar.gz"), "-o", folder); code != 0 {
+	if out, code := command(time.Minute, "", program, "artifact", filepath.Join(root, "experiments", "pesto", "evidence", "failure-fp.tar.zst"), "-o", folder); code != 0 {
 		t.Fatalf("artifact: exit code %d\n%s", code, out)
 	}
 	out, code := command(10*time.Minute, folder, "./run-on-cluster.sh")

@@ -1,16 +1,15 @@
-// Package evidence verifies the files under experiments/*/evidence: bundles, and beside them the
-// output of the clients of a paper's own program.
+// Package evidence verifies the files under experiments/*/evidence: bundles. It compares some of
+// them with the output of the clients of a paper's own program, under experiments/outputs.
 //
-//	NAME.tar.gz           a bundle
-//	NAME-output.tar.gz    TRIAL/POD.txt: stdout and stderr of each client of the bundle's trials, as the Pequin artifact prints them; clock: CLOCK_REALTIME less
-//	                      CLOCK_MONOTONIC of the machine, in ns
+//	FOLDER/evidence/NAME.tar.zst    a bundle
+//	outputs/FOLDER/NAME.tar.zst     TRIAL/POD.txt: stdout and stderr of each client of the bundle's valid trials, as the Pequin artifact prints them;
+//	                                clock: CLOCK_REALTIME less CLOCK_MONOTONIC of the machine, in ns
 package evidence
 
 import (
 	"archive/tar"
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -80,10 +80,11 @@ type outputs struct {
 
 func readOutputs(packed []byte) (outputs, error) {
 	all := outputs{trials: map[string]map[string]output{}}
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	unpacked, err := archive.Unzip(bytes.NewReader(packed))
 	if err != nil {
 		return all, err
 	}
+	defer func() { _ = unpacked.Close() }() // nothing is written
 	files := tar.NewReader(unpacked)
 	for {
 		header, err := files.Next()

@@ -26,9 +26,9 @@ func TestDocumentsShowEvidence(t *testing.T) {
 		bundle string
 		make   func(t *testing.T, bundle string) []byte
 	}{
-		"../../../README.md":             {"pesto/evidence/failure-fp.tar.gz", readmeOf},
-		pictures + "verdicts.svg":        {"pesto/evidence/failure-fp.tar.gz", stripOf},
-		pictures + "fault-over-time.svg": {"postgres/evidence/tpcc-crash.tar.gz", plotOf("time-01-variant-primary-killed")},
+		"../../../README.md":             {"pesto/evidence/failure-fp.tar.zst", readmeOf},
+		pictures + "verdicts.svg":        {"pesto/evidence/failure-fp.tar.zst", stripOf},
+		pictures + "fault-over-time.svg": {"postgres/evidence/tpcc-crash.tar.zst", plotOf("time-01-variant-primary-killed")},
 	} {
 		t.Run(filepath.Base(file), func(t *testing.T) { compare(t, file, experiments+tc.bundle, tc.make) })
 	}
@@ -40,7 +40,7 @@ func TestDocumentsShowEvidence(t *testing.T) {
 //	go test ./operator/test/evidence -run TestReportsBesideBundles -update
 func TestReportsBesideBundles(t *testing.T) {
 	for _, bundle := range bundles(t) {
-		t.Run(filepath.Base(bundle), func(t *testing.T) { compare(t, strings.TrimSuffix(bundle, ".tar.gz")+".txt", bundle, reportOf) })
+		t.Run(filepath.Base(bundle), func(t *testing.T) { compare(t, stemOf(bundle)+".txt", bundle, reportOf) })
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 func TestNoVerdictSaysMoreThanWasJudged(t *testing.T) {
 	words := map[string]int{}
 	for _, file := range bundles(t) {
-		name := filepath.Base(filepath.Dir(filepath.Dir(file))) + "/" + strings.TrimSuffix(filepath.Base(file), ".tar.gz")
+		name := filepath.Base(filepath.Dir(filepath.Dir(file))) + "/" + stemOf(filepath.Base(file))
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(file)
 			if err != nil {

@@ -36,15 +36,12 @@ type run struct {
 
 // readRuns reads the bundles, by the name of their experiment.
 func readRuns(dir string) (map[string][]run, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*", "evidence", "*.tar.gz"))
+	files, err := filepath.Glob(filepath.Join(dir, "*", "evidence", "*.tar.zst"))
 	if err != nil {
 		return nil, err
 	}
 	runs := map[string][]run{}
 	for _, file := range files {
-		if strings.HasSuffix(file, "-output.tar.gz") {
-			continue
-		}
 		r, err := readRun(file)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)

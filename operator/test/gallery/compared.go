@@ -39,7 +39,7 @@ func compared(experiments, page string) (text string, files map[string][]byte, e
 // figure draws a figure of a bundle and of its source, with a table that says how each is drawn.
 func figure(experiments, name, drawn string, files map[string][]byte) (string, error) {
 	folder, of, _ := strings.Cut(name, "/")
-	data, err := os.ReadFile(filepath.Join(experiments, folder, "evidence", of+".tar.gz"))
+	data, err := os.ReadFile(filepath.Join(experiments, folder, "evidence", of+".tar.zst"))
 	if err != nil {
 		return "", err
 	}

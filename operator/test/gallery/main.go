@@ -7,7 +7,7 @@
 //
 // The second form renews the figures of a page that compares figures with those of their sources.
 //
-// Inputs are the bundles EXPERIMENTS/*/evidence/*.tar.gz. Outputs are OUT/gallery.md and pictures
+// Inputs are the bundles EXPERIMENTS/*/evidence/*.tar.zst. Outputs are OUT/gallery.md and pictures
 // in OUT/gallery/. People write only the names of the evaluations; the rest of the page is
 // generated.
 package main
@@ -122,15 +122,12 @@ func read(experiments string) ([]shown, error) {
 	for _, v := range evaluations {
 		s := shown{title: v.title}
 		for _, folder := range v.folders {
-			bundles, err := filepath.Glob(filepath.Join(experiments, folder, "evidence", "*.tar.gz"))
+			bundles, err := filepath.Glob(filepath.Join(experiments, folder, "evidence", "*.tar.zst"))
 			if err != nil {
 				return nil, err
 			}
 			for _, path := range bundles {
 				known[path] = true
-				if strings.HasSuffix(path, "-output.tar.gz") {
-					continue // the output of an artifact's clients
-				}
 				data, err := os.ReadFile(path)
 				if err != nil {
 					return nil, err
@@ -140,14 +137,14 @@ func read(experiments string) ([]shown, error) {
 					return nil, fmt.Errorf("%s: %w", path, err)
 				}
 				s.experiments = append(s.experiments, e)
-				name := strings.TrimSuffix(filepath.Base(path), ".tar.gz")
+				name := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
 				s.names = append(s.names, folder+"/"+name)
 				s.files = append(s.files, fileOf(experiments, folder, name))
 			}
 		}
 		all = append(all, s)
 	}
-	every, err := filepath.Glob(filepath.Join(experiments, "*", "evidence", "*.tar.gz"))
+	every, err := filepath.Glob(filepath.Join(experiments, "*", "evidence", "*.tar.zst"))
 	if err != nil {
 		return nil, err
 	}

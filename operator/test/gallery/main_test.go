@@ -74,7 +74,7 @@ func TestGalleryRefusesUnknownFolders(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "new", "evidence"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "new", "evidence", "a.tar.gz"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "new", "evidence", "a.tar.zst"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := write(dir, t.TempDir()); err == nil || !strings.Contains(err.Error(), "name its folder") {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/claims"
@@ -27,14 +26,11 @@ type shippedBundle struct {
 
 // evidence reads the bundles under experiments whose points have at least three complete rounds.
 func evidence() (all []shippedBundle, err error) {
-	files, err := filepath.Glob(filepath.Join(root(), "experiments/*/evidence/*.tar.gz"))
+	files, err := filepath.Glob(filepath.Join(root(), "experiments/*/evidence/*.tar.zst"))
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		if strings.HasSuffix(file, "-output.tar.gz") { // the output of a client, not a bundle
-			continue
-		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err

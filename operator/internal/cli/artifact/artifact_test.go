@@ -25,7 +25,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-const failureFP = "../../../../experiments/pesto/evidence/failure-fp.tar.gz"
+const failureFP = "../../../../experiments/pesto/evidence/failure-fp.tar.zst"
 
 func newSession() (s *session.Session, printed, said *bytes.Buffer) {
 	printed, said = &bytes.Buffer{}, &bytes.Buffer{}
@@ -59,7 +59,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("it prints %s and says %s", printed, said)
 	}
 	s, out, _ := newSession()
-	if err := verify.Run(s, verify.Options{Bundle: filepath.Join(folder, "bundle", "failure-fp.tar.gz")}); err != nil {
+	if err := verify.Run(s, verify.Options{Bundle: filepath.Join(folder, "bundle", "failure-fp.tar.zst")}); err != nil {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
 	for _, script := range []string{"run-local.sh", "run-on-cluster.sh", "check.sh"} {
@@ -129,7 +129,7 @@ func TestArchiveOfTheFolder(t *testing.T) {
 		names[name] = mode
 	}
 	for name, mode := range map[string]int64{
-		"failure-fp-artifact/README.md": 0o644, "failure-fp-artifact/run-local.sh": 0o755, "failure-fp-artifact/images/basil.tar": 0o644, "failure-fp-artifact/bundle/failure-fp.tar.gz": 0o644,
+		"failure-fp-artifact/README.md": 0o644, "failure-fp-artifact/run-local.sh": 0o755, "failure-fp-artifact/images/basil.tar": 0o644, "failure-fp-artifact/bundle/failure-fp.tar.zst": 0o644,
 	} {
 		if names[name] != mode {
 			t.Errorf("%s has the mode %o, want %o", name, names[name], mode)

@@ -23,7 +23,7 @@ import (
 
 // A committed bundle has the spec under which its trials ran. The file of the experiment may change
 // later.
-const committed = "../../../../experiments/basil/evidence/reads.tar.gz"
+const committed = "../../../../experiments/basil/evidence/reads.tar.zst"
 
 // files returns the files of a bundle.
 func files(t *testing.T, name string) map[string][]byte {
@@ -116,7 +116,15 @@ func judging(statement, expr string) func(spec map[string]any) {
 }
 
 func TestJudgesAnew(t *testing.T) {
-	judged := filepath.Join(t.TempDir(), "judged.tar.gz")
+	for _, ending := range []string{".tar.zst", ".tar.gz"} {
+		t.Run(ending, func(t *testing.T) { judgesAnew(t, ending) })
+	}
+}
+
+// judgesAnew writes bundles of an ending. Those by gzip hold the page, and all that others hold.
+func judgesAnew(t *testing.T, ending string) {
+	t.Helper()
+	judged := filepath.Join(t.TempDir(), "judged"+ending)
 	_, stderr, err := run(t, judge.Options{Files: []string{fileOf(t, committed, refuted)}, Bundle: committed, Output: judged}, 2)
 	var verdict *session.Verdict
 	if !errors.As(err, &verdict) || verdict.Code != session.ExitRefuted {
@@ -147,8 +155,11 @@ func TestJudgesAnew(t *testing.T) {
 		t.Errorf("as-run/results.json is not that of the run: %+v, spec %s, was %s", asRun.Judged, got.SpecSHA256, before.SpecSHA256)
 	}
 	verified(t, judged)
-	if html := string(is["report.html"]); !strings.Contains(html, "Judged anew on 2027-01-02 by the claims of reads.yaml") {
-		t.Error("the page does not say that the verdicts are not those of the run")
+	if html, slim := string(is["report.html"]), ending == ".tar.zst"; slim != (html == "") || !slim && !strings.Contains(html, "Judged anew on 2027-01-02 by the claims of reads.yaml") {
+		t.Error("the page does not say that the verdicts are not those of the run, or a slim bundle has one")
+	}
+	if _, ok := is[trialOf(was)+"timeline.csv"]; ok != (ending == ".tar.gz") {
+		t.Errorf("a timeline as a file of its own: %t", ok)
 	}
 
 	t.Run("the same once more", func(t *testing.T) {
@@ -158,7 +169,7 @@ func TestJudgesAnew(t *testing.T) {
 		}
 	})
 	t.Run("back again", func(t *testing.T) {
-		back := filepath.Join(t.TempDir(), "back.tar.gz")
+		back := filepath.Join(t.TempDir(), "back"+ending)
 		if _, _, err := run(t, judge.Options{Files: []string{fileOf(t, committed, supported)}, Bundle: judged, Output: back}, 3); err != nil {
 			t.Fatal(err)
 		}
@@ -170,6 +181,16 @@ func TestJudgesAnew(t *testing.T) {
 		}
 		verified(t, back)
 	})
+}
+
+// trialOf is the folder of a trial that succeeded.
+func trialOf(files map[string][]byte) string {
+	for name, data := range files {
+		if folder, ok := strings.CutSuffix(name, "trial.json"); ok && bytes.Contains(data, []byte(`"outcome":"Succeeded"`)) {
+			return folder
+		}
+	}
+	return ""
 }
 
 func decode(t *testing.T, data []byte) results.Experiment {

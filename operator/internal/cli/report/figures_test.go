@@ -44,7 +44,7 @@ func TestFiguresHaveTheLabelsAndAxesAskedFor(t *testing.T) {
 func TestFiguresOfAFileAreDrawnFromABundle(t *testing.T) {
 	const experiments = "../../../../experiments/basil/"
 	var out bytes.Buffer
-	o := report.Options{File: experiments + "evidence/fast-path.tar.gz", FiguresFile: experiments + "fast-path.yaml", Output: "markdown"}
+	o := report.Options{File: experiments + "evidence/fast-path.tar.zst", FiguresFile: experiments + "fast-path.yaml", Output: "markdown"}
 	if err := report.Run(t.Context(), &session.Session{Out: &out, Err: &bytes.Buffer{}}, o); err != nil {
 		t.Fatal(err)
 	}

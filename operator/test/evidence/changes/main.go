@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -36,11 +37,10 @@ func main() {
 
 func run(w io.Writer, commit string, files []string) error {
 	if len(files) == 0 {
-		all, err := filepath.Glob("experiments/*/evidence/*.tar.gz")
-		if err != nil {
+		var err error
+		if files, err = filepath.Glob("experiments/*/evidence/*.tar.zst"); err != nil {
 			return fmt.Errorf("find bundles: %w", err)
 		}
-		files = slices.DeleteFunc(all, func(file string) bool { return strings.HasSuffix(file, "-output.tar.gz") })
 	}
 	var all tally
 	for _, file := range files {
@@ -60,7 +60,7 @@ func run(w io.Writer, commit string, files []string) error {
 			all.added = append(all.added, file)
 			continue
 		}
-		all.add(strings.NewReplacer("experiments/", "", "evidence/", "", ".tar.gz", "").Replace(file), then, now)
+		all.add(strings.NewReplacer("experiments/", "", "evidence/", "", ".tar.zst", "").Replace(file), then, now)
 	}
 	_, err := io.WriteString(w, all.markdown(commit))
 	return err
@@ -81,6 +81,9 @@ func earlier(commit, file string) (r results.Experiment, found bool, err error) 
 	}
 	data, err := exec.Command("git", "show", commit+":"+file).Output() // #nosec G204 -- as above
 	var exit *exec.ExitError
+	if stem, form := archive.Cut(file); errors.As(err, &exit) && form == archive.Zstd { // until November 2026
+		data, err = exec.Command("git", "show", commit+":"+stem+archive.Gzip.Ending()).Output() // #nosec G204 -- as above
+	}
 	if errors.As(err, &exit) {
 		return r, false, nil
 	}

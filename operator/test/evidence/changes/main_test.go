@@ -79,7 +79,7 @@ func TestTallyCountsEachClaim(t *testing.T) {
 
 // The error for a commit that the clone does not have names the commit and the next step.
 func TestUnknownCommit(t *testing.T) {
-	_, _, err := earlier("0000000000000000000000000000000000000001", "a.tar.gz")
+	_, _, err := earlier("0000000000000000000000000000000000000001", "a.tar.zst")
 	if err == nil || !strings.Contains(err.Error(), "no commit 0000000000000000000000000000000000000001") {
 		t.Errorf("err = %v", err)
 	}

@@ -4,8 +4,8 @@
 // usage: keep OLD NEW
 //
 // Both are bundles. keep preserves OLD if it left a claim undecided and NEW judges other claims.
-// Then OLD stays as NAME.DAY.tar.gz in its folder, with its report and with the file that judges it
-// (NAME.DAY.as-run.yaml). Otherwise keep does nothing.
+// Then OLD stays as NAME.DAY.tar.zst in its folder, with its report and with the file that judges
+// it (NAME.DAY.as-run.yaml). Otherwise keep does nothing.
 package main
 
 import (
@@ -16,7 +16,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -29,7 +28,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: keep OLD.tar.gz NEW.tar.gz")
+		fmt.Fprintln(os.Stderr, "usage: keep OLD NEW")
 		os.Exit(2)
 	}
 	kept, err := keep(os.Args[1], os.Args[2])
@@ -71,17 +70,20 @@ func keep(old, newer string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", old, err)
 	}
-	stem := strings.TrimSuffix(old, ".tar.gz")
+	stem, form := archive.Cut(old)
+	if form == nil {
+		return "", fmt.Errorf("%s: not the name of a bundle", old)
+	}
 	kept := stem + "." + was.Results.Written.Format(time.DateOnly)
 	if err := os.WriteFile(kept+".as-run.yaml", applied, 0o644); err != nil { // #nosec G306 -- a file of the repository
 		return "", fmt.Errorf("keep what %s ran: %w", old, err)
 	}
-	for _, ending := range []string{".txt", ".tar.gz"} {
+	for _, ending := range []string{".txt", form.Ending()} {
 		if err := os.Rename(stem+ending, kept+ending); err != nil {
 			return "", fmt.Errorf("keep %s: %w", old, err)
 		}
 	}
-	return kept + ".tar.gz", nil
+	return kept + form.Ending(), nil
 }
 
 func open(name string) (bundle.Kept, []byte, error) {

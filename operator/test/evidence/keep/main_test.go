@@ -20,7 +20,7 @@ func TestEvidenceKeepsWhatWasUndecided(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for _, ending := range []string{".tar.gz", ".txt"} {
+			for _, ending := range []string{".tar.zst", ".txt"} {
 				for to, from := range map[string]string{"e": tc.old, "new": tc.newer} {
 					data, err := os.ReadFile(folder + from + ending)
 					if err != nil {
@@ -31,8 +31,8 @@ func TestEvidenceKeepsWhatWasUndecided(t *testing.T) {
 					}
 				}
 			}
-			old := filepath.Join(dir, "e.tar.gz")
-			kept, err := keep(old, filepath.Join(dir, "new.tar.gz"))
+			old := filepath.Join(dir, "e.tar.zst")
+			kept, err := keep(old, filepath.Join(dir, "new.tar.zst"))
 			if err != nil || (kept != "") != tc.kept {
 				t.Fatalf("kept as %q (%v), want it kept: %t", kept, err, tc.kept)
 			}
@@ -42,15 +42,15 @@ func TestEvidenceKeepsWhatWasUndecided(t *testing.T) {
 			if !tc.kept {
 				return
 			}
-			for _, ending := range []string{".tar.gz", ".txt", ".as-run.yaml"} {
-				text, err := os.ReadFile(strings.TrimSuffix(kept, ".tar.gz") + ending)
+			for _, ending := range []string{".tar.zst", ".txt", ".as-run.yaml"} {
+				text, err := os.ReadFile(strings.TrimSuffix(kept, ".tar.zst") + ending)
 				if err != nil || len(text) == 0 {
 					t.Errorf("%s is not kept: %v", ending, err)
 				}
 			}
 		})
 	}
-	if kept, err := keep(filepath.Join(t.TempDir(), "none.tar.gz"), "any"); err != nil || kept != "" {
+	if kept, err := keep(filepath.Join(t.TempDir(), "none.tar.zst"), "any"); err != nil || kept != "" {
 		t.Errorf("there is no old bundle: %q, %v", kept, err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,12 +11,16 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
 )
 
 func bundleOf(t *testing.T, files ...[2]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := archive.NewWriter(&b, "e", time.Unix(1_700_000_000, 0))
+	w, err := archive.NewWriter(&b, archive.Gzip, "e", time.Unix(1_700_000_000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range files {
 		if err := w.Add(f[0], []byte(f[1])); err != nil {
 			t.Fatal(err)
@@ -40,25 +45,27 @@ func filesOf(t *testing.T, data []byte) (names []string, text map[string]string)
 	return names, text
 }
 
-func TestPixelsAreTakenOut(t *testing.T) {
+func TestMadeFilesAreLeftOut(t *testing.T) {
 	whole := bundleOf(t,
-		[2]string{"results.json", "{}"}, [2]string{"plots/a.svg", "<svg/>"}, [2]string{"plots/a.png", "pixels"},
-		[2]string{"trials/x/pods/p/out/photo.png", "a system's own"},
-		[2]string{"README.md", "| plots/*.svg, plots/*.png | the plots |\n"},
-		[2]string{"ro-crate-metadata.json", `{"@graph": [{"@id": "./", "hasPart": [{"@id": "plots/a.svg"}, {"@id": "plots/a.png"}]}, {"@id": "plots/a.png", "sha256": "1"}, {"@id": "plots/a.svg", "sha256": "earlier", "contentSize": "7"}]}`})
+		[2]string{"trials/x/pods/p/out/timeline.csv", "a system's own"}, [2]string{"trials/x/timeline.csv", "1,2"}, [2]string{"trials/x/trial.json", "{}"},
+		[2]string{"results.json", "{}"}, [2]string{"plots/a.svg", "<svg/>"}, [2]string{"plots/a.png", "pixels"}, [2]string{"report.html", "a page"}, [2]string{"use.csv", "1"},
+		[2]string{"README.md", "# Results\n\n| file | what it is |\n|---|---|\n| report.html, report.md | the report |\n| plots/*.svg, plots/*.png | the plots |\n" +
+			"| results.json | the results |\n| trials/*/timeline.csv | what was committed |\n\nReport.\n"},
+		[2]string{"ro-crate-metadata.json", `{"@graph": [{"@id": "./", "hasPart": [{"@id": "plots/a.svg"}, {"@id": "results.json"}]}, {"@id": "plots/a.svg", "sha256": "1"}, {"@id": "README.md", "sha256": "earlier", "contentSize": "7"}]}`})
 	slimmed, err := slim(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	names, text := filesOf(t, slimmed)
-	if want := []string{"results.json", "plots/a.svg", "trials/x/pods/p/out/photo.png", "README.md", "ro-crate-metadata.json"}; !slices.Equal(names, want) {
+	if want := []string{"trials/x/pods/p/out/timeline.csv", "trials/x/trial.json", "results.json", "ro-crate-metadata.json", "README.md"}; !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
 	}
-	if got := text["README.md"]; got != "| plots/*.svg | the plots |\n" {
+	const readme = "# Results\n\n| file | what it is |\n|---|---|\n| results.json | the results |\n\nReport.\n"
+	if got := text["README.md"]; got != readme {
 		t.Errorf("the README says %q", got)
 	}
-	if got := text["ro-crate-metadata.json"]; strings.Contains(got, "png") || strings.Count(got, "plots/a.svg") != 2 || strings.Contains(got, "earlier") || !strings.Contains(got, `"contentSize": "6"`) {
-		t.Errorf("the metadata is\n%s\nwant it without the picture alone", got)
+	if got := text["ro-crate-metadata.json"]; strings.Contains(got, "svg") || strings.Contains(got, "earlier") || !strings.Contains(got, fmt.Sprintf(`"contentSize": "%d"`, len(readme))) {
+		t.Errorf("the metadata is\n%s\nwant it without the plot alone", got)
 	}
 	again, err := slim(slimmed)
 	if err != nil || !bytes.Equal(again, slimmed) {
@@ -69,10 +76,9 @@ func TestPixelsAreTakenOut(t *testing.T) {
 	}
 }
 
-// The repository holds each plot once. Archives with the raw output of programs are not bundles.
-func TestEvidenceHoldsNoPixels(t *testing.T) {
-	files, err := filepath.Glob("../../../../experiments/*/evidence/*.tar.gz")
-	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "-output.tar.gz") })
+// The repository holds nothing that can be made again.
+func TestEvidenceIsSlim(t *testing.T) {
+	files, err := filepath.Glob("../../../../experiments/*/evidence/*.tar.*")
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d bundles, %v; want 50 or more", len(files), err)
 	}
@@ -82,8 +88,8 @@ func TestEvidenceHoldsNoPixels(t *testing.T) {
 			t.Fatal(err)
 		}
 		names, _ := filesOf(t, data)
-		if i := slices.IndexFunc(names, drawn); i >= 0 {
-			t.Errorf("%s holds %s; take it out: go run ./operator/test/evidence/slim %s", file, names[i], strings.TrimPrefix(file, "../../../../"))
+		if i := slices.IndexFunc(names, bundle.IsMade); i >= 0 || archive.Sniff(data) != archive.Zstd {
+			t.Errorf("%s is not slim; make it so: go run ./operator/test/evidence/slim %s", file, strings.TrimPrefix(file, "../../../../"))
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // failureFP is a bundle of a real run, with two of six claims judged.
-const failureFP = "../../../../../experiments/pesto/evidence/failure-fp.tar.gz"
+const failureFP = "../../../../../experiments/pesto/evidence/failure-fp.tar.zst"
 
 // everything is what careful authors say.
 var everything = About{
@@ -68,7 +68,7 @@ func TestArtifactHoldsWhatIsHandedIn(t *testing.T) {
 	}
 	want := []string{
 		".zenodo.json", "CHECKLIST.md", "CITATION.cff", "README.md", "about.yaml", "appendix/acm-body.tex", "appendix/acm.md", "appendix/acm.tex", "appendix/usenix-body.tex", "appendix/usenix.md", "appendix/usenix.tex",
-		"badge.svg", "bundle/failure-fp.tar.gz", "check.sh", "experiment.yaml", "images.json", "ro-crate-metadata.json", "run-local.sh", "run-on-cluster.sh", "systems/basil.yaml", "SHA256SUMS",
+		"badge.svg", "bundle/failure-fp.tar.zst", "check.sh", "experiment.yaml", "images.json", "ro-crate-metadata.json", "run-local.sh", "run-on-cluster.sh", "systems/basil.yaml", "SHA256SUMS",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -483,7 +483,7 @@ func rewrite(t *testing.T, change func(spec string) string) []byte {
 	}
 	kept.Spec = []byte(change(string(kept.Spec)))
 	var b bytes.Buffer
-	if _, err := bundle.WriteKept(kept, &b); err != nil {
+	if _, err := bundle.WriteKept(kept, archive.Gzip, &b); err != nil {
 		t.Fatal(err)
 	}
 	if !archive.Is(b.Bytes()) {

@@ -536,13 +536,12 @@ func evidence(t *testing.T) iter.Seq2[string, results.Experiment] {
 	t.Helper()
 	pattern := os.Getenv("ASSAY_BUNDLES")
 	if pattern == "" {
-		pattern = "../../../../../experiments/*/evidence/*.tar.gz"
+		pattern = "../../../../../experiments/*/evidence/*.tar.zst"
 	}
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths = slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "-output.tar.gz") }) // what clients printed
 	if len(paths) == 0 {
 		t.Fatalf("%s: there is no bundle", pattern)
 	}
@@ -557,7 +556,7 @@ func evidence(t *testing.T) iter.Seq2[string, results.Experiment] {
 				t.Fatalf("%s: %v", path, err)
 			}
 			folder := filepath.Base(filepath.Dir(filepath.Dir(path)))
-			if !yield(folder+"/"+strings.TrimSuffix(filepath.Base(path), ".tar.gz"), e) {
+			if !yield(folder+"/"+strings.TrimSuffix(filepath.Base(path), ".tar.zst"), e) {
 				return
 			}
 		}

@@ -22,7 +22,7 @@ test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terrafo
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local rootless kind
 
 # The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.
-FURTHER ?= race policies cassandra browser paper evaluations faults scheduling systems tutorial machines fuzz release libvirt owner
+FURTHER ?= race policies cassandra browser paper evaluations faults scheduling contention systems tutorial machines fuzz release libvirt owner
 
 .PHONY: test-further
 test-further: ## The lanes that make test leaves out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.
@@ -63,13 +63,15 @@ VERSIONS ?= 1.35.4 1.34.4 1.33.13 1.32.13
 test-versions: ## The lane api with other API servers, built from Go modules: VERSIONS="1.32.13".
 	@$(foreach v,$(VERSIONS),echo "== kube-apiserver $(v)" && export API_SERVER=$(v) && $(run_tests) api &&) true
 
-.PHONY: test-policies test-evaluations test-faults test-scheduling test-systems test-tutorial test-owner test-machines test-race test-libvirt test-paper test-report
+.PHONY: test-policies test-evaluations test-faults test-scheduling test-contention test-systems test-tutorial test-owner test-machines test-race test-libvirt test-paper test-report
 test-evaluations: ## On the same cluster: nine trials of FailureFP, and the evaluation over a WAN.
 	@$(run_tests) evaluations
 test-faults: ## On the same cluster: machine resets, pauses, partitions, a view change, killed proxies.
 	@$(run_tests) faults
-test-scheduling: ## On the same cluster: queues, trials at the same time, busy nodes.
+test-scheduling: ## On the same cluster: queues, trials at the same time.
 	@$(run_tests) scheduling
+test-contention: ## On the same cluster, on a machine that does nothing else: a busy node spoils trials, and quiet ones count.
+	@$(run_tests) contention
 test-systems: ## On the same cluster: Systems that start, fail and report like real artifacts; data sets.
 	@$(run_tests) systems
 test-tutorial: ## On the same cluster: the tutorial as a reader types it, the live page, a trial that is mended.

@@ -78,6 +78,7 @@ var lanes = []lane{
 	cluster("evaluations", 12*time.Minute, 40*time.Minute),
 	cluster("faults", 12*time.Minute, 40*time.Minute),
 	cluster("scheduling", 12*time.Minute, 40*time.Minute),
+	cluster("contention", 8*time.Minute, 40*time.Minute), // on a machine that does nothing else
 	cluster("systems", 12*time.Minute, 40*time.Minute),
 	cluster("tutorial", 12*time.Minute, 40*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
 	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh", "hack/network-policies", "operator/test/local/testdata/machines"),

@@ -89,7 +89,7 @@ kind)
 	on_cluster
 	make shell-image >&2
 	;;
-evaluations | faults | scheduling | systems) on_cluster ;;
+evaluations | faults | scheduling | contention | systems) on_cluster ;;
 tutorial) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster

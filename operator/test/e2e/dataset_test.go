@@ -2,12 +2,12 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -192,28 +192,34 @@ func untilLoaded(trials []results.Trial) (mean float64) {
 }
 
 // removeDataset deletes the Dataset, and checks that its bytes are gone from the nodes before the
-// object is.
+// object is. The Jobs that delete the bytes go with the object, so a watch sees how they ended.
 func (e *env) removeDataset(t *testing.T, set *v1alpha1.Dataset) {
 	t.Helper()
+	jobs, err := e.watching.Watch(t.Context(), &batchv1.JobList{}, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelDataset: set.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer jobs.Stop()
 	if err := e.Delete(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	removed := map[string]bool{}
 	e.eventually(t, 2*time.Minute, "the data set is gone", func(ctx context.Context) (bool, error) {
-		jobs, err := e.clientset.BatchV1().Jobs(e.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelDataset + "=" + set.Name})
-		if err != nil {
-			return false, err
-		}
-		for _, job := range jobs.Items {
-			if strings.HasPrefix(job.Name, "remove-") && job.Status.Succeeded > 0 {
-				removed[job.Name] = true
-			}
-		}
-		err = e.Get(ctx, client.ObjectKeyFromObject(set), set)
+		err := e.Get(ctx, client.ObjectKeyFromObject(set), set)
 		return err != nil && client.IgnoreNotFound(err) == nil, client.IgnoreNotFound(err)
 	})
-	if len(removed) != len(set.Status.Nodes) {
-		t.Errorf("%s", fmt.Sprintf("%d nodes have removed the bytes, want %d", len(removed), len(set.Status.Nodes)))
+	removed, late := map[string]bool{}, time.After(30*time.Second)
+	for len(removed) < len(set.Status.Nodes) {
+		select {
+		case event, open := <-jobs.ResultChan():
+			if !open {
+				t.Fatal("the watch of Jobs has ended")
+			}
+			if job, ok := event.Object.(*batchv1.Job); ok && strings.HasPrefix(job.Name, "remove-") && job.Status.Succeeded > 0 {
+				removed[job.Name] = true
+			}
+		case <-late:
+			t.Fatalf("%d nodes have removed the bytes, want %d", len(removed), len(set.Status.Nodes))
+		}
 	}
 }
 

@@ -41,6 +41,30 @@ func TestRoundsInTurn(t *testing.T) {
 	}
 }
 
+// TestBoundOfADisturbedAttempt: it is three times as far from its point's median as the slowest
+// trial that counts. A point that is mostly 0 has no such distance, and changes no other point.
+func TestBoundOfADisturbedAttempt(t *testing.T) {
+	line := func(point int32, throughput float64, outcome, reason string) results.TrialLine {
+		return results.TrialLine{PointIndex: point, Throughput: throughput, Outcome: outcome, Reason: reason, Committed: 1}
+	}
+	valid := func(point int32, throughput float64) results.TrialLine {
+		return line(point, throughput, stats.Succeeded, "")
+	}
+	for name, other := range map[string][]results.TrialLine{
+		"alone":                   nil,
+		"beside one without load": {valid(1, 0), valid(1, 0), valid(1, 5)},
+		"beside a steady one":     {valid(1, 50), valid(1, 50), valid(1, 50)},
+	} {
+		lines := append([]results.TrialLine{valid(0, 90), valid(0, 100), valid(0, 110), valid(0, 120), line(0, 10, stats.Invalid, v1alpha1.ReasonProcessorContended)}, other...)
+		first := slices.Clone(lines)
+		first[4].Outcome = stats.Succeeded
+		speeds[0].bound(first, lines, []int32{0, 1})
+		if got := first[4].Throughput; math.Abs(got-70) > 1e-9 {
+			t.Errorf("%s: the attempt counts with %g tx/s, want 70: the slowest that counts is 10 below the median of 100", name, got)
+		}
+	}
+}
+
 func TestSharesOfTimeThatAreFarther(t *testing.T) {
 	for _, tc := range []struct {
 		x, than float64

@@ -96,9 +96,12 @@ func (r *recorder) equalTrials() {
 		}
 		for _, m := range r.metricsAt[p.Index] {
 			xs, ok := r.values(mean{point: p.Index, metric: m})
-			if ok && slices.Min(xs) == slices.Max(xs) && !m.mayBeNone(xs[0]) {
+			if !ok {
+				continue
+			}
+			if x := slices.Min(xs); x == slices.Max(xs) && !m.mayBeNone(x) {
 				r.caveat(CaveatNoVariation, fmt.Sprintf("all %d trials at %s gave %s: an interval without width is no certainty, and no test was possible", len(xs), showPoint(p.Coordinates),
-					number(xs[0], stats.Decimals(xs[0], 0))), showPoint(p.Coordinates))
+					number(x, stats.Decimals(x, 0))), showPoint(p.Coordinates))
 				break
 			}
 		}

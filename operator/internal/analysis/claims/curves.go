@@ -211,7 +211,6 @@ func (r *estimator) findTrend(points []results.PointResult, s stats.Series, m me
 // did not run in turn, or if some trial gives bounds instead of a number.
 func (r *estimator) trendRounds(points []results.PointResult, xs []float64, m metric) []stats.TrendRound {
 	byRound := make([]map[int32]float64, len(points))
-	var common []int32
 	rounds := map[int32]bool{}
 	var lines []results.TrialLine
 	for i, p := range points {
@@ -224,14 +223,13 @@ func (r *estimator) trendRounds(points []results.PointResult, xs []float64, m me
 		for k := range values {
 			rounds[k] = true
 		}
-		if i == 0 {
-			common = sortedKeys(values)
-		}
-		common = slices.DeleteFunc(common, func(k int32) bool { _, ok := values[k]; return !ok })
 	}
 	if !inTurn(lines) {
 		return nil
 	}
+	common := slices.DeleteFunc(sortedKeys(rounds), func(k int32) bool {
+		return slices.ContainsFunc(byRound, func(of map[int32]float64) bool { _, ok := of[k]; return !ok })
+	})
 	deviations := r.deviations(points, m, common)
 	var out []stats.TrendRound
 	for _, k := range sortedKeys(rounds) {

@@ -47,6 +47,15 @@ func TestTermsOfAComparison(t *testing.T) {
 	}
 }
 
+// A test that stands first has its own text, and not that of the whole claim.
+func TestTextOfATestThatStandsFirst(t *testing.T) {
+	const test = "significantly_different(of='throughput', clients=[1, 4])"
+	ls := series(0, "a", []int{1, 4}, times(5, 100, 200), times(5, 10, 11))
+	if got := judge(t, ls, test+" && throughput(clients=1) > 50", "", ""); len(got.Terms) != 2 || got.Terms[0].Text != test {
+		t.Errorf("terms %+v, want the first to be %s", got.Terms, test)
+	}
+}
+
 // A quantity has its bound, and its ratio to the value that is reported.
 func TestTermsOfAQuantity(t *testing.T) {
 	got := judge(t, lines(3), "mean_latency(variant='failure-fp', clients=5) - mean_latency(variant='ideal', clients=5)", "5ms", "20%")

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -360,11 +361,7 @@ func (p *program) orderAt(left, right celast.Expr, parts map[string]*unknownPart
 	name := canonical(left)
 	constants, place := parts[name].constants, at[name]
 	k, _ := slices.BinarySearch(constants, b.low)
-	if own := 2*k + 1; place < own {
-		order = -1
-	} else if place > own {
-		order = 1
-	}
+	order = cmp.Compare(place, 2*k+1)
 	from, to := math.Inf(-1), math.Inf(1) // the place itself
 	if place > 0 {
 		from = constants[(place-1)/2]

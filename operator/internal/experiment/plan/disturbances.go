@@ -114,15 +114,13 @@ func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 // alikeOnSets returns the result of alike for each set of nodes. One set may be broken while the
 // others work.
 func alikeOnSets(trials []v1alpha1.Trial) map[string]*v1alpha1.Trial {
-	of := map[string]*v1alpha1.Trial{}
-	seen := map[string]bool{}
+	sets, of := map[string][]*v1alpha1.Trial{}, map[string]*v1alpha1.Trial{}
 	for i := range trials {
 		set := trials[i].Spec.NodeSet
-		if seen[set] {
-			continue
-		}
-		seen[set] = true
-		if last := alike(trials, set); last != nil {
+		sets[set] = append(sets[set], &trials[i])
+	}
+	for set, own := range sets {
+		if last := alike(own); last != nil {
 			of[set] = last
 		}
 	}
@@ -132,13 +130,9 @@ func alikeOnSets(trials []v1alpha1.Trial) map[string]*v1alpha1.Trial {
 // alike returns the last finished trial of a set of nodes, if its last mostAlike trials were
 // disturbed in the same way. Otherwise it returns nil. Trials are disturbed in the same way if
 // their reasons are equal, and their messages are equal except for numbers.
-func alike(trials []v1alpha1.Trial, set string) *v1alpha1.Trial {
+func alike(trials []*v1alpha1.Trial) *v1alpha1.Trial {
 	var last []*v1alpha1.Trial // the last finished trials, the newest first
-	for i := range trials {
-		t := &trials[i]
-		if t.Spec.NodeSet != set {
-			continue
-		}
+	for _, t := range trials {
 		at, _ := slices.BinarySearchFunc(last, t, func(a, b *v1alpha1.Trial) int { return cmp.Compare(b.Spec.Number, a.Spec.Number) })
 		if at < mostAlike && Outcome(t) != v1alpha1.ReasonInProgress && invalidBecause(t) != v1alpha1.ReasonInterrupted {
 			last = slices.Insert(last, at, t)

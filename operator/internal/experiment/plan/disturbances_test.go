@@ -221,6 +221,20 @@ func checkBudgets(t *testing.T, p *plan.Plan, trials []v1alpha1.Trial, last plan
 	}
 }
 
+// Repetitions after what time does not cure cost retries: another attempt would mostly fail, too.
+func TestWhatNoWaitCuresIsNoDisturbance(t *testing.T) {
+	for reason, want := range map[string]bool{
+		v1alpha1.ReasonDeadlineExceeded: false, v1alpha1.ReasonNoShapingBackend: false, v1alpha1.ReasonPodsForbidden: false, v1alpha1.ReasonDatasetDiffers: false, v1alpha1.ReasonMachineRefused: false,
+		v1alpha1.ReasonChaosMeshMissing: false, v1alpha1.ReasonResultsNotStored: false, v1alpha1.ReasonClientsMiscounted: false, v1alpha1.ReasonInterrupted: false,
+		v1alpha1.ReasonCPUThrottled: false, v1alpha1.ReasonCPUStolen: true, v1alpha1.ReasonPodRestarted: true, "": false,
+	} {
+		trial := end{reason: reason}.trial(v1alpha1.TrialSpec{})
+		if plan.Disturbed(&trial) != want {
+			t.Errorf("%q: disturbed is %v", reason, !want)
+		}
+	}
+}
+
 func TestDisturbancesOutOfBounds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.ExperimentSpec)

@@ -403,6 +403,35 @@ func TestValidateMakesChecks(t *testing.T) {
 	}
 }
 
+// The templates of a large plan are rendered for some of its points only, so that validation ends.
+// Pods of components count, too.
+func TestTemplatesOfALargePlan(t *testing.T) {
+	var clients []any
+	for n := range 20 {
+		clients = append(clients, n+1)
+	}
+	for pods, want := range map[string]int{"1": 20, "200": 10} {
+		system := builders.System("basil").Set(withProxies).Set(func(s *v1alpha1.SystemSpec) { s.Components[0].Count = pods })
+		rendered := 0
+		_, errs := plan.Validate(builders.Experiment("e").System("basil").Values("clients", clients...).Obj(), systems(system), plan.Checks{
+			Templates: func(v1alpha1.SystemSpec, v1alpha1.TrialSpec) (int, error) { rendered++; return 1, nil },
+		})
+		if len(errs) > 0 || rendered != want {
+			t.Errorf("a component of %s: %d points of 20, want %d (%v)", pods, rendered, want, errs.ToAggregate())
+		}
+	}
+}
+
+// A System that cannot be read is the only mistake that is reported: its parameters are not known.
+func TestNothingIsSaidOfParametersOfWrongSystems(t *testing.T) {
+	wrong := builders.System("tapir").Count("f == 1").Parameter(v1alpha1.Parameter{Name: "batch", Type: v1alpha1.ParameterInteger})
+	exp := builders.Experiment("e").System("basil").System("tapir").Values("batch", 1, 2).Obj()
+	_, errs := plan.Expand(exp, systems(builders.System("basil"), wrong))
+	if len(errs) != 1 || !anyContainsAll(errs, []string{"spec.systems[1].name", `System "tapir": replicas.count "f == 1"`}) {
+		t.Errorf("got %v", errs.ToAggregate())
+	}
+}
+
 func TestUnusedFaultWarns(t *testing.T) {
 	p := expand(t, failover().NodeKill("unused", "1s", 0))
 	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], `fault "unused" acts in no point`) {

@@ -62,7 +62,7 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	}
 	measuring, others := Split(trials)
 	o := observe(measuring)
-	o.trials, o.next = trials, max(o.next, first) // the budget pays for all trials
+	o.trials, o.next = trials, first // the budget pays for all trials
 	return p.thenFlameGraphs(nextMeasuring(p, seed, o), seed, o, others)
 }
 
@@ -138,7 +138,6 @@ func observe(trials []v1alpha1.Trial) observation {
 		t := &trials[i]
 		slot := Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}
 		o.attempts[slot] = max(o.attempts[slot], t.Spec.Attempt+1)
-		o.next = max(o.next, t.Spec.Number+1)
 		o.charge(slot, t)
 		switch Outcome(t) {
 		case v1alpha1.ReasonSucceeded:

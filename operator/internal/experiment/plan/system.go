@@ -278,11 +278,11 @@ func (s *systemCheck) directories(at *field.Path, files []v1alpha1.FileSet, volu
 
 // volumes checks that volumes of huge pages have a request for pages, of one size.
 func (s *systemCheck) volumes(at *field.Path, r v1alpha1.ReplicasSpec) {
-	sizes := map[corev1.ResourceName]bool{}
+	var sizes []corev1.ResourceName
 	for _, c := range r.Containers {
 		for name := range c.Resources.Limits {
-			if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
-				sizes[name] = true
+			if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) && !slices.Contains(sizes, name) {
+				sizes = append(sizes, name)
 			}
 		}
 	}

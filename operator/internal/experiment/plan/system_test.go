@@ -103,6 +103,10 @@ func TestValidateSystemErrors(t *testing.T) {
 			s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/data"}}
 			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/data/"}}
 		}, []string{"spec.replicas.volumes[0].mountPath", `"/data/"`, "spec.replicas.files[0].mountPath is the same directory"}},
+		"files over the prepare step's output": {func(s *v1alpha1.SystemSpec) {
+			s.Prepare = &v1alpha1.PrepareStep{OutputPath: "/keys/", Timeout: "1m"}
+			s.Clients.Files = []v1alpha1.FileSet{{MountPath: "/keys"}}
+		}, []string{"spec.clients.files[0].mountPath", `"/keys"`, "spec.prepare.outputPath is the same directory"}},
 		"huge pages of no size": {func(s *v1alpha1.SystemSpec) {
 			s.Replicas.Volumes = []v1alpha1.Volume{{Name: "pages", MountPath: "/pages", Medium: v1alpha1.VolumeHugePages}}
 		}, []string{"spec.replicas.volumes[0].medium", `"HugePages"`, "name 0 sizes", "such as resources.limits.hugepages-2Mi"}},

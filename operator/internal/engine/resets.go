@@ -36,10 +36,10 @@ func (r Resets) Hits(p *corev1.Pod) bool {
 // Past counts the planned resets of a node until an instant relative to t = 0. Two faults, or two
 // targets, may share one reset.
 func (r Resets) Past(node string, by time.Duration) int {
-	past := map[time.Duration]bool{}
+	var past []time.Duration
 	for _, a := range r[node] {
-		if a.At <= by {
-			past[a.At] = true
+		if a.At <= by && !slices.Contains(past, a.At) {
+			past = append(past, a.At)
 		}
 	}
 	return len(past)

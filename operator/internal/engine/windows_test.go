@@ -70,6 +70,47 @@ func TestWhenClientsAreOver(t *testing.T) {
 	}
 }
 
+// TestAgentsHearWhatWasMeasured: clients that say numbers of their whole run make its window, once
+// all are over. Before that, no agent has one.
+func TestAgentsHearWhatWasMeasured(t *testing.T) {
+	p := newPlay(t, func(s *v1alpha1.SystemSpec) {
+		s.Clients.Results = &v1alpha1.ClientResults{Format: v1alpha1.FormatSummary}
+	}, nil)
+	running(p)
+	for i, end := range []time.Duration{5 * time.Second, 6 * time.Second} {
+		p.advance()
+		for pod, d := range p.directives {
+			if d.Run != nil && len(d.Run.Measured) > 0 {
+				t.Errorf("%d clients are over, and %s is told that %v are measured", i, pod, d.Run.Measured)
+			}
+		}
+		r := p.reports[p.layout().Clients[i].Name]
+		r.Over, r.Client = true, &protocol.ClientRun{Ended: end}
+	}
+	p.advance()
+	for _, pod := range p.layout().ServerPods() {
+		if d := p.directives[pod]; d.Run == nil || len(d.Run.Measured) != 1 || d.Run.Measured[0].To != 6*time.Second {
+			t.Errorf("%s is told of the run %+v, want that it is measured up to 6s", pod, d.Run)
+		}
+	}
+}
+
+// TestWaitsForIdleMachines: the status says how a wait ended, and nothing of a trial without one.
+func TestWaitsForIdleMachines(t *testing.T) {
+	for wait, want := range map[v1alpha1.Duration]int64{"0s": -1, "10s": 10_000} {
+		p := newPlay(t, nil, nil)
+		p.trial.Spec.IdleWait = wait
+		s := newScope(p.trial, &entry{}, p.now)
+		s.system, s.layout = &p.system, p.layout()
+		began := metav1.NewMicroTime(p.now.Add(-10 * time.Second))
+		s.trial.Status.Times.Barrier = &began
+		(&release{}).awaitIdle(s)
+		if got := s.trial.Status.IdleGate; (got != nil) != (want >= 0) || got != nil && got.WaitedMilliseconds != want {
+			t.Errorf("a wait of %s: %+v, want %d ms", wait, got, want)
+		}
+	}
+}
+
 // withHold is a broken record. It says how soon a saved trial must be looked at again.
 type withHold struct {
 	broken

@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,7 @@ func TestDataThatAPodGetsWhenItIsBack(t *testing.T) {
 		want     *results.DataRecovery
 	}{
 		"four seconds of more":   {received, &results.DataRecovery{Pods: 1, BackMillis: 2500, ReceivedBytes: 4000, DiskWrittenBytes: 500, RestoreMillis: 3500}},
+		"more after the window":  {append(slices.Clone(received), 9999), &results.DataRecovery{Pods: 1, BackMillis: 2500, ReceivedBytes: 4000, DiskWrittenBytes: 500, RestoreMillis: 3500}},
 		"as much as before":      {[]int64{9, 9, 9, 9, 9, 9, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}, &results.DataRecovery{Pods: 1, BackMillis: 2500, DiskWrittenBytes: 500}},
 		"a second is not known":  {unknown, nil},
 		"nothing is known of it": {nil, nil},

@@ -388,6 +388,7 @@ func TestDataOfPodsThatCameBack(t *testing.T) {
 		ok     bool
 	}{
 		"beyond the usual":              {bins: []int64{10, 10, 10, 10, 999, 999, 110, 60, 10, 10, 10, 999}, bytes: 150, millis: 2000, ok: true},
+		"one byte beyond the usual":     {bins: []int64{10, 10, 10, 10, 0, 0, 11, 10, 10, 10, 10}, bytes: 1, millis: 1000, ok: true},
 		"less than the usual":           {bins: []int64{10, 10, 10, 10, 0, 0, 5, 10, 10, 10, 10}, ok: true},
 		"as usual":                      {bins: []int64{10, 10, 10, 10, 0, 0, 10, 10, 10, 10, 10}, ok: true},
 		"nearly all at once":            {bins: []int64{0, 0, 0, 0, 0, 0, 95, 0, 0, 0, 5}, bytes: 100, millis: 1000, ok: true},

@@ -268,7 +268,7 @@ func TestCheck(t *testing.T) {
 		"no client":     {faults: []v1alpha1.Fault{clients("24%")}, want: []string{"faults[x].clientBehavior.share: is 0 of 4 clients"}},
 		"all clients":   {faults: []v1alpha1.Fault{clients("100%")}, want: []string{"faults[x].clientBehavior.share: "}},
 		"no share":      {faults: []v1alpha1.Fault{clients("some")}, want: []string{"faults[x].clientBehavior.share: more than 0% and less than 100%"}},
-		"clients twice": {faults: []v1alpha1.Fault{clients("50%"), {Name: "y", ClientBehavior: &v1alpha1.ClientBehavior{Share: "50%"}}}, want: []string{"faults[y]: changes the behavior of clients already"}},
+		"clients twice": {faults: []v1alpha1.Fault{clients("50%"), {Name: "y", ClientBehavior: &v1alpha1.ClientBehavior{Share: "50%"}}}, want: []string{`faults[y]: "y": another fault of the same point changes the behavior of clients already`}},
 		"clients' parameters": {faults: []v1alpha1.Fault{{Name: "x", ClientBehavior: &v1alpha1.ClientBehavior{Share: "50%", Parameters: map[string]v1alpha1.Value{"rtae": v1alpha1.NewValue("1")}}}},
 			want: []string{"faults[x].clientBehavior.parameters[rtae]: declares no parameter rtae"}},
 		"clients without a driver": {faults: []v1alpha1.Fault{clients("50%")}, change: func(p *Point) { p.Spec.Clients.Driver = nil }, want: []string{"faults[x].clientBehavior: clients without a driver process"}},
@@ -347,6 +347,12 @@ func TestCheckDegrade(t *testing.T) {
 		"without rights": {faults: []v1alpha1.Fault{slow("x", "1s", "1s", delay("5ms"))}, change: func(p *Point) { p.Trial.Network.Shaping = v1alpha1.ShapingNone }, want: []string{"faults[x].degrade: needs the capability NET_ADMIN"}},
 		"jitter without delay": {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{From: new(indexes(0)), To: new(indexes(1)), LinkEffect: v1alpha1.LinkEffect{Jitter: lasting("5ms")}}}},
 			want: []string{"faults[x].degrade.jitter: the link within east would have a jitter of 5ms, but a delay of 0s only"}},
+		"jitter without delay to all": {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{From: new(indexes(0)), LinkEffect: v1alpha1.LinkEffect{Jitter: lasting("5ms")}}}},
+			want: []string{"faults[x].degrade.jitter: the link within east would have a jitter", "faults[x].degrade.jitter: the link east to west would have a jitter"}},
+		"jitter without delay from all": {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{To: new(indexes(0)), LinkEffect: v1alpha1.LinkEffect{Jitter: lasting("5ms")}}}},
+			want: []string{"faults[x].degrade.jitter: the link within east would have a jitter", "faults[x].degrade.jitter: the link west to east would have a jitter"}},
+		"jitter without delay of links in two ways": {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{Target: all, From: all, LinkEffect: v1alpha1.LinkEffect{Jitter: lasting("5ms")}}}},
+			want: []string{"faults[x].degrade: set either target"}},
 		"jitter with the network's delay": {faults: []v1alpha1.Fault{{Name: "x", At: "1s", Degrade: &v1alpha1.Degrade{
 			From: &v1alpha1.Target{Regions: []string{"east"}}, To: &v1alpha1.Target{Regions: []string{"west"}}, LinkEffect: v1alpha1.LinkEffect{Jitter: lasting("5ms")}}}},
 			change: func(p *Point) {

@@ -325,7 +325,9 @@ func TestMisbehavingClientsHaveADriverOfTheirOwn(t *testing.T) {
 	spec.Faults = []v1alpha1.Fault{{Name: "stall", ClientBehavior: &v1alpha1.ClientBehavior{
 		Share: "40%", Parameters: map[string]v1alpha1.Value{"theta": v1alpha1.NewValue("0.1")},
 	}}}
-	trial := resolved(t, spec, kvSystem())
+	system := kvSystem()
+	system.Clients.Containers[0].Command = append(system.Clients.Containers[0].Command, "--batch={{.Parameters.batch}}")
+	trial := resolved(t, spec, system)
 	pod, err := trial.Client(trial.Layout.Clients[1]) // clients 3 and 4
 	if err != nil {
 		t.Fatal(err)
@@ -338,11 +340,11 @@ func TestMisbehavingClientsHaveADriverOfTheirOwn(t *testing.T) {
 			}
 		}
 	}
-	want := &loadgen.Misbehaving{Clients: []int32{4}, Driver: loadgen.DriverConfig{Protocol: "Process", Command: []string{"/kv", "driver", "--theta=0.1"}}}
+	want := &loadgen.Misbehaving{Clients: []int32{4}, Driver: loadgen.DriverConfig{Protocol: "Process", Command: []string{"/kv", "driver", "--theta=0.1", "--batch=4"}}}
 	if diff := cmp.Diff(want, cfg.Misbehaving); diff != "" {
 		t.Errorf("misbehaving (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"/kv", "driver", "--theta=0.9"}, cfg.Driver.Command); diff != "" {
+	if diff := cmp.Diff([]string{"/kv", "driver", "--theta=0.9", "--batch=4"}, cfg.Driver.Command); diff != "" {
 		t.Errorf("the others' driver (-want +got):\n%s", diff)
 	}
 }

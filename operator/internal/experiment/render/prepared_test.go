@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // packed returns a gzipped tar of a sparse file of that size.
@@ -48,5 +50,15 @@ func TestASparseOutputIsRejected(t *testing.T) {
 	_, err := UnpackOutput("/keys", packed(t, 1<<30))
 	if want := "its files take more than 16 MiB"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a sparse file of 1 GiB: %v, want %q", err, want)
+	}
+}
+
+// An agent fetches files whose digest is another one: without that, a pod would lack its keys.
+func TestPreparedFilesAreInTheDigest(t *testing.T) {
+	own, made := protocol.File{Path: "/config/peers", Content: []byte("peers")}, protocol.File{Path: "/keys/0", Content: []byte("key")}
+	p := &Pod{Files: []protocol.File{own}}
+	p.WithPrepared([]protocol.File{made})
+	if want := protocol.FilesDigest([]protocol.File{own, made}); p.Directive.FilesDigest != want || len(p.Files) != 2 {
+		t.Errorf("%d files of digest %q, want both, %q", len(p.Files), p.Directive.FilesDigest, want)
 	}
 }

@@ -98,6 +98,17 @@ func TestTemplatesDoNotCallThemselvesForever(t *testing.T) {
 	}
 }
 
+// A loop that writes nothing could run for hours.
+func TestEachTurnOfALoopIsCounted(t *testing.T) {
+	for text, wrong := range map[string]bool{
+		`{{range 999999}}{{end}}`: false, `{{range 1000001}}{{end}}`: true, `{{if true}}{{range 1000001}}{{else}}{{end}}{{end}}`: true, `{{with 1}}{{range 1000001}}{{end}}{{end}}`: true,
+	} {
+		if _, err := Text("f", text, nil); (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "its loops run more than 1000000 times") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // The bounded functions return the same as Go's own functions.
 func TestBoundedFunctionsAreGos(t *testing.T) {
 	data := map[string]any{"S": "a<b", "N": 7, "D": 2.5, "L": []string{"p", "q"}, "B": true}

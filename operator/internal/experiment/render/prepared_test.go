@@ -47,6 +47,9 @@ func TestASparseOutputIsRejected(t *testing.T) {
 	if files, err := UnpackOutput("/keys", packed(t, 1<<20)); err != nil || len(files) != 1 || len(files[0].Content) != 1<<20 {
 		t.Fatalf("a sparse file of 1 MiB: %d files, %v", len(files), err)
 	}
+	if files, err := UnpackOutput("/keys", packed(t, 16<<20)); err != nil || len(files) != 1 {
+		t.Errorf("a sparse file of 16 MiB, which is just allowed: %d files, %v", len(files), err)
+	}
 	_, err := UnpackOutput("/keys", packed(t, 1<<30))
 	if want := "its files take more than 16 MiB"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a sparse file of 1 GiB: %v, want %q", err, want)

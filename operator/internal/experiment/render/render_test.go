@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/node/loadgen"
 	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // kvSystem returns a system that uses everything that can be rendered.
@@ -189,6 +190,17 @@ func TestDriverRunsUnderTheLoadGenerator(t *testing.T) {
 	}
 	if _, ok := pod.Steps["load"]; !ok {
 		t.Errorf("the client does not run the step load: %v", pod.Steps)
+	}
+}
+
+// The agent reads a log of histograms in the unit that the System declares.
+func TestHistogramsOfClients(t *testing.T) {
+	system := kvSystem()
+	system.Clients.Results = &v1alpha1.ClientResults{Format: v1alpha1.FormatHdrHistogram, Path: "/out/log", Histograms: &v1alpha1.ClientHistograms{Unit: "us", Tags: []string{"READ"}}}
+	trial := resolved(t, kvTrial(), system)
+	c := trial.clientOf(trial.Layout.Clients[0])
+	if diff := cmp.Diff(&results.Histograms{Unit: "us", Tags: []string{"READ"}}, c.Histograms); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -106,7 +106,7 @@ func (t *Trial) hosts() (hosts []protocol.MachineHost, own map[string]string, er
 		return nil
 	}
 	for _, c := range t.Layout.Clients {
-		g, number := t.system.MachineOf(true, "", 0)
+		g, number := t.system.MachineOf(true, "", c.Index)
 		if err := add(c.Name, c.Host, c.IP, g, number); err != nil {
 			return nil, nil, err
 		}

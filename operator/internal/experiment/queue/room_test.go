@@ -198,6 +198,8 @@ func TestQuota(t *testing.T) {
 	}
 	scoped := quota(list("", "", "1"), list("", "", "0"))
 	scoped.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}
+	selecting := quota(list("", "", "1"), list("", "", "0"))
+	selecting.Spec.ScopeSelector = &corev1.ScopeSelector{}
 	tests := map[string]struct {
 		quota corev1.ResourceQuota
 		want  State
@@ -209,6 +211,7 @@ func TestQuota(t *testing.T) {
 		"too little CPU":     {quota: quota(list("3500m", "", ""), list("0", "", "")), want: QuotaExceeded, says: "allows cpu 3500m, of which 0 is in use, and the trial needs 4"},
 		"too little memory":  {quota: quota(list("", "3Gi", ""), list("", "0", "")), want: QuotaExceeded, says: "allows memory 3Gi, of which 0 is in use, and the trial needs 4Gi"},
 		"of certain pods":    {quota: scoped, want: Start},
+		"of selected pods":   {quota: selecting, want: Start},
 		"of other kinds":     {quota: quota(corev1.ResourceList{"count/secrets": resource.MustParse("0")}, nil), want: Start},
 		"requests by name":   {quota: quota(corev1.ResourceList{"requests.cpu": resource.MustParse("1")}, nil), want: QuotaExceeded, says: "requests.cpu 1"},
 		"limits, unlimited":  {quota: quota(corev1.ResourceList{"limits.cpu": resource.MustParse("1")}, nil), want: Start},

@@ -119,12 +119,12 @@ func TestFitTrial(t *testing.T) {
 
 func TestWriteTimelineCSV(t *testing.T) {
 	tl := NewTimeline(-100, 2)
-	tl.Committed[1], tl.Aborted[1], tl.Failed[0], tl.LatencySumMicros[1] = 3, 2, 1, 4500
+	tl.Committed[1], tl.Aborted[1], tl.Failed[0], tl.LatencySumMicros[1] = 30, 20, 10, 45000
 	var b bytes.Buffer
 	if err := WriteTimelineCSV(&b, tl); err != nil {
 		t.Fatal(err)
 	}
-	want := "startMillis,committed,aborted,failed,throughput,meanMillis\n-100,0,0,1,0,\n0,3,2,0,30,1.500\n"
+	want := "startMillis,committed,aborted,failed,throughput,meanMillis\n-100,0,0,10,0,\n0,30,20,0,300,1.500\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

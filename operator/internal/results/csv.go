@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bufio"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -16,8 +15,7 @@ func WriteTimelineCSV(w io.Writer, t Timeline) error {
 	if err := t.check(); err != nil {
 		return fmt.Errorf("write the timeline: %w", err)
 	}
-	buffered := bufio.NewWriter(w)
-	out := csv.NewWriter(buffered)
+	out := csv.NewWriter(w)
 	columns := []string{"startMillis", "committed", "aborted", "failed", "throughput", "meanMillis"}
 	if t.Offered != nil {
 		columns = append(columns, "offered")
@@ -40,9 +38,6 @@ func WriteTimelineCSV(w io.Writer, t Timeline) error {
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {
-		return fmt.Errorf("write the timeline: %w", err)
-	}
-	if err := buffered.Flush(); err != nil {
 		return fmt.Errorf("write the timeline: %w", err)
 	}
 	return nil

@@ -1,8 +1,10 @@
 package results
 
 import (
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +93,34 @@ func TestStartSpreadIsOfPodsThatStarted(t *testing.T) {
 		if err != nil || m.StartSpread != tc.want {
 			t.Errorf("%s: the start spread is %v (%v), want %v", name, m.StartSpread, err, tc.want)
 		}
+	}
+}
+
+// Bins lie where their clients have them: from the first bin of any client to the last of any.
+func TestTimelinesOfClientsThatBeginApart(t *testing.T) {
+	at := func(first int64, committed ...int64) Client {
+		c := Client{Timeline: NewTimeline(first, len(committed))}
+		copy(c.Timeline.Committed, committed)
+		return c
+	}
+	got := mergeTimelines([]Client{at(500, 1, 2), {}, at(300, 4, 8, 16), at(400, 32)})
+	if want := []int64{4, 8 + 32, 16 + 1, 2}; got.FirstMillis != 300 || !slices.Equal(got.Committed, want) {
+		t.Errorf("from %d ms on %v, want %v from 300 ms on", got.FirstMillis, got.Committed, want)
+	}
+}
+
+// All occurrences of a fault cost their bytes together; the slowest says how long they took.
+func TestRestoredData(t *testing.T) {
+	trial := Trial{Recovery: []Recovery{
+		{Fault: "crash", Time: 1, Data: &DataRecovery{ReceivedBytes: 100, DiskWrittenBytes: 10, RestoreMillis: 70}},
+		{Fault: "crash", Time: 2, Data: &DataRecovery{ReceivedBytes: 200, DiskWrittenBytes: 20, RestoreMillis: 50}},
+		{Fault: "none", Time: 1},
+	}}
+	got := map[string]float64{}
+	trial.restored(got)
+	want := map[string]float64{"restoredBytes:crash": 300, "restoredDiskBytes:crash": 30, "restoreMillis:crash": 70}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -83,6 +83,9 @@ func run(ctx context.Context, o options, logger logr.Logger) error {
 	if err != nil {
 		return err
 	}
+	if err := cacheopts.IndexTrials(ctx, mgr.GetFieldIndexer(), admission.Indexes, trial.Indexes); err != nil {
+		return err
+	}
 	if err := addTrials(mgr, o, logger, keeper, prometheus); err != nil {
 		return err
 	}

@@ -498,13 +498,6 @@ var the = []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "waiti
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if r.Indexed {
-		for name, of := range Indexes {
-			if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Trial{}, name, of); err != nil {
-				return fmt.Errorf("index the cached trials by %s: %w", name, err)
-			}
-		}
-	}
 	pass := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return the })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("admission").

@@ -28,6 +28,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/cacheopts"
 	"assay.dev/assay/operator/internal/testkit/builders"
 	"assay.dev/assay/operator/internal/testkit/testcluster"
 )
@@ -333,13 +334,8 @@ func TestAPassReadsTheTrialsThatMatter(t *testing.T) {
 	h := newHall(t)
 	cached := &counting{of: h.ns}
 	h.env.Start(t, cache.Options{}, func(mgr ctrl.Manager) error {
-		for field, of := range Indexes {
-			if err := mgr.GetFieldIndexer().IndexField(t.Context(), &v1alpha1.Trial{}, field, of); err != nil {
-				return err
-			}
-		}
 		cached.Client = mgr.GetClient()
-		return nil
+		return cacheopts.IndexTrials(t.Context(), mgr.GetFieldIndexer(), Indexes)
 	})
 	for i := range 5 {
 		h.complete(h.waits(fmt.Sprintf("done-%d", i), 0))
@@ -390,12 +386,7 @@ func BenchmarkAPass(b *testing.B) {
 	var cached client.Client
 	h.env.Start(b, cache.Options{}, func(mgr ctrl.Manager) error {
 		cached = mgr.GetClient()
-		for field, of := range Indexes {
-			if err := mgr.GetFieldIndexer().IndexField(b.Context(), &v1alpha1.Trial{}, field, of); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cacheopts.IndexTrials(b.Context(), mgr.GetFieldIndexer(), Indexes)
 	})
 	done := h.waits("done", 0)
 	for i := range 5000 {

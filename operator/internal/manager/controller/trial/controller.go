@@ -214,13 +214,6 @@ func isTrue(t *v1alpha1.Trial, condition string) bool {
 
 // SetupWithManager registers the controller. The channel changed announces agents' reports.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
-	if r.Indexed {
-		for name, of := range Indexes {
-			if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Trial{}, name, of); err != nil {
-				return fmt.Errorf("index the cached trials by %s: %w", name, err)
-			}
-		}
-	}
 	toTrial := handler.EnqueueRequestsFromMapFunc(objects.TrialOf)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("trial").

@@ -50,6 +50,8 @@
 //   - A manager advances one trial at a time, and takes one delivery of an agent at a time. A real
 //     one has 16 workers. One worker would block on the mutex of another, and the simulation cannot
 //     wait for that. In TestScale, calls of the API server take a sixteenth of the time instead.
+//   - A work queue keeps each time for which a key waits. A real one keeps only the earliest, and so
+//     do the queues of TestScale.
 //   - Agents speak protocol.Directive and protocol.Report with the coordinator's real handlers, but
 //     have no kernel. agent_test.go lists what they leave out.
 //   - The coordinator does not hold answers back. The world tells an agent of a new directive when

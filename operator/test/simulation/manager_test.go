@@ -413,10 +413,11 @@ type workQueue struct {
 	running  *types.NamespacedName
 	again    bool // the running key was added again
 	failures map[types.NamespacedName]int
+	due      map[types.NamespacedName]time.Time // when a key is added that waits for a time
 }
 
 func (m *manager) queue(name string, r reconcile.Reconciler) *workQueue {
-	q := &workQueue{m: m, name: name, r: r, in: map[types.NamespacedName]bool{}, failures: map[types.NamespacedName]int{}}
+	q := &workQueue{m: m, name: name, r: r, in: map[types.NamespacedName]bool{}, failures: map[types.NamespacedName]int{}, due: map[types.NamespacedName]time.Time{}}
 	m.queues = append(m.queues, q)
 	return q
 }
@@ -436,8 +437,23 @@ func (q *workQueue) add(key types.NamespacedName) {
 	}
 }
 
+// addAfter adds a key after a time. A real queue keeps only the earliest such time of a key. Here
+// each is kept, unless the world has earliest: the seeds that failed are histories of this kind.
 func (q *workQueue) addAfter(key types.NamespacedName, d time.Duration) {
+	at := q.m.now.Add(d)
+	if q.m.earliest {
+		if due, waits := q.due[key]; waits && !at.Before(due) {
+			return
+		}
+		q.due[key] = at
+	}
 	q.m.after(d, func() {
+		if q.m.earliest {
+			if !q.due[key].Equal(at) {
+				return // an earlier time came
+			}
+			delete(q.due, key)
+		}
 		if left := q.m.stoppedUntil.Sub(q.m.now); left > 0 {
 			q.addAfter(key, left)
 			return

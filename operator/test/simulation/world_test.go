@@ -47,6 +47,7 @@ type world struct {
 	registry *store.Registry
 	stored   bool // experiments name the store
 	onSets   bool // an experiment has two sets of nodes
+	earliest bool // work queues keep only the earliest time for which a key waits
 	// pace is how often the client on an agent's node commits; nil: ten times a second.
 	pace       func(a *agent) time.Duration
 	failpoints failpoints

@@ -12,8 +12,8 @@
 //
 // With -random it draws small changes (an operator, a constant of a formula, a statement) in the
 // packages that decide. The tests of a package are built once, with all of its changes behind
-// switches. Each change is then turned on, and the tests that reach it run, but for simulations of
-// more than ten seconds. The tree itself does not change.
+// switches. Each change is then turned on, and the tests that reach it run. Tests that take more
+// than three seconds of a processor do not run. The tree itself does not change.
 //
 // Exit status: 0 if the tests caught every mutant. With -random, nine of ten are enough.
 package main

@@ -370,13 +370,13 @@ func (t *trial) try(ctx context.Context, program string, one change, alone bool)
 	return survived, ""
 }
 
-// program is that of the package's tests in the folder that go test would use.
+// program runs the program of the package's tests in the folder that go test would use.
 func (t *trial) program(ctx context.Context, program string, cpu time.Duration, args ...string) *exec.Cmd {
 	limits := fmt.Sprintf(`ulimit -t %d; ulimit -v %d; exec "$0" -test.paniconexit0 "$@"`, int(cpu.Seconds()), memory)
 	return command(ctx, filepath.Join(t.root, t.pkg), "sh", append([]string{"-c", limits, program}, args...)...)
 }
 
-// command is a program in a folder. When the context ends, it ends with its children.
+// command prepares a program in a folder. The end of the context kills it and its children.
 func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

@@ -69,12 +69,13 @@ var lanes = []lane{
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
 	{name: "vm", yields: true, bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
 	{name: "terraform", yields: true, bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
-	// Root's runs lock the machine, and each user's runs lock that user's home. So these lanes run
-	// beside each other.
+	// Root's runs lock the machine, and each user's runs lock that user's home. So these lanes may
+	// run beside each other.
 	{name: "local", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-skip=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images", "hack/cluster/version-before.sh"}, builds: programs},
 	{name: "rootless", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-run=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
 	// Only make test-all runs these:
+	// Of the next six, only faults has run to its end: what the others take is a guess.
 	cluster("evaluations", 12*time.Minute, 40*time.Minute),
 	cluster("faults", 12*time.Minute, 40*time.Minute),
 	cluster("scheduling", 12*time.Minute, 40*time.Minute),

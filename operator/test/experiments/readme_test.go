@@ -130,8 +130,8 @@ const filesHead = `
 - **Time** is that of all trials as ` + "`kubectl assay plan`" + ` reckons it: the full evaluation, then the
   profile ` + "`smoke`" + `, which is for kind on two cores. The profile ` + "`medium`" + ` has all lines of a
   figure that the images made here can run, on one idle machine of two processors. Its repetitions
-  go on until its claims are decided. The profile ` + "`testbed`" + ` is the full evaluation, placed on
-  machines that are labelled for replicas and for clients.
+  go on until its claims are decided, or its rounds are over. The profile ` + "`testbed`" + ` is the full
+  evaluation, placed on machines that are labelled for replicas and for clients.
 
 | file | program | source | image | machines | time | bundles |
 |---|---|---|---|---|---|---|

@@ -47,7 +47,7 @@ func TestTermsOfAComparison(t *testing.T) {
 	}
 }
 
-// A test that stands first has its own text, and not that of the whole claim.
+// The first term has its own text, and not the text of the whole claim.
 func TestTextOfATestThatStandsFirst(t *testing.T) {
 	const test = "significantly_different(of='throughput', clients=[1, 4])"
 	ls := series(0, "a", []int{1, 4}, times(5, 100, 200), times(5, 10, 11))

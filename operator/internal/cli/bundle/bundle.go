@@ -35,7 +35,7 @@ func Command(s *session.Session) *cobra.Command {
 		Long: "Put an experiment's spec, its Systems as they were frozen, and the results of every trial into an archive, with checksums.\n" +
 			"ro-crate-metadata.json in it describes it to machines. The same results give the same bytes with the same version of this command. All verbs read it without a cluster.\n\n" +
 			"The ending of the file's name says how it is written:\n\n" +
-			"    .tar.zst        half of the bytes, without what \"kubectl assay report --file FILE --output-dir DIR\" makes of it; tar needs the program zstd to unpack it\n" +
+			"    .tar.zst        just over half the bytes, without what \"kubectl assay report --file FILE --output-dir DIR\" makes of it; tar needs the program zstd to unpack it\n" +
 			"    .tar.gz, .tgz   with the report, its tables and plots, and timeline and histogram of each trial as files of their own\n\n" +
 			"The Systems are kept with the Experiment: make the bundle before you delete it. The results stay.",
 		Example: "  kubectl assay bundle failure-fp\n" +

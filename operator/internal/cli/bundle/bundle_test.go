@@ -138,23 +138,29 @@ func makeBundleOf(t *testing.T, name string, objects ...client.Object) (path str
 	return path, errOut.String()
 }
 
-func TestBundleHoldsEverything(t *testing.T) {
-	path, said := makeBundle(t, objects(t)...)
-	if !strings.Contains(said, "with 2 trials written to "+path) || !strings.Contains(said, "Left out: the results of 1 of 3 trials, whose ConfigMaps are gone") {
-		t.Errorf("it says: %s", said)
-	}
+// filesOf returns the files of a bundle, in its order.
+func filesOf(t *testing.T, path string) (names []string, content map[string]string) {
+	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	content := map[string]string{}
+	content = map[string]string{}
 	if err := archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
 		names, content[name] = append(names, name), string(data)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
+	return names, content
+}
+
+func TestBundleHoldsEverything(t *testing.T) {
+	path, said := makeBundle(t, objects(t)...)
+	if !strings.Contains(said, "with 2 trials written to "+path) || !strings.Contains(said, "Left out: the results of 1 of 3 trials, whose ConfigMaps are gone") {
+		t.Errorf("it says: %s", said)
+	}
+	names, content := filesOf(t, path)
 	want := []string{
 		"experiment.yaml", "systems/of-this.yaml",
 		"trials/e-0/latency.hdr.base64", "trials/e-0/pods/e-0-s0-0/out/stats.json", "trials/e-0/rendered/client.commands.json", "trials/e-0/rendered/replica.config.json", "trials/e-0/reports/e-0-c-0.json.gz",
@@ -181,18 +187,7 @@ func TestBundleHoldsEverything(t *testing.T) {
 // The same report is made of it.
 func TestSlimBundleHoldsWhatCannotBeMadeAgain(t *testing.T) {
 	slim, _ := makeBundleOf(t, "e.tar.zst", objects(t)...)
-	data, err := os.ReadFile(slim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	content := map[string]string{}
-	if err := archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
-		names, content[name] = append(names, name), string(data)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	names, content := filesOf(t, slim)
 	slices.Sort(names)
 	want := []string{
 		"README.md", "experiment.yaml", "results.json", "ro-crate-metadata.json", "systems/of-this.yaml",

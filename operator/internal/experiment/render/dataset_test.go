@@ -40,7 +40,7 @@ func TestTheKeyIsTheRecipe(t *testing.T) {
 	spec, system := kvTrial(), dataSystem()
 	key := datasetOf(t, "ns", spec, system).Name
 	if len(key) != len("rows-0123456789ab") {
-		t.Errorf("the name %s has another length: releases before this one made the data under other names", key)
+		t.Errorf("the name %s has another length, so that data which was made before is not found", key)
 	}
 	for name, change := range map[string]func(*v1alpha1.TrialSpec, *v1alpha1.DatasetSource){
 		"image":       func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.Container.Image = "kv:2" },

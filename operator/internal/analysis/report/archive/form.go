@@ -21,7 +21,8 @@ type Form struct {
 	open     func(io.Reader) (io.ReadCloser, error)
 }
 
-// The forms. Every tar reads Gzip. Zstd takes half of the bytes, and needs the program zstd.
+// The forms. Every tar reads Gzip. Zstd takes just over half the bytes, and tar needs the program
+// zstd for it.
 var (
 	Zstd = &Form{endings: []string{".tar.zst"}, magic: []byte{0x28, 0xb5, 0x2f, 0xfd}, sorted: true, compress: newZstdWriter, open: newZstdReader}
 	Gzip = &Form{endings: []string{".tar.gz", ".tgz"}, magic: []byte{0x1f, 0x8b}, compress: newGzipWriter, open: newGzipReader}

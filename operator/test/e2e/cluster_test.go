@@ -232,8 +232,14 @@ func profile(spec *v1alpha1.ExperimentSpec, name string) *v1alpha1.Profile {
 	return &spec.Profiles[i]
 }
 
+// onlyItsProfile drops the profiles that a test does not run. A test changes claims and axes for its
+// own profile, and admission would reject the others for not stating the changed claims.
+func onlyItsProfile(spec *v1alpha1.ExperimentSpec) {
+	spec.Profiles = slices.DeleteFunc(spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name != spec.Profile })
+}
+
 // apply creates the objects of a YAML file in the test's namespace, each after a call of change,
-// and returns its Experiment. See onSharedMachine.
+// and returns its Experiment. See onSharedMachine and onlyItsProfile.
 func (e *env) apply(t *testing.T, file string, change func(client.Object)) *v1alpha1.Experiment {
 	t.Helper()
 	var experiment *v1alpha1.Experiment
@@ -244,6 +250,9 @@ func (e *env) apply(t *testing.T, file string, change func(client.Object)) *v1al
 		}
 		if change != nil {
 			change(obj)
+		}
+		if x, ok := obj.(*v1alpha1.Experiment); ok {
+			onlyItsProfile(&x.Spec)
 		}
 		if err := e.Create(t.Context(), obj); err != nil {
 			t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)

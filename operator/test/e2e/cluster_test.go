@@ -232,8 +232,8 @@ func profile(spec *v1alpha1.ExperimentSpec, name string) *v1alpha1.Profile {
 	return &spec.Profiles[i]
 }
 
-// onlyItsProfile drops the profiles that a test does not run. A test changes claims and axes for its
-// own profile, and admission would reject the others for not stating the changed claims.
+// onlyItsProfile drops the profiles that a test does not run. A test changes claims and axes for
+// its own profile, and admission would reject the others for not stating the changed claims.
 func onlyItsProfile(spec *v1alpha1.ExperimentSpec) {
 	spec.Profiles = slices.DeleteFunc(spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name != spec.Profile })
 }

@@ -17,9 +17,10 @@ module_lanes = $(subst $() ,$(comma),$(notdir $(filter-out systems/cassandra,$(m
 check: lint ## What to run after every change: lint, vet, unit tests. Some 90 seconds when warm.
 	@$(run_tests) unit,$(module_lanes)
 
+reuse := $(if $(FRESH),,-reuse)
 .PHONY: test
-test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Ends in: N passed, N failed, N skipped.
-	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local rootless kind
+test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.
+	@$(run_tests) $(reuse) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local rootless kind
 
 # The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.
 FURTHER ?= race policies cassandra browser paper evaluations faults scheduling contention systems tutorial machines fuzz release libvirt owner

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -228,7 +230,8 @@ type pass string
 const passesLast = 7 * 24 * time.Hour
 
 // passOf hashes the lane's inputs: the tracked files in the directories of the lane's packages and
-// of their imports from the repository, and its other inputs.
+// of their imports from the repository, and its other inputs. The versions of Go and of the kernel
+// are in it, too.
 func passOf(ctx context.Context, l lane, pkgs []string) (pass, error) {
 	dirs := append([]string{"go.mod", "go.sum", "hack/test/prepare.sh"}, l.inputs...)
 	if args := append(slices.Clone(l.builds), pkgs...); l.dir == "" && len(args) > 0 {
@@ -247,7 +250,11 @@ func passOf(ctx context.Context, l lane, pkgs []string) (pass, error) {
 	files := strings.Fields(out)
 	slices.Sort(files)
 	h := sha256.New()
-	fmt.Fprintln(h, l.name, l.flags, l.plain, l.raw)
+	kernel, err := output(ctx, "uname", "-r")
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintln(h, l.name, l.flags, l.plain, l.raw, runtime.Version(), kernel)
 	for _, f := range slices.Compact(files) {
 		content, err := os.ReadFile(f)
 		if os.IsNotExist(err) {
@@ -262,15 +269,32 @@ func passOf(ctx context.Context, l lane, pkgs []string) (pass, error) {
 	return pass(fmt.Sprintf("%s/passed/%s-%.10x", cmp.Or(os.Getenv("ASSAY_CACHE"), base+"/assay"), l.name, h.Sum(nil))), nil
 }
 
-// recorded returns when the lane passed, if that is less than passesLast ago.
-func (p pass) recorded(now time.Time) (at time.Time, ok bool) {
+// at returns when the lane passed, if that is less than passesLast ago.
+func (p pass) at(now time.Time) (at time.Time, ok bool) {
 	info, err := os.Stat(string(p))
 	if err != nil || now.Sub(info.ModTime()) > passesLast {
-		return at, false
+		return time.Time{}, false
 	}
 	return info.ModTime(), true
 }
 
-func (p pass) record() error {
-	return errors.Join(os.MkdirAll(filepath.Dir(string(p)), 0o755), os.WriteFile(string(p), []byte("passed\n"), 0o644))
+// recorded is the text of a pass.
+type recorded struct {
+	Ended  map[string]string   // name of the test -> pass or skip
+	Output map[string][]string // of skipped tests: it has the reason
+}
+
+func (p pass) record(r recorded) error {
+	text, err := json.Marshal(r)
+	return errors.Join(err, os.MkdirAll(filepath.Dir(string(p)), 0o755), os.WriteFile(string(p), text, 0o644))
+}
+
+// read returns what record has kept; without tests if the record is missing, too old or damaged.
+func (p pass) read(now time.Time) (r recorded, at time.Time) {
+	at, ok := p.at(now)
+	text, err := os.ReadFile(string(p))
+	if !ok || err != nil || json.Unmarshal(text, &r) != nil {
+		return recorded{}, at
+	}
+	return r, at
 }

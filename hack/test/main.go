@@ -1,6 +1,6 @@
 // Command test runs the tests of the repository in lanes and sums them up.
 //
-//	test [-strict] [-flags='-run=TestX'] LANE[,LANE...]...
+//	test [-strict [-reuse]] [-flags='-run=TestX'] LANE[,LANE...]...
 //	test -further [-within=40m] LANE...
 //	test -passes
 //
@@ -17,11 +17,14 @@
 //   - A test that passed only at its second attempt has fewer than three lines in
 //     second-attempts.txt.
 //
-// A strict lane that passes is recorded in ASSAY_CACHE under the hash of its inputs. With -further
-// a lane does not run if such a record is younger than a week. It also does not run if it may take
-// longer than the rest of -within. The end of the output lists such lanes as recorded or as not
-// run, never as passed. Lanes without any pass come first, and then the lane whose last pass is the
-// oldest.
+// A strict lane that passes is recorded in ASSAY_CACHE, with its tests, under the hash of its
+// inputs. Two flags use records that are younger than a week:
+//   - With -reuse a recorded lane does not run, and the sum counts the tests of its record. The end
+//     of the output lists such lanes.
+//   - With -further a recorded lane does not run either, and the sum does not count its tests. It
+//     also does not run if it may take longer than the rest of -within. The end of the output lists
+//     these lanes. Lanes without any pass come first, and then the lane whose last pass is the
+//     oldest.
 //
 // With -passes it prints when each lane passed last. It renews passes.txt and second-attempts.txt
 // with the records of strict runs on this machine.
@@ -51,6 +54,7 @@ import (
 func main() {
 	r := &runner{began: time.Now(), sum: &sum{}}
 	flag.BoolVar(&r.strict, "strict", false, "fail on skips that are not allowed and on required tests that did not pass")
+	flag.BoolVar(&r.reuse, "reuse", false, "with -strict: repeat no lane that has passed here within a week with the same inputs, and count its tests")
 	flag.BoolVar(&r.further, "further", false, "only lanes without a recorded pass; implies -strict")
 	flag.DurationVar(&r.within, "within", 0, "with -further: begin no lane that may end later; 0 is no limit")
 	passes := flag.Bool("passes", false, "print when each lane passed last, and renew the files that say so")
@@ -76,16 +80,16 @@ func main() {
 
 // runner is one run. Its flags are those of the program.
 type runner struct {
-	strict, further bool
-	within          time.Duration
-	flags           []string
-	root            string
-	rules           rules
-	packages        map[string][]string // by lane
-	passes          map[string]lastPass // by lane
-	second          []string            // lines of attemptsFile
-	began           time.Time
-	sum             *sum
+	strict, reuse, further bool
+	within                 time.Duration
+	flags                  []string
+	root                   string
+	rules                  rules
+	packages               map[string][]string // by lane
+	passes                 map[string]lastPass // by lane
+	second                 []string            // lines of attemptsFile
+	began                  time.Time
+	sum                    *sum
 }
 
 func (r *runner) run(ctx context.Context, stages []string) (failed bool, err error) {
@@ -139,6 +143,7 @@ func (r *runner) stage(ctx context.Context, names string) (err error) {
 			err = errors.Join(err, wrong)
 		case why != "":
 			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
+		case r.reuse && r.sum.reuse(l.name, to, time.Now()):
 		default:
 			ls := r.sum.lane(l.name, to)
 			running.Go(func() {
@@ -161,7 +166,7 @@ func (r *runner) due(ctx context.Context, l lane) (to pass, why string, err erro
 	if to, err = passOf(ctx, l, r.packages[l.name]); err != nil || !r.further {
 		return to, "", err
 	}
-	if at, ok := to.recorded(time.Now()); ok {
+	if at, ok := to.at(time.Now()); ok {
 		return "", "passed with the same inputs on " + at.Format("2006-01-02 15:04") + ", not repeated", nil
 	}
 	if left := r.within - time.Since(r.began); r.within > 0 && left < l.takes {

@@ -166,22 +166,61 @@ func TestRecordsAreOfTheInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := to.recorded(time.Now()); ok {
+	if _, ok := to.at(time.Now()); ok {
 		t.Error("recorded before it passed")
 	}
-	if err := to.record(); err != nil {
+	if err := to.record(recorded{Ended: map[string]string{"p TestOne": "pass"}}); err != nil {
 		t.Fatal(err)
 	}
-	at, ok := to.recorded(time.Now())
+	at, ok := to.at(time.Now())
 	if !ok {
 		t.Error("not recorded")
 	}
-	if _, ok := to.recorded(at.Add(passesLast + 1)); ok {
+	if _, ok := to.at(at.Add(passesLast + 1)); ok {
 		t.Error("a record of more than a week ago counts")
 	}
 	l.inputs = append(l.inputs, "README.md")
 	if other, err := passOf(t.Context(), l, nil); err != nil || other == to {
 		t.Errorf("another input, the same record %v (%v)", other, err)
+	}
+}
+
+// A recorded lane is counted with the tests of its record, and its skips have their reasons.
+func TestARecordedLaneIsCounted(t *testing.T) {
+	to := pass(filepath.Join(t.TempDir(), "passed", "one"))
+	rules := rules{required: map[string][]string{"kernel": {"p TestOne"}}, skips: [][2]string{{"p TestTwo", "no kernel"}}}
+	before := &sum{}
+	if before.reuse("kernel", to, time.Now()) {
+		t.Fatal("reused without a record")
+	}
+	ls := before.lane("kernel", to)
+	ls.ended = map[string]string{"p TestOne": "pass", "p TestTwo": "skip"}
+	ls.output = map[string][]string{"p TestOne": {"    one_test.go:1: fine\n"}, "p TestTwo": {"    two_test.go:3: no kernel\n"}}
+	before.record()
+
+	after := &sum{}
+	if !after.reuse("kernel", to, time.Now()) {
+		t.Fatal("not reused")
+	}
+	after.judge(rules)
+	var out strings.Builder
+	if after.print(&out); !strings.Contains(out.String(), "; counted, not repeated\n") ||
+		!strings.HasPrefix(out.String(), "skipped p TestTwo: no kernel\n") || !strings.HasSuffix(out.String(), "\n1 passed, 0 failed, 1 skipped\n") {
+		t.Errorf("got %q", out.String())
+	}
+	if after.lanes[0].to != "" {
+		t.Error("the lane would be recorded again, with the time of now")
+	}
+	if (&sum{}).reuse("kernel", to, time.Now().Add(passesLast+time.Minute)) {
+		t.Error("a record of more than a week ago is reused")
+	}
+	for name, text := range map[string]string{"of the version before": "passed\n", "without tests": "{}", "damaged": `{"Ended": {"p`} {
+		if err := os.WriteFile(string(to), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if (&sum{}).reuse("kernel", to, time.Now()) {
+			t.Errorf("a record is reused that is %s", name)
+		}
 	}
 }
 

@@ -87,6 +87,29 @@ func (s *sum) lane(name string, to pass) *laneSum {
 	return ls
 }
 
+// reuse adds a lane with the tests of its record. It reports false if there is no such record.
+func (s *sum) reuse(name string, from pass, now time.Time) bool {
+	r, at := from.read(now)
+	if len(r.Ended) == 0 {
+		return false
+	}
+	ls := s.lane(name, "")
+	ls.ended, ls.output = r.Ended, r.Output
+	s.notRun = append(s.notRun, fmt.Sprintf("%s: passed with the same inputs on %s; counted, not repeated", name, at.Format("2006-01-02 15:04")))
+	return true
+}
+
+// recorded is what reuse needs of the lane.
+func (ls *laneSum) recorded() recorded {
+	r := recorded{Ended: ls.ended, Output: map[string][]string{}}
+	for name, end := range ls.ended {
+		if end == "skip" {
+			r.Output[name] = ls.output[name]
+		}
+	}
+	return r
+}
+
 // add reads the events of the lane. end is the lane's error.
 func (ls *laneSum) add(l lane, end error, file string) {
 	if l.plain != nil {
@@ -203,7 +226,7 @@ func (ls *laneSum) failed() int {
 func (s *sum) record() {
 	for _, ls := range s.lanes {
 		if ls.to != "" && ls.failed() == 0 {
-			if err := ls.to.record(); err != nil {
+			if err := ls.to.record(ls.recorded()); err != nil {
 				fmt.Fprintln(os.Stderr, "test: the pass of", ls.name, "is not recorded:", err)
 			}
 		}

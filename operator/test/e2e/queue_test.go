@@ -43,8 +43,10 @@ func TestQueue(t *testing.T) {
 			onceOnly(&exp.Spec)
 		})
 	}
+	// The queue orders experiments of the same second by their names. The one that needs both pools
+	// is the last of them, or "right" would wait behind it and nothing would run beside "left".
 	never := short("never", "e2e-nowhere", "e2e-nowhere")
-	all := []*v1alpha1.Experiment{short("left", leftPool, leftPool), short("left-too", leftPool, leftPool), short("right", rightPool, rightPool), short("both", leftPool, rightPool)}
+	all := []*v1alpha1.Experiment{short("left", leftPool, leftPool), short("left-too", leftPool, leftPool), short("right", rightPool, rightPool), short("two-pools", leftPool, rightPool)}
 	e.eventually(t, time.Minute, "the one that can never fit says so", func(ctx context.Context) (bool, error) {
 		err := e.Get(ctx, client.ObjectKeyFromObject(never), never)
 		c := meta.FindStatusCondition(never.Status.Conditions, v1alpha1.ExperimentComplete)

@@ -33,6 +33,18 @@ const (
 	DatasetCheckContent DatasetCheck = "Content"
 )
 
+// DatasetBytes says whether the nodes of a data set must have the same bytes. Identical: they must,
+// and a preparation that makes others fails. PerNode: each node keeps the bytes that its own recipe
+// made, and a copy is compared with the digest of its node.
+// +kubebuilder:validation:Enum=Identical;PerNode
+type DatasetBytes string
+
+// The bytes of nodes.
+const (
+	DatasetBytesIdentical DatasetBytes = "Identical"
+	DatasetBytesPerNode   DatasetBytes = "PerNode"
+)
+
 // DatasetSource is a directory of data that a System's pods begin with. A recipe fills it once on
 // each node; every pod of every trial gets a copy of its own.
 // +kubebuilder:validation:XValidation:rule="!has(self.usedBy) || self.usedBy != 'Components' || (has(self.components) && size(self.components) > 0)",fieldPath=".components",message="is empty, and usedBy is Components: name the components whose pods get a copy"
@@ -50,8 +62,16 @@ type DatasetSource struct {
 	// container is the recipe: it fills outputPath and exits with 0. Among its templates' variables
 	// it may use only .Parameters, since the data outlives the trial. The rendered recipe is the
 	// data set's key: another image, command, environment, user or directory makes another data
-	// set. The recipe must give the same bytes each time, unless the set is on one node only.
+	// set. The recipe must give the same bytes each time, unless bytes is PerNode or the set is on
+	// one node only.
 	Container Container `json:"container"`
+
+	// bytes says whether the recipe makes the same bytes on all nodes. Identical rejects other
+	// bytes. PerNode is for recipes that cannot make the same bytes twice, as with most databases.
+	// The data means the same on each node, and each node has a digest of its own. Default:
+	// Identical.
+	// +optional
+	Bytes DatasetBytes `json:"bytes,omitempty"`
 
 	// outputPath is the directory that the recipe fills, absolute. Links out of it are refused.
 	// +kubebuilder:validation:MaxLength=256
@@ -136,7 +156,13 @@ type DatasetRecipe struct {
 	// outputPath is the directory that the command fills.
 	// +kubebuilder:validation:MaxLength=256
 	OutputPath string `json:"outputPath"`
+	// bytes is PerNode if each node has bytes of its own. Empty: all nodes have the same.
+	// +optional
+	Bytes DatasetBytes `json:"bytes,omitempty"`
 }
+
+// PerNode reports whether each node has bytes of its own.
+func (r *DatasetRecipe) PerNode() bool { return r.Bytes == DatasetBytesPerNode }
 
 // DatasetSpec says which data is wanted on which nodes.
 type DatasetSpec struct {
@@ -179,6 +205,10 @@ type DatasetNode struct {
 	// keepMilliseconds is how long it took to hash the recipe's files and to put them in their
 	// place.
 	KeepMilliseconds int64 `json:"keepMilliseconds"`
+	// digest of this node's tree, if each node has bytes of its own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=80
+	Digest string `json:"digest,omitempty"`
 }
 
 // DatasetStatus is the state of a data set.
@@ -192,14 +222,15 @@ type DatasetStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// digest of the tree: sha256: and a hash in hexadecimal. It covers names, kinds, modes, sizes,
-	// targets of links and the SHA-256 of all files.
+	// targets of links and the SHA-256 of all files. Empty if each node has bytes of its own: then
+	// nodes has the digests.
 	// +optional
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest,omitempty"`
-	// bytes of all files together.
+	// bytes of all files together, on the node with most.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
-	// files, directories not counted.
+	// files, directories not counted, on the node with most.
 	// +optional
 	Files int64 `json:"files,omitempty"`
 
@@ -266,6 +297,16 @@ type DatasetList struct {
 	Items           []Dataset `json:"items"`
 }
 
+// DatasetDigest is the digest of the tree on one node.
+type DatasetDigest struct {
+	// node that has the tree.
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node"`
+	// digest of the tree.
+	// +kubebuilder:validation:MaxLength=80
+	Digest string `json:"digest"`
+}
+
 // TrialDataset is a data set that a trial's pods begin with, as it was when the trial was made.
 type TrialDataset struct {
 	// name of the data set in the System.
@@ -274,12 +315,19 @@ type TrialDataset struct {
 	// dataset is the name of the Dataset.
 	// +kubebuilder:validation:MaxLength=63
 	Dataset string `json:"dataset"`
-	// digest of the data set's tree.
+	// digest of the data set's tree. Empty if each node has bytes of its own.
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest"`
-	// bytes of all files together.
+	// digests of the trees, if each node has bytes of its own: of all nodes on which a pod may run
+	// that gets a copy.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=256
+	Digests []DatasetDigest `json:"digests,omitempty"`
+	// bytes of all files together, on the node with most.
 	Bytes int64 `json:"bytes"`
-	// files, directories not counted.
+	// files, directories not counted, on the node with most.
 	Files int64 `json:"files"`
 	// preparedNodes is the number of nodes on which the data had been prepared.
 	// +kubebuilder:validation:Minimum=0
@@ -290,12 +338,25 @@ type TrialDataset struct {
 	PrepareMilliseconds int64 `json:"prepareMilliseconds"`
 }
 
+// DigestOn returns the digest that a copy on a node has. It is empty if the node has no data.
+func (d *TrialDataset) DigestOn(node string) string {
+	if len(d.Digests) == 0 {
+		return d.Digest
+	}
+	for _, on := range d.Digests {
+		if on.Node == node {
+			return on.Digest
+		}
+	}
+	return ""
+}
+
 // DatasetCopies describes one data set's copies in the pods of a trial.
 type DatasetCopies struct {
 	// name of the data set in the System.
 	// +kubebuilder:validation:MaxLength=20
 	Name string `json:"name"`
-	// copies, one in each pod. All have the digest of the trial's spec.
+	// copies, one in each pod. All have the digest that the trial's spec has for their node.
 	Copies int32 `json:"copies"`
 	// bytes of one copy.
 	Bytes int64 `json:"bytes"`

@@ -33,26 +33,22 @@ func runDataset(args []string) error {
 	case "keep":
 		from := flags.String("from", "", "directory that the recipe filled")
 		limit := flags.Int64("limit", 0, "most bytes that it may hold")
+		perNode := flags.Bool("per-node", false, "each node has bytes of its own: keep a set that is there, whatever its bytes are")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
 		began := time.Now()
-		kept, err := dataset.Keep(ctx, *from, *root, *key, *limit)
+		kept, err := dataset.Keep(ctx, *from, *root, *key, *limit, *perNode)
 		if err != nil {
 			return err
 		}
 		kept.Milliseconds = time.Since(began).Milliseconds()
 		return report(*result, kept)
 	case "copy":
-		r := dataset.Request{}
-		flags.StringVar(&r.To, "to", "", "directory for the copy")
-		flags.StringVar(&r.Done, "done", "", "file that says that the copy was made")
-		flags.StringVar(&r.Digest, "digest", "", "digest that the set must have")
-		flags.BoolVar(&r.Content, "content", false, "compare the hash of every file of the copy")
-		if err := flags.Parse(args[1:]); err != nil {
+		r, err := copyRequest(flags, args[1:], root, key)
+		if err != nil {
 			return err
 		}
-		r.Root, r.Key = *root, *key
 		began := time.Now()
 		copied, err := dataset.Copy(ctx, r)
 		if err != nil {
@@ -73,6 +69,26 @@ func runDataset(args []string) error {
 	default:
 		return errors.New(datasetUsage)
 	}
+}
+
+// copyRequest reads the flags of copy.
+func copyRequest(flags *flag.FlagSet, args []string, root, key *string) (r dataset.Request, err error) {
+	var digests []string
+	flags.Func("digest", "digest that the set must have, or NODE=DIGEST for the node NODE_NAME; once for each node", func(text string) error {
+		digests = append(digests, text)
+		return nil
+	})
+	flags.StringVar(&r.To, "to", "", "directory for the copy")
+	flags.StringVar(&r.Done, "done", "", "file that says that the copy was made")
+	flags.BoolVar(&r.Content, "content", false, "compare the hash of every file of the copy")
+	if err := flags.Parse(args); err != nil {
+		return r, err
+	}
+	r.Root, r.Key = *root, *key
+	if r.Digest, err = dataset.DigestOf(os.Getenv("NODE_NAME"), digests); err != nil {
+		return r, fmt.Errorf("data set %s: %w", r.Key, err)
+	}
+	return r, nil
 }
 
 // report writes the result to a file that the manager reads.

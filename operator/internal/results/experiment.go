@@ -117,10 +117,13 @@ type Dataset struct {
 	// Name is the data set's name in the System, and Object the name of its Dataset.
 	Name   string `json:"name"`
 	Object string `json:"object"`
-	// Digest of the tree, with which every copy was compared.
-	Digest string `json:"digest"`
-	Bytes  int64  `json:"bytes"`
-	Files  int64  `json:"files"`
+	// Digest of the tree, with which every copy was compared. Empty: each node has bytes of its
+	// own, and Digests has those of the nodes on which pods might run.
+	Digest  string       `json:"digest"`
+	Digests []NodeDigest `json:"digests,omitempty"`
+	// Bytes and Files are those of the node with most.
+	Bytes int64 `json:"bytes"`
+	Files int64 `json:"files"`
 	// PreparedNodes is how many nodes had the data when the trial was made. PrepareSeconds is how
 	// long the slowest of them took for the recipe, the hash and storing.
 	PreparedNodes  int32   `json:"preparedNodes"`
@@ -134,6 +137,12 @@ type Dataset struct {
 	// check.
 	FastestSeconds float64 `json:"fastestSeconds"`
 	SlowestSeconds float64 `json:"slowestSeconds"`
+}
+
+// NodeDigest is the digest of a data set's tree on one node.
+type NodeDigest struct {
+	Node   string `json:"node"`
+	Digest string `json:"digest"`
 }
 
 // Experiment holds the results of an experiment.

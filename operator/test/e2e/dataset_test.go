@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,43 @@ func TestDataset(t *testing.T) {
 	t.Logf("time per trial from its admission to loaded replicas: %.1f s when each trial loads the table (%d trials), %.1f s with the data set (%d trials)",
 		untilLoaded(before), len(before), untilLoaded(after), len(after))
 	e.removeDataset(t, set)
+}
+
+// A recipe whose bytes are random serves with bytes: PerNode. Each node keeps its own, and trials
+// name the digests of all nodes.
+func TestDatasetPerNode(t *testing.T) {
+	e := newEnv(t)
+	e.giveDatasets(t)
+	exp := e.apply(t, filepath.Join("testdata", "dataset.yaml"), func(o client.Object) {
+		switch o := o.(type) {
+		case *v1alpha1.System:
+			o.Spec.Steps = nil
+			o.Spec.Datasets[0].Bytes = v1alpha1.DatasetBytesPerNode
+			o.Spec.Datasets[0].Container.Command = []string{"/awkward", "keygen", "/made", "4"}
+		case *v1alpha1.Experiment:
+			o.Spec.Repetitions.Min = 2
+		}
+	})
+	after := e.complete(t, exp, 5*time.Minute)
+	set := e.theDataset(t)
+	var want []results.NodeDigest
+	seen := map[string]bool{}
+	for _, n := range set.Status.Nodes {
+		want = append(want, results.NodeDigest{Node: n.Name, Digest: n.Digest})
+		seen[n.Digest] = true
+	}
+	slices.SortFunc(want, func(a, b results.NodeDigest) int { return strings.Compare(a.Node, b.Node) })
+	if len(want) < 2 || len(seen) != len(want) || seen[""] || set.Status.Digest != "" {
+		t.Errorf("the status is %+v, want a digest of its own for each of at least two nodes", set.Status)
+	}
+	for _, r := range after {
+		if r.Outcome != v1alpha1.ReasonSucceeded || len(r.Datasets) != 1 {
+			t.Fatalf("%s: %s %s %s, data sets %+v", r.Name, r.Outcome, r.Reason, r.Message, r.Datasets)
+		}
+		if d := r.Datasets[0]; d.Digest != "" || d.Copies != 1 || !slices.Equal(d.Digests, want) {
+			t.Errorf("%s: %+v, want one copy and the digests %+v", r.Name, d, want)
+		}
+	}
 }
 
 // giveDatasets does the same as the chart for a namespace in datasets.namespaces. It makes a folder

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,50 @@ func TestADatasetIsPreparedOnce(t *testing.T) {
 	}
 	if left := leftovers(t); len(left) > 0 {
 		t.Errorf("left after the runs: %q", left)
+	}
+}
+
+// A recipe whose bytes are random serves with bytes: PerNode. The record of each trial has the
+// digest of this machine, and so has the report.
+func TestADatasetOfThisMachinesBytes(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	text, err := os.ReadFile("testdata/tabled.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "own.yaml")
+	own := string(text)
+	for _, change := range [][2]string{
+		{`[/awkward, load, /made, "4096"]`, `[/awkward, keygen, /made, "4"]`}, {"    size: 8Mi\n", "    size: 8Mi\n    bytes: PerNode\n"},
+		{"  steps:\n  - {name: verify, runsOn: EveryReplica, command: [/awkward, verify, /table], timeout: 1m}\n", ""},
+	} {
+		if strings.Count(own, change[0]) != 1 {
+			t.Fatalf("testdata/tabled.yaml does not have %q once", change[0])
+		}
+		own = strings.Replace(own, change[0], change[1], 1)
+	}
+	if err := os.WriteFile(file, []byte(own), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, said, code := run(t, dir, "run", "--wait", "-f", file)
+	set := keptDataset(t, filepath.Join(os.Getenv("HOME"), ".cache", "assay", "datasets"))
+	node := set.Status.Nodes[0]
+	_, digest, _ := strings.Cut(node.Digest, ":")
+	if code != 0 || digest == "" || set.Status.Digest != "" || !strings.Contains(out, node.Name+" "+digest[:12]) {
+		t.Fatalf("exit code %d; %+v\n%s\n%s", code, set.Status, said, out)
+	}
+	want := []v1alpha1.DatasetDigest{{Node: node.Name, Digest: node.Digest}}
+	found := trialsOf(t, dir, "tabled")
+	for name, trial := range found {
+		if d := trial.Spec.Datasets[0]; d.Digest != "" || !slices.Equal(d.Digests, want) {
+			t.Errorf("%s: %+v, want the digests %+v", name, d, want)
+		}
+		if c := trial.Status.Datasets; len(c) != 1 || c[0].Copies != 1 {
+			t.Errorf("%s: the copies are %+v, want one", name, c)
+		}
+	}
+	if len(found) < 2 {
+		t.Errorf("%d trials, want 2", len(found))
 	}
 }
 

@@ -13,6 +13,9 @@ func Datasets(t *v1alpha1.Trial) (all []results.Dataset) {
 			Name: set.Name, Object: set.Dataset, Digest: set.Digest, Bytes: set.Bytes, Files: set.Files,
 			PreparedNodes: set.PreparedNodes, PrepareSeconds: float64(set.PrepareMilliseconds) / 1000,
 		}
+		for _, on := range set.Digests {
+			out.Digests = append(out.Digests, results.NodeDigest(on))
+		}
 		for _, c := range t.Status.Datasets {
 			if c.Name == set.Name {
 				out.Copies, out.Method, out.Check = c.Copies, c.Method, string(c.Check)

@@ -39,7 +39,8 @@ func perShard(spec *v1alpha1.TrialSpec) (n int) {
 }
 
 // Of returns the copies, from the reports of the init containers. The pods must run. Each container
-// compared its copy with the digest in the trial's spec, and fails if they differ.
+// compared its copy with the digest that the trial's spec has for its node, and fails if they
+// differ.
 func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.DatasetCopies) {
 	for _, set := range spec.Datasets {
 		c := v1alpha1.DatasetCopies{Name: set.Name, Bytes: set.Bytes}
@@ -47,7 +48,7 @@ func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.D
 			for _, s := range p.Status.InitContainerStatuses {
 				var copied dataset.Copied
 				t := s.State.Terminated
-				if s.Name != render.DatasetCopyPrefix+set.Name || t == nil || json.Unmarshal([]byte(t.Message), &copied) != nil || copied.Digest != set.Digest {
+				if s.Name != render.DatasetCopyPrefix+set.Name || t == nil || json.Unmarshal([]byte(t.Message), &copied) != nil || copied.Digest != set.DigestOn(p.Spec.NodeName) {
 					continue
 				}
 				add(&c, &copied)

@@ -17,7 +17,7 @@ func pod(container, message string) *corev1.Pod {
 }
 
 // The function adds up the reports of the pods' containers. It ignores a report about another
-// digest, and a text that is no report.
+// digest than that of the pod's node, and a text that is no report.
 func TestOf(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows", Digest: "sha256:aa", Bytes: 7}, {Name: "log", Digest: "sha256:bb"}}}
 	pods := map[string]*corev1.Pod{
@@ -28,7 +28,22 @@ func TestOf(t *testing.T) {
 		"e": pod("another", `{"digest":"sha256:aa","method":"Copy","milliseconds":9000}`),
 		"f": {},
 	}
-	want := []v1alpha1.DatasetCopies{{Name: "rows", Copies: 2, Bytes: 7, Method: "Mixed", Check: v1alpha1.DatasetCheckSizes, FastestMilliseconds: 20, SlowestMilliseconds: 1500}}
+	at := func(node string, p *corev1.Pod) *corev1.Pod {
+		p.Spec.NodeName = node
+		return p
+	}
+	own := v1alpha1.TrialDataset{Name: "own", Bytes: 7, Digests: []v1alpha1.DatasetDigest{{Node: "n1", Digest: "sha256:cc"}, {Node: "n2", Digest: "sha256:dd"}}}
+	spec.Datasets = append(spec.Datasets, own)
+	for name, p := range map[string]*corev1.Pod{
+		"g": at("n1", pod("dataset-own", `{"digest":"sha256:cc","method":"Copy","milliseconds":3}`)),
+		"h": at("n2", pod("dataset-own", `{"digest":"sha256:dd","method":"Copy","milliseconds":5}`)),
+		"i": at("n2", pod("dataset-own", `{"digest":"sha256:cc","method":"Copy","milliseconds":9}`)),
+		"j": at("n3", pod("dataset-own", `{"digest":"sha256:cc","method":"Copy","milliseconds":9}`)),
+	} {
+		pods[name] = p
+	}
+	want := []v1alpha1.DatasetCopies{{Name: "rows", Copies: 2, Bytes: 7, Method: "Mixed", Check: v1alpha1.DatasetCheckSizes, FastestMilliseconds: 20, SlowestMilliseconds: 1500},
+		{Name: "own", Copies: 2, Bytes: 7, Method: "Copy", Check: v1alpha1.DatasetCheckSizes, FastestMilliseconds: 3, SlowestMilliseconds: 5}}
 	if d := cmp.Diff(want, Of(spec, pods)); d != "" {
 		t.Errorf("copies (-want +got):\n%s", d)
 	}

@@ -94,6 +94,9 @@ func Datasets(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.Syste
 func recipeOf(at string, source v1alpha1.DatasetSource, data map[string]any) (v1alpha1.DatasetRecipe, error) {
 	c := source.Container
 	r := v1alpha1.DatasetRecipe{Name: source.Name, WorkingDir: c.WorkingDir, RunAsUser: userOf(c.RunAsUser), OutputPath: source.OutputPath}
+	if source.Bytes == v1alpha1.DatasetBytesPerNode { // Identical has no value here, so that keys stay as they were
+		r.Bytes = source.Bytes
+	}
 	var err error
 	if r.Image, err = Text(at+".image", c.Image, data); err != nil {
 		return r, err
@@ -142,13 +145,23 @@ func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container,
 			set = b.sets[i]
 		}
 		name := DatasetCopyPrefix + source.Name
-		args := []string{"--root", datasetsDir, "--key", set.Dataset, "--to", datasetCopies + source.Name, "--done", datasetDone + source.Name, "--digest", set.Digest}
+		args := []string{"--root", datasetsDir, "--key", set.Dataset, "--to", datasetCopies + source.Name, "--done", datasetDone + source.Name}
+		if len(set.Digests) == 0 {
+			args = append(args, "--digest", set.Digest)
+		}
+		for _, on := range set.Digests {
+			args = append(args, "--digest", on.Node+"="+on.Digest)
+		}
 		if source.Check == v1alpha1.DatasetCheckContent {
 			args = append(args, "--content")
 		}
-		copies = append(copies, datasetContainer(name, "copy", args, containers[0].RunAsUser, b.env,
+		c := datasetContainer(name, "copy", args, containers[0].RunAsUser, b.env,
 			corev1.VolumeMount{Name: datasetsVolume, MountPath: datasetsDir, ReadOnly: true}, corev1.VolumeMount{Name: name, MountPath: datasetCopies + source.Name},
-			corev1.VolumeMount{Name: doneVolume, MountPath: datasetDone}))
+			corev1.VolumeMount{Name: doneVolume, MountPath: datasetDone})
+		if source.Bytes == v1alpha1.DatasetBytesPerNode {
+			c.Env = []corev1.EnvVar{nodeName}
+		}
+		copies = append(copies, c)
 		pod.Volumes = append(pod.Volumes, emptyDir(name, ""))
 		for i := range pod.Containers {
 			// Clone the slice, since all containers share one.
@@ -161,6 +174,9 @@ func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container,
 	pod.Volumes = append(pod.Volumes, claimVolume(true), emptyDir(doneVolume, ""))
 	pod.InitContainers = append(copies, pod.InitContainers...)
 }
+
+// nodeName tells a container on which node it runs.
+var nodeName = corev1.EnvVar{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}
 
 func claimVolume(readOnly bool) corev1.Volume {
 	return corev1.Volume{Name: datasetsVolume, VolumeSource: corev1.VolumeSource{
@@ -201,8 +217,11 @@ func DatasetJob(d *v1alpha1.Dataset, node string, env Environment) *batchv1.Job 
 		SecurityContext:          systemSecurity(user),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}}
-	pod.Containers = []corev1.Container{datasetContainer(DatasetKeepContainer, "keep",
-		[]string{"--root", datasetsDir, "--key", d.Name, "--from", datasetMade, "--limit", strconv.FormatInt(d.Spec.Size.Value(), 10)}, user, env,
+	args := []string{"--root", datasetsDir, "--key", d.Name, "--from", datasetMade, "--limit", strconv.FormatInt(d.Spec.Size.Value(), 10)}
+	if r.PerNode() {
+		args = append(args, "--per-node")
+	}
+	pod.Containers = []corev1.Container{datasetContainer(DatasetKeepContainer, "keep", args, user, env,
 		corev1.VolumeMount{Name: datasetsVolume, MountPath: datasetsDir}, corev1.VolumeMount{Name: madeVolume, MountPath: datasetMade, ReadOnly: true})}
 	env.Pods.apply(pod)
 	return job

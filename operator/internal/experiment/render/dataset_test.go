@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -39,8 +40,8 @@ func datasetOf(t *testing.T, namespace string, spec *v1alpha1.TrialSpec, system 
 func TestTheKeyIsTheRecipe(t *testing.T) {
 	spec, system := kvTrial(), dataSystem()
 	key := datasetOf(t, "ns", spec, system).Name
-	if len(key) != len("rows-0123456789ab") {
-		t.Errorf("the name %s has another length, so that data which was made before is not found", key)
+	if key != "rows-9da4d3669232" {
+		t.Errorf("the name is %s, so that data which was made before is not found", key)
 	}
 	for name, change := range map[string]func(*v1alpha1.TrialSpec, *v1alpha1.DatasetSource){
 		"image":       func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.Container.Image = "kv:2" },
@@ -51,6 +52,7 @@ func TestTheKeyIsTheRecipe(t *testing.T) {
 		"parameter": func(s *v1alpha1.TrialSpec, _ *v1alpha1.DatasetSource) {
 			s.Parameters["theta"] = v1alpha1.NewValue("0.5")
 		},
+		"rule for bytes": func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.Bytes = v1alpha1.DatasetBytesPerNode },
 	} {
 		spec, system := kvTrial(), dataSystem()
 		change(spec, &system.Datasets[0])
@@ -66,6 +68,7 @@ func TestTheKeyIsTheRecipe(t *testing.T) {
 		"size and timeout": func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) {
 			d.Size, d.Timeout = resource.MustParse("2Gi"), "9h"
 		},
+		"the default for bytes":   func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.Bytes = v1alpha1.DatasetBytesIdentical },
 		"where pods find it":      func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.MountPath = "/there" },
 		"the default user, named": func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.Container.RunAsUser = ptr(int64(systemUID)) },
 	} {
@@ -131,6 +134,32 @@ func TestCopiesAreMadeBeforeTheAgentStarts(t *testing.T) {
 				t.Errorf("the copy belongs to %d, and the replica runs as 999", user)
 			}
 			checkMounts(t, template)
+		}
+	}
+}
+
+// A pod may run on any of the nodes, so its container has the digests of all, and learns its node.
+func TestCopiesOfBytesPerNode(t *testing.T) {
+	system, spec := dataSystem(), withData(kvTrial())
+	system.Datasets[0].Bytes = v1alpha1.DatasetBytesPerNode
+	spec.Datasets[0].Digest = ""
+	spec.Datasets[0].Digests = []v1alpha1.DatasetDigest{{Node: "n1", Digest: "sha256:aa"}, {Node: "n2", Digest: "sha256:bb"}}
+	o, err := NewObjects(placement.NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, Environment{AgentImage: "agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := o.Templates()[0].Spec.InitContainers[0]
+	want := " --done /assay/done/rows --digest n1=sha256:aa --digest n2=sha256:bb --content"
+	if got := strings.Join(first.Command, " "); !strings.HasSuffix(got, want) {
+		t.Errorf("the copy is made by %q, want its end to be %q", got, want)
+	}
+	if len(first.Env) != 1 || first.Env[0].Name != "NODE_NAME" || first.Env[0].ValueFrom.FieldRef.FieldPath != "spec.nodeName" {
+		t.Errorf("the environment is %+v, want the node's name", first.Env)
+	}
+	d := datasetOf(t, "ns", spec, system)
+	for perNode, job := range map[bool]*batchv1.Job{true: DatasetJob(d, "n1", Environment{}), false: DatasetJob(datasetOf(t, "ns", spec, dataSystem()), "n1", Environment{})} {
+		if got := slices.Contains(job.Spec.Template.Spec.Containers[0].Command, "--per-node"); got != perNode {
+			t.Errorf("--per-node is %v, want %v", got, perNode)
 		}
 	}
 }

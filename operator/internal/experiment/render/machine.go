@@ -57,7 +57,7 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 			Containers: []corev1.Container{{
 				Name: agentContainer, Image: env.AgentImage, ImagePullPolicy: env.agentPullPolicy(),
 				Command: append([]string{"/agent", "machine", "--journal-dir", machineDir, "--node", node}, identityFlags(env)...),
-				Env:     []corev1.EnvVar{{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
+				Env:     []corev1.EnvVar{nodeName},
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "journal", MountPath: machineDir}, {Name: "identity", MountPath: identityDir, ReadOnly: true},
 				},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,6 +47,21 @@ type Refusal struct{ error }
 const ExitRefused = 3
 
 func (r *Refusal) Unwrap() error { return r.error }
+
+// DigestOf returns the digest that a node's set must have. Each given text is the digest of all
+// nodes, or NODE=DIGEST.
+func DigestOf(node string, given []string) (string, error) {
+	for _, text := range given {
+		of, digest, perNode := strings.Cut(text, "=")
+		switch {
+		case !perNode:
+			return text, nil
+		case of == node:
+			return digest, nil
+		}
+	}
+	return "", refuse("node %q had no such data set when the trial was made, so that its digest is not known", node)
+}
 
 func refuse(format string, args ...any) error { return &Refusal{fmt.Errorf(format, args...)} }
 

@@ -36,7 +36,7 @@ func must(t *testing.T, errs ...error) {
 
 func keep(t *testing.T, from, root string) *Kept {
 	t.Helper()
-	k, err := Keep(t.Context(), from, root, "rows-1", limit)
+	k, err := Keep(t.Context(), from, root, "rows-1", limit, false)
 	must(t, err)
 	return k
 }
@@ -117,10 +117,53 @@ func TestTheDigestIsOfTheBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := made(t)
 			must(t, change(dir))
-			if _, err := Keep(t.Context(), dir, root, "rows-1", limit); !errors.Is(err, ErrNotIdentical) {
+			if _, err := Keep(t.Context(), dir, root, "rows-1", limit, false); !errors.Is(err, ErrNotIdentical) {
 				t.Errorf("the error is %v", err)
 			}
 		})
+	}
+}
+
+// With bytes per node, a node keeps the set it has, since trials may be copying it.
+func TestANodeKeepsItsOwnBytes(t *testing.T) {
+	root := t.TempDir()
+	first := keep(t, made(t), root)
+	other := made(t)
+	write(t, filepath.Join(other, "conf"), "x = 2\n")
+	again, err := Keep(t.Context(), other, root, "rows-1", limit, true)
+	if err != nil || !again.Found || again.Summary != first.Summary {
+		t.Errorf("kept is %+v (%v), want the first set, %+v", again, err, first)
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) != 1 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+	if fresh, err := Keep(t.Context(), other, root, "rows-2", limit, true); err != nil || fresh.Found || fresh.Digest == first.Digest {
+		t.Errorf("a set that was not there is %+v (%v)", fresh, err)
+	}
+}
+
+// A set is compared with the digest of its own node, and with no other one.
+func TestDigestOfANode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given []string
+		want  string
+	}{
+		"one for all nodes":       {[]string{"sha256:aa"}, "sha256:aa"},
+		"a dry run has none":      {[]string{""}, ""},
+		"the node's own":          {[]string{"n10=sha256:aa", "n1=sha256:bb"}, "sha256:bb"},
+		"only those of others":    {[]string{"n10=sha256:aa"}, "refused"},
+		"no node is known to it":  {nil, "refused"},
+		"a node of an empty name": {[]string{"=sha256:aa"}, "refused"},
+	} {
+		got, err := DigestOf("n1", tc.given)
+		if errors.As(err, new(*Refusal)) {
+			got = "refused"
+		} else if err != nil {
+			t.Error(err)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
 
@@ -192,7 +235,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			from, root := t.TempDir(), t.TempDir()
 			must(t, tc.make(from))
-			if _, err := Keep(t.Context(), from, root, "rows-1", limit); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := Keep(t.Context(), from, root, "rows-1", limit, false); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the error is %v, want %q", err, tc.want)
 			}
 			if left, _ := os.ReadDir(root); len(left) > 0 {
@@ -200,7 +243,7 @@ func TestWhatIsNotKept(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Keep(t.Context(), made(t), t.TempDir(), "../rows", limit); err == nil {
+	if _, err := Keep(t.Context(), made(t), t.TempDir(), "../rows", limit, false); err == nil {
 		t.Error("a key that leads out of the folder was taken")
 	}
 }

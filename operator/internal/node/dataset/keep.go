@@ -25,7 +25,7 @@ const spareShare = 20
 // Kept is the result of Keep.
 type Kept struct {
 	Summary
-	// Found: the set existed already, with the same digest.
+	// Found: the set existed already, and stays.
 	Found  bool   `json:"found,omitempty"`
 	Method string `json:"method"`
 	// Milliseconds that it took, which the caller measures.
@@ -36,8 +36,9 @@ type Kept struct {
 var ErrNotIdentical = errors.New("the recipe gave other bytes than when it ran before")
 
 // Keep puts a tree in its place below root, under a key. The tree is there as a whole or not at
-// all, even if Keep is killed half way.
-func Keep(ctx context.Context, from, root, key string, limit int64) (*Kept, error) {
+// all, even if Keep is killed half way. A set that is there already must have the same bytes. If
+// each node has bytes of its own, the node keeps the set that it has.
+func Keep(ctx context.Context, from, root, key string, limit int64, perNode bool) (*Kept, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func Keep(ctx context.Context, from, root, key string, limit int64) (*Kept, erro
 		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
 			return nil, fmt.Errorf("put the set in its place: %w", err)
 		}
-		if err := kept.compare(root, key); err != nil {
+		if err := kept.compare(root, key, perNode); err != nil {
 			return nil, err
 		}
 	}
@@ -82,10 +83,13 @@ func Keep(ctx context.Context, from, root, key string, limit int64) (*Kept, erro
 }
 
 // compare with the set that exists already.
-func (k *Kept) compare(root, key string) error {
+func (k *Kept) compare(root, key string, perNode bool) error {
 	_, there, err := readManifest(manifestOf(filepath.Join(root, key)))
 	if err != nil {
 		return fmt.Errorf("a set is there already: %w", err)
+	}
+	if perNode {
+		k.Summary = there
 	}
 	if there != k.Summary {
 		return fmt.Errorf("%w: %s, and now %s", ErrNotIdentical, there.Digest, k.Digest)

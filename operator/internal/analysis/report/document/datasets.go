@@ -2,6 +2,7 @@ package document
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +12,23 @@ import (
 
 // DatasetsLegend says how to read the table.
 const DatasetsLegend = "Data sets: made once on each node, then copied for each pod before its trial starts. \"prepared\" is recipe, hash and keeping on the slowest node, " +
-	"once; \"copy\" is a copy with its check. Every copy was compared with the digest: by sizes, or by the content of all files."
+	"once; \"copy\" is a copy with its check. Every copy was compared with the digest: by sizes, or by the content of all files. " +
+	"If each node has bytes of its own, a copy was compared with the digest of its node, and MiB and files are those of the node with most."
+
+// maxDigests is how many nodes' digests a table shows of one data set.
+const maxDigests = 3
 
 // setKey tells data sets apart.
 type setKey struct{ name, digest string }
+
+// keyOf a data set has the digests of all nodes, if each node has bytes of its own.
+func keyOf(d results.Dataset) setKey {
+	k := setKey{d.Name, d.Digest}
+	for _, on := range d.Digests {
+		k.digest += on.Node + " " + on.Digest + "\n"
+	}
+	return k
+}
 
 // setUse sums up the use of one data set by all trials of an experiment.
 type setUse struct {
@@ -35,7 +49,7 @@ func datasetsTable(e results.Experiment) Table {
 	var order []setKey
 	for _, l := range e.Trials {
 		for _, d := range l.Datasets {
-			k := setKey{d.Name, d.Digest}
+			k := keyOf(d)
 			if uses[k] == nil {
 				uses[k] = &setUse{first: d, fastest: d.FastestSeconds}
 				order = append(order, k)
@@ -47,7 +61,7 @@ func datasetsTable(e results.Experiment) Table {
 	for _, k := range order {
 		u := uses[k]
 		t.Rows = append(t.Rows, []string{
-			k.name, shortDigest(k.digest), number(float64(u.first.Bytes)/(1<<20), 1), strconv.FormatInt(u.first.Files, 10),
+			k.name, digestText(u.first), number(float64(u.first.Bytes)/(1<<20), 1), strconv.FormatInt(u.first.Files, 10),
 			number(u.first.PrepareSeconds, 1), strconv.Itoa(int(u.first.PreparedNodes)), strconv.Itoa(u.trials), strconv.Itoa(int(u.copies)),
 			strings.Join(u.methods, ", "), strings.Join(u.checks, ", "), number(u.fastest, 2), number(u.slowest, 2),
 		})
@@ -74,6 +88,21 @@ func (u *setUse) add(d results.Dataset) {
 			slices.Sort(*one.list)
 		}
 	}
+}
+
+// digestText is the digest of a data set, or the digests of its nodes.
+func digestText(d results.Dataset) string {
+	if len(d.Digests) == 0 {
+		return shortDigest(d.Digest)
+	}
+	if len(d.Digests) > maxDigests {
+		return fmt.Sprintf("differs on %d nodes", len(d.Digests))
+	}
+	var each []string
+	for _, on := range d.Digests {
+		each = append(each, on.Node+" "+shortDigest(on.Digest))
+	}
+	return strings.Join(each, ", ")
 }
 
 // shortDigest is as much of a digest as tells two apart.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +40,8 @@ type stage struct {
 	r     *dataset.Reconciler
 	desk  *dataset.Requester
 	told  *events.FakeRecorder
+	// change the data set of the System, unless nil.
+	change func(*v1alpha1.DatasetSource)
 }
 
 func newStage(t *testing.T, nodes int) *stage {
@@ -97,6 +100,9 @@ func (s *stage) system() *v1alpha1.SystemSpec {
 			Name: "rows", OutputPath: "/made", MountPath: "/rows", Size: resource.MustParse("1Gi"), Timeout: "10m",
 			Container: v1alpha1.Container{Name: "load", Image: "load:1", Command: []string{"/load", "/made"}},
 		}}
+		if s.change != nil {
+			s.change(&spec.Datasets[0])
+		}
 	}).Obj().Spec
 }
 
@@ -227,8 +233,8 @@ func TestPreparedOncePerNode(t *testing.T) {
 		want := v1alpha1.TrialDataset{
 			Name: "rows", Dataset: s.dataset().Name, Digest: "sha256:aa", Bytes: 1 << 30, Files: 17, PreparedNodes: 3, PrepareMilliseconds: 94200,
 		}
-		if !a.Ready || len(a.Sets) != 1 || a.Sets[0] != want {
-			t.Errorf("the answer is %+v, want %+v", a, want)
+		if d := cmp.Diff([]v1alpha1.TrialDataset{want}, a.Sets); !a.Ready || d != "" {
+			t.Errorf("the answer is %+v (-want +got):\n%s", a, d)
 		}
 		s.reconcile()
 	}
@@ -326,9 +332,33 @@ func TestNodesMustHaveTheSameBytes(t *testing.T) {
 	s.reconcile()
 	s.over(s.jobs("prepare")[s.nodes[1]], fmt.Sprintf(kept, "bb"))
 	s.reconcile()
-	s.expect(metav1.ConditionFalse, v1alpha1.ReasonNotIdentical, s.nodes[0], s.nodes[1], "sha256:aa", "sha256:bb")
+	s.expect(metav1.ConditionFalse, v1alpha1.ReasonNotIdentical, s.nodes[0], s.nodes[1], "sha256:aa", "sha256:bb", "bytes: PerNode")
 	if a := s.ask(); !a.Failed {
 		t.Errorf("the answer is %+v", a)
+	}
+}
+
+// A recipe that cannot make the same bytes twice serves if the System says so. Then a trial's spec
+// has the digest of each node, and sizes are those of the node with most.
+func TestBytesPerNode(t *testing.T) {
+	s := newStage(t, 2).claim()
+	s.change = func(d *v1alpha1.DatasetSource) { d.Bytes = v1alpha1.DatasetBytesPerNode }
+	s.ask()
+	s.reconcile()
+	s.over(s.jobs("prepare")[s.nodes[0]], fmt.Sprintf(kept, "bb"))
+	s.reconcile()
+	s.over(s.jobs("prepare")[s.nodes[1]], strings.NewReplacer(`"files":17`, `"files":18`, "1073741824", "1073741823").Replace(fmt.Sprintf(kept, "aa")))
+	s.reconcile()
+	s.expect(metav1.ConditionTrue, v1alpha1.ReasonPrepared, "1073741824 bytes", "18 files", "each node has bytes of its own")
+	want := []v1alpha1.TrialDataset{{
+		Name: "rows", Dataset: s.dataset().Name, Bytes: 1 << 30, Files: 18, PreparedNodes: 2, PrepareMilliseconds: 94200,
+		Digests: []v1alpha1.DatasetDigest{{Node: s.nodes[0], Digest: "sha256:bb"}, {Node: s.nodes[1], Digest: "sha256:aa"}},
+	}}
+	if a := s.ask(); !a.Ready || cmp.Diff(want, a.Sets) != "" {
+		t.Errorf("the answer is %+v (-want +got):\n%s", a, cmp.Diff(want, a.Sets))
+	}
+	if d := s.dataset().Status; d.Digest != "" || d.Nodes[0].Digest != "sha256:bb" || d.Nodes[1].Digest != "sha256:aa" {
+		t.Errorf("the status is %+v, want a digest for each node", d)
 	}
 }
 

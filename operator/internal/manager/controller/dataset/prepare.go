@@ -27,7 +27,11 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (time.Duration, erro
 	missing := s.missing()
 	if len(missing) == 0 {
 		if len(s.d.Status.Nodes) > 0 {
-			s.set(metav1.ConditionTrue, v1alpha1.ReasonPrepared, "%d bytes in %d files are on %s.", s.d.Status.Bytes, s.d.Status.Files, nodesText(s.d))
+			format := "%d bytes in %d files are on %s."
+			if s.d.Spec.Recipe.PerNode() {
+				format = "Up to %d bytes in up to %d files are on %s; each node has bytes of its own."
+			}
+			s.set(metav1.ConditionTrue, v1alpha1.ReasonPrepared, format, s.d.Status.Bytes, s.d.Status.Files, nodesText(s.d))
 		}
 		return 0, nil
 	}
@@ -140,14 +144,20 @@ func (s *scope) note(node string, pod *corev1.Pod, well bool, message string) bo
 		return false
 	}
 	st := &s.d.Status
-	if st.Digest != "" && (st.Digest != kept.Digest || st.Bytes != kept.Bytes) {
+	perNode := s.d.Spec.Recipe.PerNode()
+	if !perNode && st.Digest != "" && (st.Digest != kept.Digest || st.Bytes != kept.Bytes) {
 		s.set(metav1.ConditionFalse, v1alpha1.ReasonNotIdentical,
-			"The recipe made other bytes on node %s (%s) than on node %s (%s). Have it make the same each time: no clock, no random number without a seed, no order of a hash. Or give the pods a pool of one node.",
+			"The recipe made other bytes on node %s (%s) than on node %s (%s). Have it make the same each time: no clock, no random number without a seed, no order of a hash. Or say bytes: PerNode in the System, if the data means the same on each node.",
 			node, kept.Digest, st.Nodes[0].Name, st.Digest)
 		return false
 	}
-	st.Digest, st.Bytes, st.Files = kept.Digest, kept.Bytes, kept.Files
+	st.Bytes, st.Files = max(st.Bytes, kept.Bytes), max(st.Files, kept.Files)
 	done := v1alpha1.DatasetNode{Name: node, PreparedAt: keep.FinishedAt, KeepMilliseconds: kept.Milliseconds}
+	if perNode {
+		done.Digest = kept.Digest
+	} else {
+		st.Digest = kept.Digest
+	}
 	if recipe := ended(pod, render.DatasetRecipeContainer); recipe != nil {
 		done.RecipeSeconds = int64(recipe.FinishedAt.Sub(recipe.StartedAt.Time).Seconds())
 	}

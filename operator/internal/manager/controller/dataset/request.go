@@ -167,9 +167,13 @@ func (k *Requester) add(ctx context.Context, a *Status, d *v1alpha1.Dataset, nam
 	for _, n := range d.Status.Nodes {
 		if slices.Contains(names, n.Name) {
 			set.PreparedNodes++
+			if n.Digest != "" {
+				set.Digests = append(set.Digests, v1alpha1.DatasetDigest{Node: n.Name, Digest: n.Digest})
+			}
 			set.PrepareMilliseconds = max(set.PrepareMilliseconds, n.RecipeSeconds*1000+n.KeepMilliseconds)
 		}
 	}
+	slices.SortFunc(set.Digests, func(a, b v1alpha1.DatasetDigest) int { return strings.Compare(a.Node, b.Node) })
 	a.Sets = append(a.Sets, set)
 	return k.used(ctx, d)
 }

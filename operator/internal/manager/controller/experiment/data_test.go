@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +74,7 @@ func TestATrialWaitsForItsData(t *testing.T) {
 	want := v1alpha1.TrialDataset{
 		Name: "rows", Dataset: s.theDataset().Name, Digest: "sha256:aa", Bytes: 1 << 30, Files: 17, PreparedNodes: 1, PrepareMilliseconds: 94200,
 	}
-	if trials := s.trials(); len(trials) != 1 || len(trials[0].Spec.Datasets) != 1 || trials[0].Spec.Datasets[0] != want {
+	if trials := s.trials(); len(trials) != 1 || cmp.Diff([]v1alpha1.TrialDataset{want}, trials[0].Spec.Datasets) != "" {
 		t.Fatalf("the trials are %+v, want one with %+v", trials, want)
 	}
 	trial := s.trials()[0]

@@ -38,8 +38,14 @@ func pair(t *testing.T) (replicas []string, status []int, nodes []*exec.Cmd) {
 	return deploy(t, 2)
 }
 
-// deploy starts n replicas, of which the first is the primary.
-func deploy(t *testing.T, n int) (replicas []string, status []int, nodes []*exec.Cmd) {
+// site is a directory with the node's program, for the user who runs PostgreSQL.
+type site struct {
+	t            *testing.T
+	dir, program string
+	process      *syscall.SysProcAttr
+}
+
+func newSite(t *testing.T) *site {
 	t.Helper()
 	if _, err := os.Stat(programs); err != nil {
 		t.Skipf("PostgreSQL 15 is not installed: %v", err)
@@ -49,26 +55,52 @@ func deploy(t *testing.T, n int) (replicas []string, status []int, nodes []*exec
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	program := filepath.Join(dir, "postgres-node")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/postgres-node").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	process := &syscall.SysProcAttr{Setpgid: true}
+	s := &site{t, dir, build(t, dir, "postgres-node"), &syscall.SysProcAttr{Setpgid: true}}
 	if os.Getuid() == 0 {
-		process.Credential = &syscall.Credential{Uid: unprivileged, Gid: unprivileged}
+		s.process.Credential = &syscall.Credential{Uid: unprivileged, Gid: unprivileged}
 		if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return s
+}
+
+func build(t *testing.T, dir, name string) (program string) {
+	t.Helper()
+	program = filepath.Join(dir, name)
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/"+name).CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// data is the directory of a replica's database.
+func (s *site) data(replica int) string { return filepath.Join(s.dir, fmt.Sprint("data", replica)) }
+
+// node is a command of the node's program.
+func (s *site) node(args ...string) *exec.Cmd {
+	cmd := exec.Command(s.program, args...)
+	cmd.SysProcAttr, cmd.Stderr, cmd.Dir = s.process, s.t.Output(), "/"
+	return cmd
+}
+
+// deploy starts n replicas, of which the first is the primary.
+func deploy(t *testing.T, n int) (replicas []string, status []int, nodes []*exec.Cmd) {
+	t.Helper()
+	return newSite(t).deploy(n)
+}
+
+func (s *site) deploy(n int) (replicas []string, status []int, nodes []*exec.Cmd) {
+	t := s.t
+	t.Helper()
 	ports := drivertest.FreePorts(t, 2*n)
 	for _, port := range ports[:n] {
 		replicas = append(replicas, fmt.Sprint("127.0.0.1:", port))
 	}
 	status = ports[n:]
 	for i := range replicas {
-		cmd := exec.Command(program, "--index", fmt.Sprint(i), "--replicas", strings.Join(replicas, ","), "--data", filepath.Join(dir, fmt.Sprint("data", i)),
+		cmd := s.node("--index", fmt.Sprint(i), "--replicas", strings.Join(replicas, ","), "--data", s.data(i),
 			"--status-port", fmt.Sprint(status[i]), "--failover-timeout", failover.String(), "--fsync=false")
-		cmd.SysProcAttr, cmd.Stderr, cmd.Dir = process, t.Output(), "/"
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,10 @@
 //	replica 1: pg_basebackup, hot standby;  asks the primary every 200 ms
 //	           no answer for the failover timeout: pg_promote, and wait for no standby any more
 //
+// With a data set, both replicas begin with a copy of a loaded database that Make made. Replica 0
+// goes on with it. Replica 1 copies the primary all the same, since each machine has a database of
+// its own with another identifier.
+//
 // There is no third party that could say which of two replicas is cut off. Safety needs none: a
 // primary without its standby acknowledges nothing, since every commit waits for the standby. So an
 // old primary that lives on beside a promoted standby does not lose an acknowledged write. After a
@@ -77,7 +81,8 @@ func (c *Config) Validate() error {
 type node struct {
 	Config
 	port     string
-	peer     string // HOST:PORT of the other replica, or empty
+	peer     string   // HOST:PORT of the other replica, or empty
+	options  []string // of the server, beside its files
 	server   *exec.Cmd
 	ended    chan error
 	promoted atomic.Bool
@@ -113,42 +118,52 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // prepare makes the database directory: a new one, or a copy of the primary's. It leaves an
-// existing directory in place.
+// existing directory in place, but for one that Make made.
 func (n *node) prepare(ctx context.Context) error {
-	_, err := os.Stat(filepath.Join(n.Data, "PG_VERSION"))
-	exists := err == nil
+	exists, made := n.has("PG_VERSION"), n.has(madeFile)
 	switch {
-	case n.peer != "" && (n.Index > 0 || exists) && (n.isPrimary(ctx, n.peer) || !exists):
+	case n.peer != "" && n.Index > 0 && (made || !exists), n.peer != "" && exists && n.isPrimary(ctx, n.peer):
 		return n.copyPrimary(ctx)
+	case made:
+		// The mark is removed last: a node that is killed before begins anew.
+		return errors.Join(n.configure(), os.Remove(filepath.Join(n.Data, madeFile)))
 	case exists:
 		return nil // the directory stays as it is: this node was alone or was promoted, or both nodes have crashed
 	}
-	return n.create(ctx)
+	return errors.Join(n.create(ctx), n.configure())
 }
 
-// create makes a new database with the settings of a primary.
+func (n *node) has(file string) bool {
+	_, err := os.Stat(filepath.Join(n.Data, file))
+	return err == nil
+}
+
+// create makes a new database.
 func (n *node) create(ctx context.Context) error {
 	if err := n.run(ctx, "initdb", "-D", n.Data, "-U", user, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
 		return err
 	}
+	return extend(filepath.Join(n.Data, "pg_hba.conf"), "host all all all trust\nhost replication all all trust\n")
+}
+
+// configure gives a database the settings of a primary.
+func (n *node) configure() error {
 	settings := fmt.Sprintf("listen_addresses = '*'\nunix_socket_directories = ''\nport = %s\nmax_connections = %d\nshared_buffers = %s\nfsync = %t\n"+
 		"dynamic_shared_memory_type = mmap\njit = off\nwal_level = replica\nhot_standby = on\nmax_wal_senders = 4\n",
 		n.port, n.MaxConnections, n.SharedBuffers, n.Fsync)
 	if n.peer != "" {
 		settings += "synchronous_standby_names = 'FIRST 1 (" + standby + ")'\n"
 	}
-	return errors.Join(
-		extend(filepath.Join(n.Data, "postgresql.auto.conf"), settings),
-		extend(filepath.Join(n.Data, "pg_hba.conf"), "host all all all trust\nhost replication all all trust\n"))
+	return extend(filepath.Join(n.Data, "postgresql.auto.conf"), settings)
 }
 
 // copyPrimary waits for the primary and makes this node its standby.
 func (n *node) copyPrimary(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	waiting, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	for !n.isPrimary(ctx, n.peer) {
+	for !n.isPrimary(waiting, n.peer) {
 		select {
-		case <-ctx.Done():
+		case <-waiting.Done():
 			return fmt.Errorf("no primary at %s within %v", n.peer, startLimit)
 		case <-time.After(poll):
 		}
@@ -197,7 +212,7 @@ func (n *node) run(ctx context.Context, name string, args ...string) error {
 
 // start starts the server and waits until it answers.
 func (n *node) start(ctx context.Context) error {
-	n.server = n.command("postgres", "-D", n.Data)
+	n.server = n.command("postgres", append([]string{"-D", n.Data}, n.options...)...)
 	if err := n.server.Start(); err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
@@ -235,10 +250,7 @@ func (n *node) stop() {
 
 func (n *node) own() string { return net.JoinHostPort("127.0.0.1", n.port) }
 
-func (n *node) follows() bool {
-	_, err := os.Stat(filepath.Join(n.Data, "standby.signal"))
-	return n.peer != "" && err == nil
-}
+func (n *node) follows() bool { return n.peer != "" && n.has("standby.signal") }
 
 // watch asks the primary again and again. When the primary has not answered for the failover
 // timeout, it promotes this node.

@@ -77,13 +77,12 @@ var lanes = []lane{
 	{name: "rootless", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-run=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
 	// Only make test-all runs these:
-	// Of the next six, only faults has run to its end: what the others take is a guess.
-	cluster("evaluations", 12*time.Minute, 40*time.Minute),
-	cluster("faults", 12*time.Minute, 40*time.Minute),
-	cluster("scheduling", 12*time.Minute, 40*time.Minute),
-	cluster("contention", 8*time.Minute, 40*time.Minute), // on a machine that does nothing else
-	cluster("systems", 12*time.Minute, 40*time.Minute),
-	cluster("tutorial", 12*time.Minute, 40*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
+	cluster("evaluations", 9*time.Minute, 40*time.Minute),
+	cluster("faults", 10*time.Minute, 40*time.Minute),
+	cluster("scheduling", 7*time.Minute, 40*time.Minute),
+	cluster("contention", 9*time.Minute, 40*time.Minute), // on a machine that does nothing else
+	cluster("systems", 11*time.Minute, 40*time.Minute),
+	cluster("tutorial", 16*time.Minute, 40*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
 	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh", "hack/network-policies", "operator/test/local/testdata/machines"),
 	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra"}, clusterInputs...), builds: programs},
 	{name: "race", takes: 7 * time.Minute, bound: 30 * time.Minute, flags: []string{"-race", "-shuffle=on", "-skip=" + speed}},

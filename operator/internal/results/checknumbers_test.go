@@ -43,12 +43,14 @@ func TestNumbersOfChecksOverPods(t *testing.T) {
 		{Name: "counted", Numbers: map[string]map[string]float64{
 			"r-0": {"read": 100, "none": 0, "of-one": 1, "less": -4}, "r-1": {"read": 300, "none": 0, "less": 1}, "r-2": {"read": 200, "none": 0, "less": 1},
 		}},
+		{Name: "alone", Numbers: map[string]map[string]float64{"r-0": {"lone": -3}}},
 		{Name: "silent", Numbers: map[string]map[string]float64{"r-0": {"half": 1}, "r-1": {}}},
 	}}
 	own := results.OwnNumbers(trial)
 	for name, want := range map[string]float64{
 		"checkSum:read": 600, "checkMean:read": 200, "checkLargest:read": 300, "checkDeviation:read": 81.64966, "checkVariation:read": 0.4082483,
 		"checkSum:none": 0, "checkMean:none": 0, "checkLargest:none": 0, "checkSum:less": -2, "checkLargest:less": 1,
+		"checkSum:lone": -3, "checkMean:lone": -3, "checkLargest:lone": -3,
 	} {
 		if got, known := own[name]; !known || math.Abs(got-want) > 1e-5 {
 			t.Errorf("%s is %v (known: %v), want %v", name, got, known, want)

@@ -32,6 +32,14 @@ func TestPercentileOfAll(t *testing.T) {
 	if s.OfAll == nil || s.OfAll.P99Millis != s.MaxMillis || s.OfAll.P999Millis != 0 {
 		t.Errorf("of all %+v, the longest is %g", s.OfAll, s.MaxMillis)
 	}
+	if s := Summarize(Counters{Committed: 990, Errors: 110}, h, time.Second); s.OfAll == nil || s.OfAll.P10Millis < 109.8 || s.OfAll.P10Millis > 110.2 {
+		t.Errorf("the 10th percentile of 1100 is the 110th: %+v", s.OfAll)
+	}
+	one := NewHistogram()
+	one.Record(time.Millisecond)
+	if s := Summarize(Counters{Committed: 1, Errors: 1}, one, time.Second); s.OfAll == nil || s.OfAll.P10Millis < 0.999 || s.OfAll.P99Millis != 0 {
+		t.Errorf("one of two failed, and of all there is %+v", s.OfAll)
+	}
 	if s := Summarize(Counters{Committed: 990}, h, time.Second); s.OfAll != nil {
 		t.Errorf("none failed, and there is %+v", s.OfAll)
 	}

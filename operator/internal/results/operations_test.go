@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -201,5 +202,20 @@ func TestWhatMisbehavingClientsDo(t *testing.T) {
 	}
 	if _, has := OwnNumbers(&Trial{Clients: 10})["misbehavingShare"]; has {
 		t.Error("results from before there were such clients say how many there were")
+	}
+}
+
+// Both sides of a merge have operations of a kind, and one of them has a kind of its own.
+func TestKindsAreMergedIntoOthers(t *testing.T) {
+	var a, b Kinds
+	a.Commit("READ", 3, 2*time.Millisecond)
+	b.Commit("READ", 1, 6*time.Millisecond)
+	b.Commit("SCAN", 2, time.Millisecond)
+	a.Merge(&b)
+	got := map[string]int64{}
+	a.Count(got)
+	want := map[string]int64{"operation:READ": 4, "operationMicros:READ": 12000, "operation:SCAN": 2, "operationMicros:SCAN": 2000}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

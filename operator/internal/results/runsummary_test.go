@@ -1,6 +1,7 @@
 package results_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -43,9 +44,20 @@ func TestAWholeRunAndAWindowAreNotMerged(t *testing.T) {
 	}
 	negative, both := wholeClient(0, 1, -1, nil, nil), wholeClient(0, 1, 1, nil, nil)
 	both.Latency = "HISTF"
-	for name, c := range map[string]results.Client{"negative": negative, "and a histogram": both} {
-		if _, err := results.EncodeClient(c); err == nil {
-			t.Errorf("%s: no error", name)
+	noNumber, endless := wholeClient(0, 1, 1, nil, nil), wholeClient(0, 1, 1, nil, nil)
+	noNumber.RunSummary.SetNumber("x", math.NaN())
+	endless.RunSummary.SetNumber("x", math.Inf(1))
+	for name, tc := range map[string]struct {
+		client results.Client
+		want   string
+	}{
+		"negative":        {negative, "must be 0 or more"},
+		"and a histogram": {both, "either a summary of the whole run"},
+		"no number":       {noNumber, "which is no number"},
+		"without end":     {endless, "which is no number"},
+	} {
+		if _, err := results.EncodeClient(tc.client); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
 }

@@ -131,6 +131,18 @@ func TestUseThatIsNotKnown(t *testing.T) {
 	}
 }
 
+func TestUseInWords(t *testing.T) {
+	for use, want := range map[Use]string{
+		{Resource: UseCPU}: "CPU, sum of all pods",
+		{Resource: UseDisk, Part: "replica", Pods: PodsMean}:         "Disk, mean of all replicas",
+		{Resource: UseVolumeSize, Part: "component", Volume: "data"}: "VolumeSize data, sum of all components",
+	} {
+		if got := use.String(); got != want {
+			t.Errorf("%+v is %q, want %q", use, got, want)
+		}
+	}
+}
+
 // Volumes are added up over those pods that have them, by the volume or all together.
 func TestUseOfVolumes(t *testing.T) {
 	pod := func(name, part string, volumes ...VolumeUse) Pod {

@@ -253,6 +253,7 @@ func TestCheck(t *testing.T) {
 		"a wrong group":       {faults: grouping(indexes(7), indexes(0)), want: []string{"faults[x].partition.groups[0].replicas[0]: 0 to 3"}},
 		"the rest by lot":     {faults: grouping(indexes(0), picking(3))},
 		"more than the rest":  {faults: grouping(indexes(0), picking(4)), want: []string{"faults[x].partition.groups[1].pick: but only 3 match in shard 0"}},
+		"none is left":        {faults: grouping(component("proxy", 0, 1, 2), v1alpha1.Target{Component: "proxy", Pick: new(intstr.FromInt(1))}), want: []string{"faults[x].partition.groups[1].pick: picks 1 pods of component proxy, but only 0 match"}},
 		"two lots":            {faults: grouping(picking(2), picking(2))},
 		"two lots too many":   {faults: grouping(picking(2), picking(3)), want: []string{"faults[x].partition.groups[1].pick: picks 3 replicas of each shard, but only 2 match"}},
 		"three lots too many": {faults: grouping(picking(1), picking(2), picking(2)), want: []string{"faults[x].partition.groups[2].pick: picks 2 replicas of each shard, but only 1 match"}},
@@ -429,6 +430,22 @@ func TestQuestionsAboutFaults(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// A pod that is killed is not under a fault later. A pod that fails is, until the fault ends.
+func TestFaultsThatAreOverAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fault v1alpha1.Fault
+		want  bool
+	}{
+		"a pod-kill":    {chaosOf("PodChaos", `{"action":"pod-kill"}`, "1s", "", indexes(0)), true},
+		"a pod-failure": {chaosOf("PodChaos", `{"action":"pod-failure"}`, "1s", "1s", indexes(0)), false},
+		"a pause":       {v1alpha1.Fault{Pause: &v1alpha1.Pause{}}, false},
+	} {
+		if got := (chaos{f: &tc.fault}).oneShot(); got != tc.want {
+			t.Errorf("%s is over at once: %t, want %t", name, got, tc.want)
+		}
 	}
 }
 

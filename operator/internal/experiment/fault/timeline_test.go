@@ -115,6 +115,12 @@ func TestBuild(t *testing.T) {
 				"0s Cut r0 out [r1] in [r1]", "0s Cut r1 out [r0 r2] in [r0 r2]", "0s Cut r2 out [r1] in [r1]",
 			},
 		},
+		"one against all, clients too": {
+			fault: v1alpha1.Fault{Name: "alone", At: "0s", Partition: &v1alpha1.Partition{Isolate: new(indexes(1)), Clients: "FirstGroup"}},
+			want: []string{
+				"0s Cut c0 out [r1] in [r1]", "0s Cut r0 out [r1] in [r1]", "0s Cut r1 out [r0 r2 c0] in [r0 r2 c0]", "0s Cut r2 out [r1] in [r1]",
+			},
+		},
 		"the leader against all, clients too": {
 			fault: v1alpha1.Fault{Name: "alone", At: "0s", Partition: &v1alpha1.Partition{
 				Isolate: &v1alpha1.Target{Role: "leader", Replicas: []int32{0, 1}}, Clients: "FirstGroup",

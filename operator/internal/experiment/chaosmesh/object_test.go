@@ -45,6 +45,10 @@ func TestObject(t *testing.T) {
 				"containerNames": []any{"db", "proxy"},
 			},
 		},
+		"an instant is left": {
+			fault: faultOf("NetworkChaos", "3s", `{"action": "partition"}`), left: 1,
+			want: map[string]any{"action": "partition", "mode": "all", "selector": selector("t-0", "t-1"), "duration": "1.25s"},
+		},
 		"a component": {
 			fault: ofComponent(faultOf("PodChaos", "", `{"action": "container-kill"}`), "proxy", ""),
 			want:  map[string]any{"action": "container-kill", "mode": "all", "selector": component(selector("t-0", "t-1"), "proxy"), "containerNames": []any{"db", "proxy"}},

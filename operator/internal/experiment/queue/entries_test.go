@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -104,5 +105,36 @@ func TestBetween(t *testing.T) {
 				t.Errorf("%v, want %d experiments", got, tc.want)
 			}
 		})
+	}
+}
+
+// A trial of another namespace is of another experiment. A trial that nothing controls is of none.
+func TestGap(t *testing.T) {
+	trial := func(namespace, name, experiment string, ended time.Duration) v1alpha1.Trial {
+		one := v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)}}
+		if experiment != "" {
+			one.OwnerReferences = []metav1.OwnerReference{{Kind: "Experiment", Name: experiment, UID: types.UID(experiment), Controller: new(true)}}
+		}
+		if ended > 0 {
+			one.Status.Times.Drained = new(metav1.NewMicroTime(start.Add(ended)))
+		}
+		return one
+	}
+	for name, tc := range map[string]struct {
+		next   v1alpha1.Trial
+		trials []v1alpha1.Trial
+		want   time.Duration
+	}{
+		"the first of all":               {trial("n", "next", "e", 0), nil, 0},
+		"its experiment was last":        {trial("n", "next", "e", 0), []v1alpha1.Trial{trial("n", "one", "e", 2*time.Second), trial("n", "two", "e", 7*time.Second)}, 3 * time.Second},
+		"another was last":               {trial("n", "next", "e", 0), []v1alpha1.Trial{trial("n", "one", "e", 2*time.Second), trial("m", "two", "f", 9*time.Second)}, time.Second},
+		"only another namespace's trial": {trial("n", "next", "e", 0), []v1alpha1.Trial{trial("m", "one", "e", 2*time.Second)}, 0},
+		"of no experiment":               {trial("n", "next", "", 0), []v1alpha1.Trial{trial("n", "one", "e", 2*time.Second)}, 0},
+		"a trial of none":                {trial("n", "next", "e", 0), []v1alpha1.Trial{trial("n", "one", "", 2*time.Second)}, 0},
+		"a clock that went back":         {trial("n", "next", "e", 0), []v1alpha1.Trial{trial("n", "one", "e", 12*time.Second)}, 0},
+	} {
+		if got := Gap(tc.trials, &tc.next, start.Add(10*time.Second)); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,23 @@ func TestShardsDrawApart(t *testing.T) {
 	}
 	if n != shards || len(picked) != 5 {
 		t.Errorf("%d shards lose replicas of the indexes %v; want %d shards, and all of 5 indexes", n, picked, shards)
+	}
+}
+
+// Each fault draws for itself. If all faults of a trial lost the same replica, the second one would
+// find it lost.
+func TestFaultsDrawApart(t *testing.T) {
+	l := NewLayout("ns", "t", &v1alpha1.TrialSpec{
+		Seed: 7, Topology: v1alpha1.Topology{F: 1, Shards: 1, Regions: []v1alpha1.Region{{Name: "east", Replicas: 5}}},
+	}, &v1alpha1.SystemSpec{})
+	picked := map[string]bool{}
+	for i := range 40 {
+		for _, pod := range l.Choose(v1alpha1.Target{Pick: new(intstr.FromInt32(1))}, fmt.Sprintf("crash-%d/1", i), nil) {
+			picked[pod] = true
+		}
+	}
+	if len(picked) != 5 {
+		t.Errorf("40 faults lose %d of 5 replicas", len(picked))
 	}
 }
 

@@ -120,6 +120,21 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// The runs come in any order, as from a cache. The oldest go first, and those that must stay count
+// for nothing.
+func TestTheOldestRunsAreDeleted(t *testing.T) {
+	s := schedule(t, v1alpha1.Recurrence{Cron: "0 3 * * *", Keep: 2})
+	runs := []Run{
+		{Name: "nightly-2611250300", Disposable: true}, {Name: "nightly-2611220300"}, {Name: "nightly-2611230300", Disposable: true},
+		{Name: "nightly-2611260300", Disposable: true}, {Name: "nightly-2611240300", Disposable: true},
+	}
+	at := instant(t, "2026-11-26 12:00")
+	want := []string{"nightly-2611230300", "nightly-2611240300"}
+	if diff := cmp.Diff(want, s.Next(State{Name: "nightly", Since: at, Now: at, Runs: runs}).Delete); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // In a year of hours no due time has two runs, and no two runs overlap, for any length of runs and
 // absence of managers.
 func TestAYearOfRuns(t *testing.T) {

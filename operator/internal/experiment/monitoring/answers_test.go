@@ -3,9 +3,13 @@ package monitoring
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"assay.dev/assay/operator/api/v1alpha1"
 )
 
 // TestErrorsThatMayPass: a server that is busy or starts is asked again, and a wrong query is not.
@@ -17,6 +21,32 @@ func TestErrorsThatMayPass(t *testing.T) {
 	} {
 		if passing(err) != want {
 			t.Errorf("%v: another attempt may succeed: %v", err, !want)
+		}
+	}
+}
+
+// Half of the instants are enough, and one fewer is not.
+func TestSeriesWithGaps(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values   []float64
+		instants int
+		over     v1alpha1.MeasurementOver
+		want     float64
+		why      string
+	}{
+		"half":           {[]float64{1, 5}, 4, v1alpha1.OverMean, 3, ""},
+		"less than half": {[]float64{1, 5}, 5, v1alpha1.OverMean, 0, "a value at 2 of 5 instants"},
+		"none":           {nil, 0, v1alpha1.OverMean, 0, "a value at 0 of 0 instants"},
+		"the least":      {[]float64{3, 1, 5}, 3, v1alpha1.OverMinimum, 1, ""},
+		"the greatest":   {[]float64{3, 5, 1}, 3, v1alpha1.OverMaximum, 5, ""},
+	} {
+		series := &model.SampleStream{}
+		for _, x := range tc.values {
+			series.Values = append(series.Values, model.SamplePair{Value: model.SampleValue(x)})
+		}
+		got, why := aggregate(model.Matrix{series}, tc.over, tc.instants)
+		if got != tc.want || (why == "") != (tc.why == "") || !strings.Contains(why, tc.why) {
+			t.Errorf("%s: %v, %q; want %v, %q", name, got, why, tc.want, tc.why)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package monitoring
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +31,41 @@ func TestWhetherPodMonitorsAreMade(t *testing.T) {
 		if got, err := tc.i.HasPodMonitors(); got != tc.want || err != nil {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.want)
 		}
+	}
+}
+
+// A manager cannot ask a Prometheus that the installation does not know.
+func TestMeasurementsNeedAServer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		i    *Installation
+		want string
+	}{
+		"no installation": {nil, "knows no Prometheus to ask"},
+		"no server":       {&Installation{}, "knows no Prometheus to ask"},
+		"a server":        {&Installation{Server: &Server{}}, ""},
+	} {
+		err := tc.i.Check(nil)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+// A trial that is forgotten is asked about anew, at both desks.
+func TestBothDesksForget(t *testing.T) {
+	i := Installation{
+		Numbers: &Desk[Request, []results.Measurement]{Context: t.Context(), Evaluate: func(context.Context, Request) []results.Measurement { return nil }},
+		Targets: &Desk[Pods, bool]{Context: t.Context(), Evaluate: func(context.Context, Pods) bool { return true }},
+		Server:  &Server{},
+	}
+	var questions []string
+	for range 2 {
+		i.Ask("u", func() Request { questions = append(questions, "numbers"); return Request{} })
+		i.Scraped("u", func() Pods { questions = append(questions, "targets"); return Pods{} })
+		i.Forget("u")
+	}
+	if diff := cmp.Diff([]string{"numbers", "targets", "numbers", "targets"}, questions); diff != "" {
+		t.Errorf("questions (-want +got)\n%s", diff)
 	}
 }
 

@@ -19,6 +19,7 @@ func TestBalance(t *testing.T) {
 		"one node":      {[]float64{3}, stats.Balance{Mean: 3, MaxToMean: 1}},
 		"one does all":  {[]float64{0, 0, 0, 8}, stats.Balance{Mean: 2, StdDev: math.Sqrt(12), CoV: math.Sqrt(3), MaxToMean: 4}},
 		"nothing to do": {[]float64{0, 0}, stats.Balance{MaxToMean: 1}},
+		"1 at most":     {[]float64{1, 0}, stats.Balance{Mean: 0.5, StdDev: 0.5, CoV: 1, MaxToMean: 2}},
 	} {
 		got, err := stats.BalanceOf(tc.nodes)
 		if err != nil {

@@ -180,3 +180,15 @@ func TestNoModel(t *testing.T) {
 		}
 	}
 }
+
+// A value that does not change with any mean has an interval without width.
+func TestBlocksOfAConstant(t *testing.T) {
+	b, ok := stats.NewBlocks([][]float64{{1, 2, 4}, {2, 1, 3}, {1, 3, 2}, {4, 2, 1}})
+	if !ok {
+		t.Fatal("there is no model")
+	}
+	want := stats.Estimate{Value: 3, Low: 3, High: 3, Known: true}
+	if got := b.Estimate(3, nil); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -146,3 +146,11 @@ func TestBlocksAgreeWithSciPy(t *testing.T) {
 		interval(t, "the mean", i, b.Estimate(one, []BlockTerm{{0, one, rounds}}), c.Mean)
 	}
 }
+
+// By hand: t is 1/sqrt(0.7), with one degree of freedom. A slope of 1 with noise is no exact line.
+func TestDriftOfOnePerBatch(t *testing.T) {
+	rise, p := drift([]float64{0.5, 0.5, 1.5, 3.5})
+	if want := 1 - 2/math.Pi*math.Atan(1/math.Sqrt(0.7)); math.Abs(rise-4/1.5) > 1e-12 || math.Abs(p-want) > 1e-9 {
+		t.Errorf("a rise of %g with P %g, want %g with %g", rise, p, 4/1.5, want)
+	}
+}

@@ -90,4 +90,8 @@ func TestMoreSaysNothing(t *testing.T) {
 			t.Errorf("%s: More = %d, %t", name, n, ok)
 		}
 	}
+	clear := stats.Estimate{Value: 10, Low: 9, High: 11, Known: true, Freedom: 4}
+	if n, ok := stats.More(clear, 5, 2, math.Inf(1)); n != 6 || !ok {
+		t.Errorf("5 trials have decided already, and More = %d, %t; want 6", n, ok)
+	}
 }

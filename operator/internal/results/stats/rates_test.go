@@ -26,6 +26,9 @@ func TestBurstyShareAgreesWithSciPy(t *testing.T) {
 			t.Errorf("%s: [%.9g, %.9g] %t, want [%.9g, %.9g]", name, low, high, ok, tc.low, tc.high)
 		}
 	}
+	if low, high, ok := stats.BurstyShare([]int64{0}, []int64{1}); !ok || low != 0 {
+		t.Errorf("one attempt, no case: [%g, %g] %t, want an interval from 0", low, high, ok)
+	}
 	for name, tc := range map[string][2][]int64{"all cases": {{10, 10}, {10, 10}}, "no trial": {nil, nil}, "more than all": {{11}, {10}}} {
 		if low, high, ok := stats.BurstyShare(tc[0], tc[1]); ok {
 			t.Errorf("%s: [%g, %g]", name, low, high)

@@ -39,6 +39,7 @@ func TestRatioWithoutInterval(t *testing.T) {
 		caution stats.Caution
 	}{
 		"the denominator's interval holds 0": {firm, stats.Aggregate([]float64{-3, 1, 5, -2, 6}), stats.DenominatorNearZero},
+		"an interval beyond all measure":     {results.Aggregate{N: 5, Mean: 1, StdDev: 1e90}, results.Aggregate{N: 5, Mean: 1e-20}, stats.DenominatorNearZero},
 		"one trial of the numerator":         {stats.Aggregate([]float64{10}), firm, stats.OneSample},
 		"one trial of the denominator":       {firm, stats.Aggregate([]float64{10}), stats.OneSample},
 	} {

@@ -3,6 +3,7 @@ package stats_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -134,6 +135,10 @@ func TestCheckStationarityRefuses(t *testing.T) {
 		if s, err := stats.CheckStationarity(tc.observations, tc.tolerance); err == nil {
 			t.Errorf("%s: CheckStationarity = %+v, want an error", name, s)
 		}
+	}
+	first := append([]float64{7, 7, 7, 7, 7}, make([]float64, 95)...) // one batch, then nothing
+	if s, err := stats.CheckStationarity(first, 0.05); err == nil || !strings.Contains(err.Error(), "in the last 95 observations") {
+		t.Errorf("nothing after the first batch: %+v, %v", s, err)
 	}
 }
 

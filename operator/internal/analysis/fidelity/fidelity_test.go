@@ -169,7 +169,9 @@ func TestSay(t *testing.T) {
 		{Name: "skipped", Statement: "HATS peaks.", Expr: "max_throughput(system='hats') > 1000"},
 	}
 	s.Profile = "testbed"
-	s.Profiles = []v1alpha1.Profile{{Name: "testbed", Claims: []v1alpha1.ProfileClaim{
+	s.Profiles = []v1alpha1.Profile{{Name: "laptop", Claims: []v1alpha1.ProfileClaim{
+		{Name: "rewritten", Statement: "HATS is faster.", Within: "60%", WiderBecause: "the network is another"},
+	}}, {Name: "testbed", Claims: []v1alpha1.ProfileClaim{
 		{Name: "rewritten", Statement: "HATS is faster by half or more.", Within: "30%", WiderBecause: "the disks are others"}, {Name: "skipped", Skip: "no peak is reached"},
 	}}}
 	f := fidelity.Describe(s, systems)

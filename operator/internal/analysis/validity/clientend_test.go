@@ -21,6 +21,7 @@ func TestClientEnd(t *testing.T) {
 		"a bit earlier":            {protocol.ClientRun{Ended: 19_899 * time.Millisecond}, v1alpha1.ReasonLoadEndedEarly},
 		"never":                    {protocol.ClientRun{}, v1alpha1.ReasonClientLost},
 		"by a failure":             {protocol.ClientRun{Ended: time.Second, ExitCode: 1}, v1alpha1.ReasonClientFailed},
+		"by a failure at the end":  {protocol.ClientRun{Ended: 20 * time.Second, ExitCode: 1}, ""}, // no request is sent then
 		"by a signal that it got":  {protocol.ClientRun{Ended: 20 * time.Second, ExitCode: 143, Asked: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

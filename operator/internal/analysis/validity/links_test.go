@@ -201,6 +201,11 @@ func TestLinksInResults(t *testing.T) {
 	if len(n.Regions) != 1 || n.Regions[0].Pairs != 2 || n.Regions[0].From != "east" || n.Regions[0].WorstErrorMillis != 3 {
 		t.Errorf("the regions are %+v", n.Regions)
 	}
+	p.ByA.RTT -= 7 * time.Millisecond // too early is worse than the 3 ms too late of the other end
+	n = o.Describe().Network
+	if n.WorstErrorMillis != -7 || n.Regions[0].WorstErrorMillis != -7 || n.Links[0].MeasuredMillis != 13.2 {
+		t.Errorf("the network with a link that is too short is %+v", n)
+	}
 	o.Pairs = nil
 	if n := o.Describe().Network; n != nil {
 		t.Errorf("without links the network is %+v", n)

@@ -182,6 +182,7 @@ func TestCheck(t *testing.T) {
 		"a share of all":           {expr: "error_rate(variant='ideal', clients=5) < 100", want: "holds whatever was measured: one side is from 0 to 1"},
 		"a dip of all":             {expr: "dip(fault='crash', variant='ideal', clients=5) < 1"},
 		"a sum":                    {expr: "max_throughput() + max_throughput(variant='ideal') >= 0", want: "holds whatever was measured: one side is 0 or more"},
+		"by less than 0":           {expr: "max_throughput() / -max_throughput(variant='ideal') > 1", want: "cannot hold, whatever was measured: one side is 0 or less"},
 		"a difference":             {expr: quantity + " - mean_latency(variant='failure-fp', clients=5) > -1ms"},
 		"with itself":              {expr: quantity + " <= mean_latency(clients=5, variant='ideal')", want: "expr: 1:42, at <=: both sides are the same, so that no result has a part in it"},
 		"less itself":              {expr: quantity + " - " + quantity + " < 5ms", want: "at -: both sides are the same, so that the result is the same whatever was measured"},
@@ -200,6 +201,7 @@ func TestCheck(t *testing.T) {
 
 		"unknown axis":        {expr: "mean_latency(variant='ideal', client=5) < 3ms", want: "expr: 1:31, at client: there is no axis client; did you mean clients?"},
 		"unknown value":       {expr: "mean_latency(clients=5,\n variant='idle') < 3ms", want: "expr: 2:10, at 'idle': axis variant has no value idle; its values are ideal, failure-nofp, failure-fp"},
+		"escaped quote":       {expr: `max_throughput(variant='a\'b') > 1`, want: "axis variant has no value a'b"},
 		"an axis left open":   {expr: "mean_latency(variant='ideal') < 3ms", want: "expr: 1:1, at mean_latency: mean_latency reads one point: give axis clients one of its values 5, 50"},
 		"axis twice":          {expr: "mean_latency(variant='ideal', clients=5, clients=5) < 3ms", want: "expr: 1:42, at clients: clients is given twice"},
 		"computed value":      {expr: "mean_latency(variant='ideal', clients=5+5) < 3ms", want: "the value of clients must be a text, a number, true or false"},

@@ -17,6 +17,7 @@ func TestWeak(t *testing.T) {
 	}{
 		"quotient that holds 1":        {a + " / " + b, "0.8", "30%", "holds 1.00, which is no effect"},
 		"quotient that does not":       {a + " / " + b, "0.8", "20%", ""},
+		"share of equals":              {a + " / (" + a + " + " + b + ")", "0.5", "20%", ""},
 		"small effect":                 {a + " / " + b, "1.04", "25%", "holds 1.00, which is no effect"},
 		"equality":                     {a + " / " + b, "1", "10%", ""},
 		"nearly equality":              {a + " / " + b, "1.02", "10%", ""},

@@ -40,6 +40,9 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	if few := judge(t, many, claimed, "", ""); strings.Contains(few.Message, "do not count") {
 		t.Errorf("2 of 14 attempts do not count, by the environment, and the message says: %s", few.Message)
 	}
+	// One of them that the system spoiled itself gets a caveat.
+	many[0].Reason = v1alpha1.ReasonNothingMeasured
+	expect(t, judge(t, many, claimed, "", ""), v1alpha1.VerdictHolds, "2 of 14 attempts do not count", "1 Invalid NothingMeasured")
 	// A system that always stalls has a throughput of 0.
 	always := trials(v1alpha1.ReasonNothingMeasured, 0, 0)
 	for i := range always {

@@ -245,3 +245,24 @@ func TestQuotientsOfPoints(t *testing.T) {
 		}
 	}
 }
+
+// A product has the interval of a logarithm only if it is a quotient times a number above 0.
+func TestProductsThatAreRatios(t *testing.T) {
+	of := func(point int32) quantity {
+		return quantity{value: 3, gradient: map[mean]float64{{point: point}: 1}}
+	}
+	one, quotient, two := of(0), of(0).over(of(1)), constant(2, plain)
+	for name, tc := range map[string]struct {
+		a, b quantity
+		want bool
+	}{
+		"a mean and a number":         {one, two, false},
+		"a quotient and a number":     {quotient, two, true},
+		"a quotient and one below 0":  {quotient, constant(-2, plain), false},
+		"a quotient and another mean": {quotient, of(2), false},
+	} {
+		if ab, ba := tc.a.times(tc.b).ratio, tc.b.times(tc.a).ratio; ab != tc.want || ba != tc.want {
+			t.Errorf("%s: %t, and %t turned; want %t", name, ab, ba, tc.want)
+		}
+	}
+}

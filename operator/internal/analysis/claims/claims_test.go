@@ -202,6 +202,7 @@ func TestCheck(t *testing.T) {
 		"unknown axis":        {expr: "mean_latency(variant='ideal', client=5) < 3ms", want: "expr: 1:31, at client: there is no axis client; did you mean clients?"},
 		"unknown value":       {expr: "mean_latency(clients=5,\n variant='idle') < 3ms", want: "expr: 2:10, at 'idle': axis variant has no value idle; its values are ideal, failure-nofp, failure-fp"},
 		"escaped quote":       {expr: `max_throughput(variant='a\'b') > 1`, want: "axis variant has no value a'b"},
+		"space before a =":    {expr: "mean_latency(variant ='ideal', clients =5) < 3ms"},
 		"an axis left open":   {expr: "mean_latency(variant='ideal') < 3ms", want: "expr: 1:1, at mean_latency: mean_latency reads one point: give axis clients one of its values 5, 50"},
 		"axis twice":          {expr: "mean_latency(variant='ideal', clients=5, clients=5) < 3ms", want: "expr: 1:42, at clients: clients is given twice"},
 		"computed value":      {expr: "mean_latency(variant='ideal', clients=5+5) < 3ms", want: "the value of clients must be a text, a number, true or false"},

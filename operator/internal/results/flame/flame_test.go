@@ -35,6 +35,7 @@ func TestReadPerf(t *testing.T) {
 		"a sample without a stack":  {text: "basil 1 1.0: 1 cpu-clock:u: \n\n", want: flame.Folded{"basil": 1}},
 		"nothing":                   {text: "\n", err: "the profiler took no sample"},
 		"a function of no sample":   {text: "\t4a1b2c main.main (/basil)\n", err: "line 1 of perf script is of no sample"},
+		"one behind a sample":       {text: "basil 1 1.0: 1 cpu-clock:u:\n\t4a1b2c main.main (/basil)\n\n\t4a1b2c main.main (/basil)\n", err: "line 4 of perf script is of no sample"},
 		"a line that has no end":    {text: strings.Repeat("x", 2<<20), err: "token too long"},
 		"a C++ function with types": {text: "db 1 1.0: 1 cpu-clock:u:\n\t1 std::map<int, (anonymous namespace)::T>::at(int const&)+0x1f (/db)\n", want: flame.Folded{"db;std::map<int, (anonymous namespace)::T>::at(int const&)": 1}},
 	} {

@@ -73,6 +73,7 @@ func TestResultsOfAssayItself(t *testing.T) {
 		{Name: "b", Outcome: stats.Invalid, Coordinates: at("1"), Throughput: 1e9},
 		{Name: "c", Outcome: stats.Succeeded, Coordinates: at("2"), Throughput: 50, Imported: &results.Imported{File: "x.csv", Line: 17}},
 		{Name: "d", Outcome: stats.Failed, Coordinates: at("2")},
+		{Name: "e", Outcome: stats.Succeeded, Coordinates: at("3"), Throughput: 1, Committed: 1},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +86,7 @@ func TestResultsOfAssayItself(t *testing.T) {
 	want := []Result{
 		{Labels: at("1"), Numbers: Numbers{Throughput: n(100), Mean: n(1), P10: n(2), P50: n(3), P90: n(4), P99: n(5), P999: n(6), Committed: n(90), Aborted: n(7), Errors: n(0), Timeouts: n(3)}},
 		{From: results.Imported{Line: 17}, Labels: at("2"), Numbers: Numbers{Throughput: n(50)}},
+		{Labels: at("3"), Numbers: Numbers{Throughput: n(1), Committed: n(1), Aborted: n(0), Errors: n(0), Timeouts: n(0)}},
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -299,6 +299,29 @@ func TestTablesOfPercentiles(t *testing.T) {
 	}
 }
 
+// The share of a maximum is 1, of which some tools print no inverse.
+func TestTablesOfPercentilesWithoutInverses(t *testing.T) {
+	text := strings.Replace(hgrm, "            inf\n", "\n", 1)
+	s, err := Read(folder(map[string]string{"a.hgrm": text}), Options{Format: FormatHdrPercentiles, Unit: "ms"})
+	if err != nil || text == hgrm || *s.Results[0].Committed != 1000 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestOtherOperationsOfYCSB: only operations of the workload count.
+func TestOtherOperationsOfYCSB(t *testing.T) {
+	for _, other := range []string{"[CLEANUP], Operations, 4\n", "[TOTAL_GCS_PS_Scavenge], Operations, 4\n", "[SCAN], Count, 4\n"} {
+		s, err := Read(folder(map[string]string{"a.log": ycsb(100, 1000, 0) + other}), Options{Format: "YCSB"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, _, _ := strings.Cut(other, ",")
+		if got := *s.Results[0].Committed; got != 1000 || !strings.Contains(strings.Join(s.Skipped, "\n"), kind) {
+			t.Errorf("%q: %g committed, not read: %q", other, got, s.Skipped)
+		}
+	}
+}
+
 // hlog is a log of two seconds: of READ, 100 of 1 ms and 100 of 3 ms; of UPDATE, 50 of 10 ms.
 func hlog(t *testing.T) string {
 	t.Helper()

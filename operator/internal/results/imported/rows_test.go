@@ -152,3 +152,13 @@ func TestRowsOfOtherArtifacts(t *testing.T) {
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// A file that cannot be read says why, also if it would be one of many.
+func TestRowsOfAFileThatCannotBeRead(t *testing.T) {
+	of := v1alpha1.ScriptResults{Path: "results/{variant}/stats.json", Format: "PequinStats", Axes: []v1alpha1.RowAxis{{Name: "variant"}}}
+	for name, want := range map[string]string{"results/fast/stats.json": "no throughput", "other/stats.json": "is not one of the files"} {
+		if rows, err := RowsOf(&of, name, statsJSON(0, 5, 0, 0)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v; want %q", name, rows, err, want)
+		}
+	}
+}

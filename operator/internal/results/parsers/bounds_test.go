@@ -566,3 +566,21 @@ func TestTransactionsOfAPequinClient(t *testing.T) {
 		t.Errorf("of no transaction: %+v", none)
 	}
 }
+
+// Rows and values have bounds of their own.
+func TestTablesAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rows, values int // before one row with one value
+		want         bool
+	}{
+		"the last row and value": {maxRows - 1, maxValues - 1, true},
+		"a row too many":         {maxRows, 0, false},
+		"a value too many":       {0, maxValues, false},
+	} {
+		table := newTable()
+		table.Rows, table.values = make([]Row, tc.rows), tc.values
+		if err := table.add(Row{Values: make([]Value, 1)}); (err == nil) != tc.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -199,3 +199,23 @@ func TestDocumentsOfJSON(t *testing.T) {
 		}
 	}
 }
+
+// A count agrees with every rate and run time that round to the numbers that were printed.
+func TestCountsAgreeWithRoundedRates(t *testing.T) {
+	names := []string{results.NumberCommitted, results.NumberThroughput, results.NumberRunTime}
+	for name, tc := range map[string]struct {
+		committed, throughput, runTime string
+		want                           bool
+	}{
+		"a coarse rate":          {"140", "1", "100000", true},
+		"too much for it":        {"210", "1", "100000", false},
+		"a coarse run time":      {"1400", "1000.0", "1e3", true},
+		"too much for that, too": {"2100", "1000.0", "1e3", false},
+		"neither of them is":     {"140", "1.000", "100000", false},
+	} {
+		_, err := parseSaid(names, map[string]string{names[0]: tc.committed, names[1]: tc.throughput, names[2]: tc.runTime})
+		if (err == nil) != tc.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

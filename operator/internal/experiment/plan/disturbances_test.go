@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -140,6 +141,41 @@ func TestNextAfterDisturbances(t *testing.T) {
 				t.Errorf("%d trials disturbed for %v, want %d for %v", last.Counts.Disturbed, last.Disturbed, tc.disturbed, tc.lost)
 			}
 		})
+	}
+}
+
+// Numbers in their messages do not make failures differ, whatever their digits.
+func TestFailuresAreAlikeWhateverTheirNumbers(t *testing.T) {
+	p := expand(t, builders.Experiment("e").System("basil").Repetitions(1).RetryFor("10h"))
+	var trials []v1alpha1.Trial
+	for _, times := range []int{9, 10, 99, 100} {
+		step := plan.Next(p, 7, trials)
+		if step.Create == nil {
+			t.Fatalf("%d failures are the last: %s", len(trials), step.Message)
+		}
+		trial := end{v1alpha1.ReasonPodRestarted, time.Minute}.trial(*step.Create)
+		meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid).Message = fmt.Sprintf("It restarted %d times.", times)
+		trials = append(trials, trial)
+	}
+	if last := plan.Next(p, 7, trials); !last.Done || !strings.Contains(last.Message, "failed in the same way") {
+		t.Errorf("after four failures: done %t, %q", last.Done, last.Message)
+	}
+}
+
+func TestSizesOutOfBounds(t *testing.T) {
+	for want, change := range map[string]func(*v1alpha1.ExperimentSpec){
+		"spec.clients.nodes: Invalid value: 257: must be from 1 to 256":        func(s *v1alpha1.ExperimentSpec) { s.Clients.Nodes = 257 },
+		"spec.clients.count: Invalid value: 100001: must be from 1 to 100000":  func(s *v1alpha1.ExperimentSpec) { s.Clients.Count = 100_001 },
+		"spec.topology.f: Invalid value: 34: must be from 0 to 33":             func(s *v1alpha1.ExperimentSpec) { s.Topology.F = 34 },
+		"spec.topology.shards: Invalid value: 65: must be from 1 to 64":        func(s *v1alpha1.ExperimentSpec) { s.Topology.Shards = 65 },
+		"spec.repetitions.min: Invalid value: 101: must be from 1 to 100":      func(s *v1alpha1.ExperimentSpec) { s.Repetitions.Min = 101 },
+		"spec.additionalRepetitions: Invalid value: 100: must be from 0 to 99": func(s *v1alpha1.ExperimentSpec) { s.AdditionalRepetitions = 100 },
+		"spec.additionalRepetitions: Invalid value: -1: must be from 0 to 99":  func(s *v1alpha1.ExperimentSpec) { s.AdditionalRepetitions = -1 },
+	} {
+		exp := builders.Experiment("e").System("basil").Set(change).Obj()
+		if _, errs := plan.Expand(exp, systems(builders.System("basil"))); len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), want) {
+			t.Errorf("errors %v, want %q", errs, want)
+		}
 	}
 }
 

@@ -61,6 +61,7 @@ func TestResultsOfPhases(t *testing.T) {
 		"waits":              {result: Wait("Busy", "waiting for %s", "a"), conditions: []string{own + "=False Busy: waiting for a"}},
 		"waits a moment":     {result: Wait("Busy", "waiting").Within(time.Second).Within(time.Minute), after: time.Second, conditions: []string{own + "=False Busy: waiting"}},
 		"waits, nothing new": {result: Again(time.Minute), after: time.Minute},
+		"looks at no time":   {result: Again(time.Minute).Within(0), after: time.Minute},
 		"waits elsewhere":    {result: Wait("Busy", "waiting").On(other), conditions: []string{other + "=False Busy: waiting"}},
 		"has a deadline": {
 			result: Wait("Busy", "waiting").Until(&began, 90*time.Second), after: 30*time.Second + time.Millisecond, conditions: []string{own + "=False Busy: waiting"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
@@ -341,5 +343,49 @@ func TestAManagerThatTakesOverGoesOn(t *testing.T) {
 	}
 	if keys := p.engine.Forget(p.engine.cache.of(p.trial).key); len(keys) != 1 || p.engine.Cached() != 0 {
 		t.Errorf("forgotten are %v, and %d are left", keys, p.engine.Cached())
+	}
+}
+
+// onlyDescribes is a resetter that names agents.
+type onlyDescribes struct{ NodeResetter }
+
+func (onlyDescribes) Describe(node string) string { return "the agent of " + node }
+
+// resetting is a scope in which a fault resets the node n1 a second after t = 0.
+func resetting(r *protocol.Report) *scope {
+	s := newScope(&v1alpha1.Trial{}, &entry{}, time.Unix(1000, 0))
+	s.pods = map[string]*corev1.Pod{"a": {Spec: corev1.PodSpec{NodeName: "n1"}}}
+	s.inForce = []timeline.Action{{Pod: "a", Kind: timeline.Reset, At: time.Second}}
+	s.reports = map[string]agentReport{render.MachineAgent("n1"): {Report: r}}
+	return s
+}
+
+func TestAgentsThatResetNodesAreAwaited(t *testing.T) {
+	for name, tc := range map[string]struct {
+		report *protocol.Report
+		state  state
+		says   string
+	}{
+		"no report": {nil, waiting, "waiting for the agent of n1"},
+		"not ready": {&protocol.Report{}, waiting, "waiting for the agent of n1"},
+		"ready":     {&protocol.Report{Ready: true}, done, ""},
+		"cannot":    {&protocol.Report{Ready: true, Failure: "no sysrq"}, failed, "node n1 cannot go on: no sysrq"},
+	} {
+		r := (&nodes{onlyDescribes{}}).awaitAgents(resetting(tc.report), nil, time.Minute)
+		if r.state != tc.state || !strings.Contains(r.message, tc.says) {
+			t.Errorf("%s: %v, %q", name, r.state, r.message)
+		}
+	}
+}
+
+// An agent that resets a node hears of the run when t = 0 is agreed, and not before.
+func TestAgentsThatResetNodesHearOfTheRun(t *testing.T) {
+	p := newPlay(t, nil, nil)
+	for _, zero := range []int64{0, 5} {
+		(&director{p}).directResetters(resetting(nil), stage{zero: zero})
+		d := p.directives[render.MachineAgent("n1")]
+		if d.Machine == nil || d.Machine.Node != "n1" || (d.Run != nil) != (zero != 0) || d.Run != nil && (d.Run.ZeroUnixNanos != zero || len(d.Run.Actions) != 1) {
+			t.Errorf("at t = 0 of %d: %+v", zero, d)
+		}
 	}
 }

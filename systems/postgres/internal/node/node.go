@@ -125,12 +125,18 @@ func (n *node) prepare(ctx context.Context) error {
 	case n.peer != "" && n.Index > 0 && (made || !exists), n.peer != "" && exists && n.isPrimary(ctx, n.peer):
 		return n.copyPrimary(ctx)
 	case made:
-		// The mark is removed last: a node that is killed before begins anew.
-		return errors.Join(n.configure(), os.Remove(filepath.Join(n.Data, madeFile)))
+		// The mark is removed last: a node that fails or is killed before begins anew.
+		if err := n.configure(); err != nil {
+			return err
+		}
+		return os.Remove(filepath.Join(n.Data, madeFile))
 	case exists:
 		return nil // the directory stays as it is: this node was alone or was promoted, or both nodes have crashed
 	}
-	return errors.Join(n.create(ctx), n.configure())
+	if err := n.create(ctx); err != nil {
+		return err
+	}
+	return n.configure()
 }
 
 func (n *node) has(file string) bool {
@@ -157,7 +163,8 @@ func (n *node) configure() error {
 	return extend(filepath.Join(n.Data, "postgresql.auto.conf"), settings)
 }
 
-// copyPrimary waits for the primary and makes this node its standby.
+// copyPrimary waits for the primary and makes this node its standby. The copy of a loaded database
+// takes as long as its bytes need: the readyTimeout of the System bounds it.
 func (n *node) copyPrimary(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

@@ -17,6 +17,7 @@ module_lanes = $(subst $() ,$(comma),$(notdir $(filter-out systems/cassandra,$(m
 check: lint ## What to run after every change: lint, vet, unit tests. 2 to 3 minutes when warm.
 	@$(run_tests) unit,$(module_lanes)
 
+# make test FRESH=1 repeats every lane, as CI does.
 reuse := $(if $(FRESH),,-reuse)
 .PHONY: test
 test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.

@@ -16,8 +16,8 @@ func pod(container, message string) *corev1.Pod {
 	}}}
 }
 
-// The function adds up the reports of the pods' containers. It ignores a report about another
-// digest than that of the pod's node, and a text that is no report.
+// The function adds up the reports of the pods' containers. It ignores reports of another digest,
+// and texts that are no reports.
 func TestOf(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows", Digest: "sha256:aa", Bytes: 7}, {Name: "log", Digest: "sha256:bb"}}}
 	pods := map[string]*corev1.Pod{

@@ -70,7 +70,7 @@ func openRecord(ctx context.Context, root string, drawn []change, seed uint64, p
 
 // stateOf is the commit of a tree. It is empty if the tree has changes.
 func stateOf(ctx context.Context, root string) (string, error) {
-	changes, err := exec.CommandContext(ctx, "git", "-C", root, "status", "--porcelain").Output()
+	changes, err := exec.CommandContext(ctx, "git", "--no-optional-locks", "-C", root, "status", "--porcelain").Output()
 	if err != nil {
 		return "", fmt.Errorf("read the state of the tree: %w", err)
 	}

@@ -162,7 +162,9 @@ func treeAndMachine(ctx context.Context) lastPass {
 		return strings.TrimSpace(out)
 	}
 	commit := field("git", "rev-parse", "--short=12", "HEAD")
-	if field("git", "status", "--porcelain", "--untracked-files=no") != "" {
+	// Without a lock: one would change the folder .git, and go test would not take what it kept of
+	// tests that read the repository's root.
+	if field("git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no") != "" {
 		commit += "+"
 	}
 	return lastPass{commit: commit, goes: runtime.Version(), kernel: field("uname", "-r")}

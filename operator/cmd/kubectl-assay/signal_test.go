@@ -53,7 +53,7 @@ func TestInterruptEndsEveryVerb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	t.Cleanup(func() { listener.Close() })
 	config := kubeconfig(t, listener.Addr().String())
 	for _, verb := range verbs() {
 		args, waits := endless[verb]
@@ -64,6 +64,7 @@ func TestInterruptEndsEveryVerb(t *testing.T) {
 			continue
 		}
 		t.Run(verb, func(t *testing.T) {
+			t.Parallel() // each waits a second
 			line := []string{verb}
 			for _, a := range args {
 				line = append(line, strings.NewReplacer("SERVER", config, "URL", "http://"+listener.Addr().String()+"/s.yaml").Replace(a))

@@ -85,6 +85,7 @@ func TestFiles(t *testing.T) {
 		}
 		for _, profile := range profiles {
 			t.Run(fmt.Sprintf("%s/%s", filepath.Base(d.file), profile), func(t *testing.T) {
+				t.Parallel()
 				check(t, exp.DeepCopy(), profile, systems)
 			})
 		}

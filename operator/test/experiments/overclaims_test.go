@@ -1,10 +1,8 @@
 package experiments
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -126,54 +124,4 @@ func withFactor(t *testing.T, file, text string) (found []v1alpha1.Claim) {
 		t.Errorf("no claim of %s has %s", file, text)
 	}
 	return found
-}
-
-// Every test that the page of over-claims names exists.
-func TestOverClaimsNameTests(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/design/review-2026-11-verdicts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	exist := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err = filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
-		hidden := strings.HasPrefix(d.Name(), ".") && path != "../../.." // .work has a log of each run
-		if err != nil || d.IsDir() && (hidden || d.Name() == "node_modules") {
-			return orSkip(err)
-		}
-		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
-			exist[m[1]] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile(`(?m)^\| (O\d+) \|.*\|$`).FindAllStringSubmatch(string(page), -1)
-	if len(rows) != 15 {
-		t.Errorf("the page has %d findings, want 15", len(rows))
-	}
-	for _, row := range rows {
-		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row[0], -1)
-		if len(named) == 0 {
-			t.Errorf("%s names no test", row[1])
-		}
-		for _, n := range named {
-			if !exist[n[1]] {
-				t.Errorf("%s names %s, which does not exist", row[1], n[1])
-			}
-		}
-	}
-}
-
-// orSkip returns an error of a walk, or the order to skip a folder.
-func orSkip(err error) error {
-	if err != nil {
-		return err
-	}
-	return fs.SkipDir
 }

@@ -14,7 +14,7 @@ comma := ,
 module_lanes = $(subst $() ,$(comma),$(notdir $(filter-out systems/cassandra,$(modules))))
 
 .PHONY: check
-check: lint ## What to run after every change: lint, vet, unit tests. 2 to 3 minutes when warm.
+check: lint ## What to run after every change: lint, vet, unit tests. Repeats the tests of what has changed.
 	@$(run_tests) unit,$(module_lanes)
 
 # make test FRESH=1 repeats every lane, as CI does.

@@ -62,7 +62,7 @@ func expect(t *testing.T, got results.ClaimResult, verdict v1alpha1.Verdict, wor
 // A false claim is Fails. A claim with an interval across its bound is Inconclusive, and a claim
 // with invalid trials NotEvaluated. They are judged over the same trials, as they come from a
 // trial's status.
-func TestFalseStraddlingAndInvalid(t *testing.T) {
+func TestFalseUndecidedAndInvalidClaims(t *testing.T) {
 	ls := series(0, "a", []int{1, 10}, times(3, 100, 800), times(3, 10, 12))
 	for i := range ls {
 		if ls[i].Coordinates["clients"] == "10" {

@@ -41,7 +41,7 @@ func (e *Env) installChaosMesh() error {
 	script.Stderr = &told
 	out, err := script.Output()
 	if err != nil {
-		return fmt.Errorf("write them: %w: %s", err, told.String())
+		return fmt.Errorf("run hack/chaos-mesh/crds.sh: %w: %s", err, told.String())
 	}
 	var paths []string
 	for _, kind := range chaosKinds {

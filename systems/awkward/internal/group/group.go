@@ -75,7 +75,7 @@ func Parse(r io.Reader) (Config, error) {
 func (c Config) check(hasF bool, groups int) error {
 	switch {
 	case !hasF:
-		return errors.New("no line says f")
+		return errors.New("no line sets f, the number of failures to tolerate")
 	case groups != 1:
 		return fmt.Errorf("there must be one group, not %d", groups)
 	case len(c.Replicas) <= 2*c.F:

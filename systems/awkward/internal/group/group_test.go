@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 			want: Config{F: 1, Replicas: []string{"a:1", "b:2", "c:3", "d:4"}},
 		},
 		"one replica, no faults": {text: "f 0\ngroup\nreplica a:1", want: Config{Replicas: []string{"a:1"}}},
-		"no f":                   {text: "group\nreplica a:1", wantErr: "no line says f"},
+		"no f":                   {text: "group\nreplica a:1", wantErr: "no line sets f, the number of failures to tolerate"},
 		"negative f":             {text: "f -1", wantErr: "not a number of faults"},
 		"two groups":             {text: "f 0\ngroup\nreplica a:1\ngroup\nreplica b:1", wantErr: "one group, not 2"},
 		"replica first":          {text: "f 0\nreplica a:1", wantErr: "line 2: replica before group"},

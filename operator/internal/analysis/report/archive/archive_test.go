@@ -94,7 +94,7 @@ func TestLikeFilesStandTogether(t *testing.T) {
 	}
 }
 
-// A bundle that is longer than the window is written as it comes.
+// A bundle that is longer than zstd's window is read back whole.
 func TestLongBundlesAreRead(t *testing.T) {
 	var b bytes.Buffer
 	w := writer(t, &b, archive.Zstd)

@@ -81,8 +81,8 @@ func withoutP95(percentiles map[string]float64) map[string]float64 {
 	return rest
 }
 
-// ofAll are the percentiles of committed and failed requests, from the trial's histogram: older
-// results have none, or not all.
+// ofAll returns percentiles over committed and failed requests together. It computes them from the
+// trial's histogram, since results of earlier versions lack some or all of them.
 func ofAll(t results.Trial) *results.Percentiles {
 	if t.Summary.RunSummary || t.Latency == "" {
 		return t.Summary.OfAll

@@ -208,8 +208,8 @@ const (
 	leaveFunc = "assayLeave"
 )
 
-// Calls of these functions. All templates share them: a plan parses ten thousand templates, and
-// three more for each took it half of its time.
+// Calls of these functions. All templates share them, since a plan parses each template for each
+// pod of each point, and calls of its own would double that time.
 var stepCall, enterCall, leaveCall = call(stepFunc), call(enterFunc), call(leaveFunc)
 
 // call returns the node of a call. The template that has the node says what the name stands for.

@@ -145,8 +145,14 @@ func (r *runner) stage(ctx context.Context, names string) (err error) {
 			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
 		case r.reuse && r.sum.reuse(l.name, to, time.Now()):
 		default:
+			release, busy := hold(l)
+			if busy != nil {
+				err = errors.Join(err, busy)
+				continue
+			}
 			ls := r.sum.lane(l.name, to)
 			running.Go(func() {
+				defer release()
 				began := time.Now()
 				ls.add(l, r.lane(ctx, l), results(l))
 				ls.took = time.Since(began)
@@ -173,6 +179,19 @@ func (r *runner) due(ctx context.Context, l lane) (to pass, why string, err erro
 		return "", fmt.Sprintf("NOT RUN: it may take %v, and %v are left", l.takes, left.Round(time.Second)), nil
 	}
 	return to, "", nil
+}
+
+// hold keeps other runs in this tree from the lane until release: two would write one file of
+// events, and each would count tests of the other.
+func hold(l lane) (release func(), err error) {
+	f, err := os.OpenFile(results(l)+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lane %s: %w", l.name, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lane %s runs in this tree already (%s: %w); wait until it ends, or use another clone", l.name, f.Name(), err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 // results is the file that holds the events of a lane.

@@ -262,6 +262,32 @@ func TestSystemsHaveLanes(t *testing.T) {
 	}
 }
 
+// Two runs of a lane in one tree would read each other's events as their own. Other lanes may run.
+func TestOneRunOfALane(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(".work/test", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unit, api := lane{name: "unit"}, lane{name: "api"}
+	release, err := hold(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hold(unit); err == nil || !strings.Contains(err.Error(), "lane unit runs in this tree already") {
+		t.Errorf("a second run of the lane: %v", err)
+	}
+	beside, err := hold(api)
+	if err != nil {
+		t.Fatalf("another lane: %v", err)
+	}
+	beside()
+	release()
+	if release, err = hold(unit); err != nil {
+		t.Fatalf("the lane again: %v", err)
+	}
+	release()
+}
+
 // A script that hangs ends at its bound, with its children.
 func TestGroupEndsAtItsBound(t *testing.T) {
 	began := time.Now()

@@ -21,7 +21,7 @@ check: lint ## What to run after every change: lint, vet, unit tests. Repeats th
 reuse := $(if $(FRESH),,-reuse)
 .PHONY: test
 test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.
-	@$(run_tests) $(reuse) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local rootless kind
+	@$(run_tests) $(reuse) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local,rootless kind
 
 # The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.
 FURTHER ?= race policies cassandra browser paper evaluations faults scheduling contention systems tutorial machines fuzz release libvirt owner
@@ -36,7 +36,7 @@ test-passes: ## When each lane passed last, on which commit, with how many tests
 
 .PHONY: test-all
 test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, LaTeX and R, fuzzing, libvirt.
-	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local rootless kind $(FURTHER)
+	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local,rootless kind $(FURTHER)
 
 .PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-rootless test-kind
 test-unit: ## Tests that need nothing but Go.

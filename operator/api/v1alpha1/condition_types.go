@@ -196,7 +196,7 @@ const (
 	// ReasonPrepareFailed: the prepare step failed.
 	ReasonPrepareFailed = "PrepareFailed"
 	// ReasonDatasetDiffers: a pod's copy of a data set, or the set on its node, differs from the
-	// prepared one.
+	// prepared one, or the set lacks the pod's subPath.
 	ReasonDatasetDiffers = "DatasetDiffers"
 	// ReasonNoShapingBackend: no backend, or not the one that was asked for, can shape links in
 	// every pod.

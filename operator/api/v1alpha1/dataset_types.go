@@ -93,6 +93,14 @@ type DatasetSource struct {
 	// +kubebuilder:validation:Pattern=`^/.+`
 	MountPath string `json:"mountPath"`
 
+	// subPath is the directory of the data set that a pod copies, relative to outputPath. It is a
+	// template, rendered for each pod: node-{{.Self.Index}} gives each replica a directory of its
+	// own. Addresses are not known to it. The key of the data set does not depend on it. Default:
+	// the whole data set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	SubPath string `json:"subPath,omitempty"`
+
 	// usedBy says which pods get a copy. Default: Replicas.
 	// +optional
 	// +kubebuilder:default=Replicas
@@ -358,7 +366,7 @@ type DatasetCopies struct {
 	Name string `json:"name"`
 	// copies, one in each pod. All have the digest that the trial's spec has for their node.
 	Copies int32 `json:"copies"`
-	// bytes of one copy.
+	// bytes of the largest copy.
 	Bytes int64 `json:"bytes"`
 	// method of the copies: Reflink, Copy, or Mixed where pods or files differ.
 	// +kubebuilder:validation:Enum=Reflink;Copy;Mixed

@@ -78,6 +78,11 @@ func copyRequest(flags *flag.FlagSet, args []string, root, key *string) (r datas
 		digests = append(digests, text)
 		return nil
 	})
+	var parts []string
+	flags.Func("sub-path", "POD=DIRECTORY: the pod of this host name copies only this directory of the set; once for each pod; default: the whole set", func(text string) error {
+		parts = append(parts, text)
+		return nil
+	})
 	flags.StringVar(&r.To, "to", "", "directory for the copy")
 	flags.StringVar(&r.Done, "done", "", "file that says that the copy was made")
 	flags.BoolVar(&r.Content, "content", false, "compare the hash of every file of the copy")
@@ -86,6 +91,16 @@ func copyRequest(flags *flag.FlagSet, args []string, root, key *string) (r datas
 	}
 	r.Root, r.Key = *root, *key
 	if r.Digest, err = dataset.DigestOf(os.Getenv("NODE_NAME"), digests); err != nil {
+		return r, fmt.Errorf("data set %s: %w", r.Key, err)
+	}
+	if len(parts) == 0 {
+		return r, nil
+	}
+	pod, err := os.Hostname()
+	if err != nil {
+		return r, fmt.Errorf("data set %s: which pod this is: %w", r.Key, err)
+	}
+	if r.SubPath, err = dataset.SubPathOf(pod, parts); err != nil {
 		return r, fmt.Errorf("data set %s: %w", r.Key, err)
 	}
 	return r, nil

@@ -92,6 +92,43 @@ func TestDatasetPerNode(t *testing.T) {
 	}
 }
 
+// Each of four replicas copies its own directory of a set, wherever it runs, and verifies that it
+// has nothing else.
+func TestDatasetInParts(t *testing.T) {
+	e := newEnv(t)
+	e.giveDatasets(t)
+	exp := e.apply(t, filepath.Join("testdata", "dataset.yaml"), func(o client.Object) {
+		switch o := o.(type) {
+		case *v1alpha1.System:
+			set := &o.Spec.Datasets[0]
+			set.SubPath, set.Container.Command = "shard-{{.Self.Index}}", []string{"/awkward", "load", "/made", "1024", "4"}
+			o.Spec.Parameters = nil
+			o.Spec.Steps[0].Command = append(o.Spec.Steps[0].Command, "{{.Self.Index}}")
+		case *v1alpha1.Experiment:
+			o.Spec.Topology.F, o.Spec.Repetitions.Min = 1, 2
+		}
+	})
+	after := e.complete(t, exp, 5*time.Minute)
+	set := e.theDataset(t)
+	if len(after) < 2 {
+		t.Fatalf("%d trials, want 2", len(after))
+	}
+	for _, r := range after {
+		if r.Outcome != v1alpha1.ReasonSucceeded || len(r.Datasets) != 1 {
+			t.Fatalf("%s: %s %s %s, data sets %+v", r.Name, r.Outcome, r.Reason, r.Message, r.Datasets)
+		}
+		if d := r.Datasets[0]; d.Copies != 4 || d.Digest != set.Status.Digest {
+			t.Errorf("%s: %+v, want four copies of %s", r.Name, d, set.Status.Digest)
+		}
+	}
+	trials := e.trials(t, exp)
+	for i := range trials {
+		if c := trials[i].Status.Datasets; len(c) != 1 || c[0].Bytes < 1<<20 || c[0].Bytes > set.Status.Bytes/4 {
+			t.Errorf("%s: the copies are %+v, want a quarter of %d bytes in each", trials[i].Name, c, set.Status.Bytes)
+		}
+	}
+}
+
 // giveDatasets does the same as the chart for a namespace in datasets.namespaces. It makes a folder
 // on each node, and a claim for it.
 func (e *env) giveDatasets(t *testing.T) {

@@ -43,7 +43,7 @@ func perShard(spec *v1alpha1.TrialSpec) (n int) {
 // differ.
 func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.DatasetCopies) {
 	for _, set := range spec.Datasets {
-		c := v1alpha1.DatasetCopies{Name: set.Name, Bytes: set.Bytes}
+		c := v1alpha1.DatasetCopies{Name: set.Name}
 		for _, p := range pods {
 			for _, s := range p.Status.InitContainerStatuses {
 				var copied dataset.Copied
@@ -95,5 +95,6 @@ func add(c *v1alpha1.DatasetCopies, copied *dataset.Copied) {
 		c.Method = dataset.MethodMixed
 	}
 	c.Copies++
+	c.Bytes = max(c.Bytes, copied.Bytes)
 	c.FastestMilliseconds, c.SlowestMilliseconds = min(c.FastestMilliseconds, copied.Milliseconds), max(c.SlowestMilliseconds, copied.Milliseconds)
 }

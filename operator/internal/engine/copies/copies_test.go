@@ -16,13 +16,13 @@ func pod(container, message string) *corev1.Pod {
 	}}}
 }
 
-// The function adds up the reports of the pods' containers. It ignores reports of another digest,
-// and texts that are no reports.
+// The function adds up the reports of the pods' containers, and has the bytes of the largest copy.
+// It ignores reports of another digest, and texts that are no reports.
 func TestOf(t *testing.T) {
-	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows", Digest: "sha256:aa", Bytes: 7}, {Name: "log", Digest: "sha256:bb"}}}
+	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows", Digest: "sha256:aa", Bytes: 12}, {Name: "log", Digest: "sha256:bb"}}}
 	pods := map[string]*corev1.Pod{
-		"a": pod("dataset-rows", `{"digest":"sha256:aa","method":"Copy","milliseconds":1500}`),
-		"b": pod("dataset-rows", `{"digest":"sha256:aa","method":"Reflink","milliseconds":20}`),
+		"a": pod("dataset-rows", `{"digest":"sha256:aa","bytes":7,"method":"Copy","milliseconds":1500}`),
+		"b": pod("dataset-rows", `{"digest":"sha256:aa","bytes":5,"method":"Reflink","milliseconds":20}`),
 		"c": pod("dataset-rows", `{"digest":"sha256:xx","method":"Copy","milliseconds":9000}`),
 		"d": pod("dataset-rows", `something else`),
 		"e": pod("another", `{"digest":"sha256:aa","method":"Copy","milliseconds":9000}`),
@@ -32,11 +32,11 @@ func TestOf(t *testing.T) {
 		p.Spec.NodeName = node
 		return p
 	}
-	own := v1alpha1.TrialDataset{Name: "own", Bytes: 7, Digests: []v1alpha1.DatasetDigest{{Node: "n1", Digest: "sha256:cc"}, {Node: "n2", Digest: "sha256:dd"}}}
+	own := v1alpha1.TrialDataset{Name: "own", Bytes: 8, Digests: []v1alpha1.DatasetDigest{{Node: "n1", Digest: "sha256:cc"}, {Node: "n2", Digest: "sha256:dd"}}}
 	spec.Datasets = append(spec.Datasets, own)
 	for name, p := range map[string]*corev1.Pod{
-		"g": at("n1", pod("dataset-own", `{"digest":"sha256:cc","method":"Copy","milliseconds":3}`)),
-		"h": at("n2", pod("dataset-own", `{"digest":"sha256:dd","method":"Copy","milliseconds":5}`)),
+		"g": at("n1", pod("dataset-own", `{"digest":"sha256:cc","bytes":6,"method":"Copy","milliseconds":3}`)),
+		"h": at("n2", pod("dataset-own", `{"digest":"sha256:dd","bytes":7,"method":"Copy","milliseconds":5}`)),
 		"i": at("n2", pod("dataset-own", `{"digest":"sha256:cc","method":"Copy","milliseconds":9}`)),
 		"j": at("n3", pod("dataset-own", `{"digest":"sha256:cc","method":"Copy","milliseconds":9}`)),
 	} {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -39,6 +40,7 @@ func (s *systemCheck) datasets(at *field.Path) {
 			s.add(field.Forbidden(set.Child("container", "processors"), "a recipe runs on all processors of its container; remove it"))
 		}
 		s.directory(set.Child("outputPath"), d.OutputPath, map[string]string{})
+		s.subPath(set.Child("subPath"), d.SubPath)
 		s.duration(set.Child("timeout"), d.Timeout, bounds{time.Second, 72 * time.Hour})
 		if d.Size.Cmp(leastDatasetSize) < 0 || d.Size.Cmp(mostDatasetSize) > 0 {
 			s.add(field.Invalid(set.Child("size"), d.Size.String(), "must be from 1Mi to 16Ti: the most that the recipe may make"))
@@ -69,6 +71,35 @@ func (s *systemCheck) datasets(at *field.Path) {
 				s.add(field.Invalid(set.Child("mountPath"), d.MountPath, "lies in "+other+", or that in it; give the copy a directory of its own"))
 			}
 		}
+	}
+}
+
+// subPath checks the directory of a data set that pods copy. A template is checked once more when
+// it is rendered for a trial.
+func (s *systemCheck) subPath(at *field.Path, text string) {
+	s.template(at, text)
+	if text == "" || strings.Contains(text, "{{") {
+		return
+	}
+	if _, err := SubPath(text); err != nil {
+		s.add(field.Invalid(at, text, err.Error()))
+	}
+}
+
+// SubPath returns a directory of a data set in its shortest form. It rejects one that is not below
+// the data set.
+func SubPath(dir string) (string, error) {
+	switch clean := path.Clean(dir); {
+	case dir == "":
+		return "", errors.New("is empty; for the whole data set, remove subPath")
+	case path.IsAbs(dir):
+		return "", errors.New("must be relative to outputPath, such as node-0")
+	case slices.Contains(strings.Split(dir, "/"), ".."):
+		return "", errors.New("must not contain \"..\"")
+	case clean == ".":
+		return "", errors.New("is the whole data set; remove subPath")
+	default:
+		return clean, nil
 	}
 }
 

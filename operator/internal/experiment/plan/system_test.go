@@ -183,12 +183,16 @@ func TestValidateSystemErrors(t *testing.T) {
 		"pattern of a role": {func(s *v1alpha1.SystemSpec) {
 			s.Roles = []v1alpha1.Role{{Log: &v1alpha1.RoleLog{Gained: "[", Lost: "x"}}}
 		}, []string{"spec.roles[0].log.gained", `"["`, "RE2"}},
-		"template of a role":          {func(s *v1alpha1.SystemSpec) { s.Roles = []v1alpha1.Role{{Command: []string{"{{"}}} }, []string{"spec.roles[0].command[0]", `"{{"`, "Go template"}},
-		"data set's size":             {dataset(func(d *v1alpha1.DatasetSource) { d.Size = resource.MustParse("1Ki") }), []string{"spec.datasets[0].size", `"1Ki"`, "from 1Mi to 16Ti"}},
-		"data set's timeout":          {dataset(func(d *v1alpha1.DatasetSource) { d.Timeout = "73h" }), []string{"spec.datasets[0].timeout", `"73h"`, "to 72h"}},
-		"data set's recipe":           {dataset(func(d *v1alpha1.DatasetSource) { d.Container.Command = []string{"{{"} }), []string{"spec.datasets[0].container.command[0]", `"{{"`, "Go template"}},
-		"recipe in Assay's directory": {dataset(func(d *v1alpha1.DatasetSource) { d.OutputPath = "/assay/made" }), []string{"spec.datasets[0].outputPath", `"/assay/made"`, "such as /data"}},
-		"data set in the root":        {dataset(func(d *v1alpha1.DatasetSource) { d.MountPath = "/.." }), []string{"spec.datasets[0].mountPath", `"/.."`, "must not be /"}},
+		"template of a role":                  {func(s *v1alpha1.SystemSpec) { s.Roles = []v1alpha1.Role{{Command: []string{"{{"}}} }, []string{"spec.roles[0].command[0]", `"{{"`, "Go template"}},
+		"data set's size":                     {dataset(func(d *v1alpha1.DatasetSource) { d.Size = resource.MustParse("1Ki") }), []string{"spec.datasets[0].size", `"1Ki"`, "from 1Mi to 16Ti"}},
+		"data set's timeout":                  {dataset(func(d *v1alpha1.DatasetSource) { d.Timeout = "73h" }), []string{"spec.datasets[0].timeout", `"73h"`, "to 72h"}},
+		"data set's part of a template":       {dataset(func(d *v1alpha1.DatasetSource) { d.SubPath = "node-{{" }), []string{"spec.datasets[0].subPath", `"node-{{"`, "Go template"}},
+		"data set's part by an absolute path": {dataset(func(d *v1alpha1.DatasetSource) { d.SubPath = "/made/node-0" }), []string{"spec.datasets[0].subPath", `"/made/node-0"`, "must be relative to outputPath"}},
+		"data set's part out of the set":      {dataset(func(d *v1alpha1.DatasetSource) { d.SubPath = "a/../../b" }), []string{"spec.datasets[0].subPath", `"a/../../b"`, `must not contain ".."`}},
+		"data set's part that is all":         {dataset(func(d *v1alpha1.DatasetSource) { d.SubPath = "./" }), []string{"spec.datasets[0].subPath", `"./"`, "is the whole data set"}},
+		"data set's recipe":                   {dataset(func(d *v1alpha1.DatasetSource) { d.Container.Command = []string{"{{"} }), []string{"spec.datasets[0].container.command[0]", `"{{"`, "Go template"}},
+		"recipe in Assay's directory":         {dataset(func(d *v1alpha1.DatasetSource) { d.OutputPath = "/assay/made" }), []string{"spec.datasets[0].outputPath", `"/assay/made"`, "such as /data"}},
+		"data set in the root":                {dataset(func(d *v1alpha1.DatasetSource) { d.MountPath = "/.." }), []string{"spec.datasets[0].mountPath", `"/.."`, "must not be /"}},
 		"data set over a volume": {func(s *v1alpha1.SystemSpec) {
 			dataset(func(*v1alpha1.DatasetSource) {})(s)
 			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/rows/"}}

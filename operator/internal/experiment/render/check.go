@@ -16,17 +16,18 @@ func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err 
 	if len(l.Replicas()) == 0 {
 		return 0, fmt.Errorf("spec.topology: no replica in any region")
 	}
-	for i := range l.Servers {
-		l.Servers[i].IP = fmt.Sprintf("192.0.2.%d", i%254+1)
-	}
-	for i := range l.Clients {
-		l.Clients[i].IP = fmt.Sprintf("198.51.100.%d", i%254+1)
-	}
+	// Objects are made before there are addresses.
 	if _, err := NewObjects(l, &trial, &system, Environment{AgentImage: "agent"}); err != nil {
 		return 0, err
 	}
 	if _, err := Datasets(l.Namespace, &trial, &system); err != nil {
 		return 0, err
+	}
+	for i := range l.Servers {
+		l.Servers[i].IP = fmt.Sprintf("192.0.2.%d", i%254+1)
+	}
+	for i := range l.Clients {
+		l.Clients[i].IP = fmt.Sprintf("198.51.100.%d", i%254+1)
 	}
 	t, err := NewTrial(&trial, &system, l)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/imageref"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // DatasetClaim is the PersistentVolumeClaim for data sets that the owner of the cluster gives to a
@@ -130,10 +131,16 @@ func userOf(user *int64) int64 {
 	return *user
 }
 
+// member is a pod of a template.
+type member struct {
+	name string // host name of the pod
+	self any    // what templates see of the pod
+}
+
 // datasets gives pods their copies, through init containers that run before the agent. A pod whose
 // agent has reported has all its copies, so no copy is made during measurements. A copy belongs to
 // the user of the first of the containers.
-func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container, used func(*v1alpha1.DatasetSource) bool) {
+func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container, members []member, used func(*v1alpha1.DatasetSource) bool) error {
 	var copies []corev1.Container
 	for i := range b.system.Datasets {
 		source := &b.system.Datasets[i]
@@ -152,6 +159,11 @@ func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container,
 		for _, on := range set.Digests {
 			args = append(args, "--digest", on.Node+"="+on.Digest)
 		}
+		parts, err := b.subPaths(fmt.Sprintf("spec.datasets[%d].subPath", i), source.SubPath, members)
+		if err != nil {
+			return err
+		}
+		args = append(args, parts...)
 		if source.Check == v1alpha1.DatasetCheckContent {
 			args = append(args, "--content")
 		}
@@ -169,10 +181,31 @@ func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container,
 		}
 	}
 	if len(copies) == 0 {
-		return
+		return nil
 	}
 	pod.Volumes = append(pod.Volumes, claimVolume(true), emptyDir(doneVolume, ""))
 	pod.InitContainers = append(copies, pod.InitContainers...)
+	return nil
+}
+
+// subPaths returns flags that say which directory of a data set each pod copies. All pods of a
+// template run the same command, so it names the directories of all. None: the whole data set.
+func (b *builder) subPaths(at, text string, members []member) (args []string, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, m := range members {
+		rendered, err := b.ctx.with(m.self).text(at, text)
+		if err != nil {
+			return nil, err
+		}
+		dir, err := plan.SubPath(rendered)
+		if err != nil {
+			return nil, fmt.Errorf("%s: for pod %s it is %q, which %w", at, m.name, rendered, err)
+		}
+		args = append(args, "--sub-path", m.name+"="+dir)
+	}
+	return args, nil
 }
 
 // nodeName tells a container on which node it runs.

@@ -69,6 +69,7 @@ func TestTheKeyIsTheRecipe(t *testing.T) {
 			d.Size, d.Timeout = resource.MustParse("2Gi"), "9h"
 		},
 		"the default for bytes":   func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.Bytes = v1alpha1.DatasetBytesIdentical },
+		"which part pods copy":    func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.SubPath = "node-{{.Self.Index}}" },
 		"where pods find it":      func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.MountPath = "/there" },
 		"the default user, named": func(_ *v1alpha1.TrialSpec, d *v1alpha1.DatasetSource) { d.Container.RunAsUser = ptr(int64(systemUID)) },
 	} {
@@ -160,6 +161,65 @@ func TestCopiesOfBytesPerNode(t *testing.T) {
 	for perNode, job := range map[bool]*batchv1.Job{true: DatasetJob(d, "n1", Environment{}), false: DatasetJob(datasetOf(t, "ns", spec, dataSystem()), "n1", Environment{})} {
 		if got := slices.Contains(job.Spec.Template.Spec.Containers[0].Command, "--per-node"); got != perNode {
 			t.Errorf("--per-node is %v, want %v", got, perNode)
+		}
+	}
+}
+
+// All pods of a template share a command, so it names the directory of each pod by host name.
+func TestCopiesOfParts(t *testing.T) {
+	system, spec := dataSystem(), withData(kvTrial())
+	system.Datasets[0].UsedBy, system.Datasets[0].SubPath = v1alpha1.DatasetForAll, "{{.Self.Part}}s//{{.Self.Index}}"
+	o, err := NewObjects(placement.NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, Environment{AgentImage: "agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"exp-0a1b-3-s1-east-0": "replicas/0", "exp-0a1b-3-s1-east-1": "replicas/1", "exp-0a1b-3-s1-west-0": "replicas/2",
+		"exp-0a1b-3-s0-east-0": "replicas/0", "exp-0a1b-3-s0-east-1": "replicas/1", "exp-0a1b-3-s0-west-0": "replicas/2",
+		"exp-0a1b-3-c-0": "clients/0", "exp-0a1b-3-c-1": "clients/1",
+	}
+	for _, template := range o.Templates() {
+		first := strings.Join(template.Spec.InitContainers[0].Command, " ")
+		if template.What == "prepare" {
+			continue
+		}
+		for _, pod := range template.Pods {
+			if !strings.Contains(first, " --sub-path "+pod+"="+want[pod]+" ") {
+				t.Errorf("the copy of %s is made by %q, want its directory to be %s", pod, first, want[pod])
+			}
+			delete(want, pod)
+		}
+		if n := strings.Count(first, "--sub-path"); n != len(template.Pods) {
+			t.Errorf("%d directories for %d pods: %q", n, len(template.Pods), first)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no template makes %v", want)
+	}
+}
+
+// A directory that does not lie in the data set is refused when an experiment is applied, by its
+// field.
+func TestAPartLiesInTheSet(t *testing.T) {
+	for text, want := range map[string]string{
+		"node-{{.Self.Index}}":                     "",
+		"node-{{.Self.Index}}/":                    "",
+		"/{{.Self.Index}}":                         "for pod experiment-0000-0-s0-east-0 it is \"/0\", which must be relative to outputPath",
+		"a/..{{if .Self.Index}}b{{end}}":           "for pod experiment-0000-0-s0-east-0 it is \"a/..\", which must not contain \"..\"",
+		"{{if .Self.Index}}{{.Self.Index}}{{end}}": "is empty; for the whole data set, remove subPath",
+		".{{if .Self.Index}}/a{{end}}":             "is the whole data set",
+		"{{.Self.IP}}":                             "is empty", // pods have no addresses yet
+		"{{.Self.First}}":                          "can't evaluate field First",
+		"{{.Parameters.none}}":                     "none",
+	} {
+		system := dataSystem()
+		system.Datasets[0].SubPath = text
+		_, err := Check(*system, *kvTrial())
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "spec.datasets[0].subPath")):
+			t.Errorf("%s: the error is %v, want the field and %q", text, err, want)
 		}
 	}
 }

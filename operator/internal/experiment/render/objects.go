@@ -187,17 +187,41 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 	if g, _ := b.system.MachineOf(false, set.Component, set.Base); g != nil {
 		b.furnish(pod, g)
 	}
-	b.datasets(pod, rs.Containers, func(d *v1alpha1.DatasetSource) bool {
+	members := b.serversOf(set)
+	err = b.datasets(pod, rs.Containers, members, func(d *v1alpha1.DatasetSource) bool {
 		return set.Component == "" && d.ForReplicas() || slices.Contains(d.Components, set.Component)
 	})
+	if err != nil {
+		return nil, err
+	}
 	exposeMetrics(pod, rs.Metrics)
-	b.permit(pod, b.podsOf(set))
+	b.permit(pod, members)
 	b.place(pod, b.placement.PoolOf(set.Component), set.Region)
 	if b.placement.Spread == v1alpha1.SpreadRequired {
 		pod.Affinity = apart(b.l.Trial)
 	}
-	var claims []corev1.PersistentVolumeClaim
-	for _, v := range rs.Volumes {
+	claims := b.volumes(pod, rs.Volumes)
+	selector := map[string]string{v1alpha1.LabelTrial: b.l.Trial}
+	for i := 2; i < len(own); i += 2 { // all labels except the part
+		selector[own[i]] = own[i+1]
+	}
+	return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+		Replicas: ptr(int32(set.Replicas)), ServiceName: b.l.Service(),
+		// All pods start at once. If there is an order of start, the launchers keep it.
+		PodManagementPolicy:  appsv1.ParallelPodManagement,
+		Selector:             &metav1.LabelSelector{MatchLabels: selector},
+		VolumeClaimTemplates: claims,
+		PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+		},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: b.podLabels(meta), Annotations: b.annotations}, Spec: *pod},
+	}}, nil
+}
+
+// volumes adds volumes to all containers of a pod. It returns the claims of those that are claims.
+func (b *builder) volumes(pod *corev1.PodSpec, volumes []v1alpha1.Volume) (claims []corev1.PersistentVolumeClaim) {
+	for _, v := range volumes {
 		mount := corev1.VolumeMount{Name: "data-" + v.Name, MountPath: v.MountPath}
 		for i := range pod.Containers {
 			pod.Containers[i].VolumeMounts = append(pod.Containers[i].VolumeMounts, mount)
@@ -222,32 +246,17 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 		}
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: mount.Name, VolumeSource: corev1.VolumeSource{EmptyDir: dir}})
 	}
-	selector := map[string]string{v1alpha1.LabelTrial: b.l.Trial}
-	for i := 2; i < len(own); i += 2 { // all labels except the part
-		selector[own[i]] = own[i+1]
-	}
-	return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
-		Replicas: ptr(int32(set.Replicas)), ServiceName: b.l.Service(),
-		// All pods start at once. If there is an order of start, the launchers keep it.
-		PodManagementPolicy:  appsv1.ParallelPodManagement,
-		Selector:             &metav1.LabelSelector{MatchLabels: selector},
-		VolumeClaimTemplates: claims,
-		PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
-			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
-		},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: b.podLabels(meta), Annotations: b.annotations}, Spec: *pod},
-	}}, nil
+	return claims
 }
 
-func (b *builder) podsOf(set placement.Set) []string {
-	var pods []string
+// serversOf returns the pods of a set.
+func (b *builder) serversOf(set placement.Set) (servers []member) {
 	for _, r := range b.l.Group(set.Component) {
 		if r.Shard == set.Shard && r.Region == set.Region {
-			pods = append(pods, r.Name)
+			servers = append(servers, member{r.Name, r})
 		}
 	}
-	return pods
+	return servers
 }
 
 func (b *builder) clients(set placement.ClientSet) (*batchv1.Job, error) {
@@ -259,13 +268,15 @@ func (b *builder) clients(set placement.ClientSet) (*batchv1.Job, error) {
 	if g, _ := b.system.MachineOf(true, "", 0); g != nil {
 		b.furnish(pod, g)
 	}
-	b.datasets(pod, cs.Containers, (*v1alpha1.DatasetSource).ForClients)
-	exposeMetrics(pod, cs.Metrics)
-	var pods []string
+	var members []member
 	for _, i := range set.Clients {
-		pods = append(pods, b.l.Clients[i].Name)
+		members = append(members, member{b.l.Clients[i].Name, b.l.Clients[i]})
 	}
-	b.permit(pod, pods)
+	if err := b.datasets(pod, cs.Containers, members, (*v1alpha1.DatasetSource).ForClients); err != nil {
+		return nil, err
+	}
+	exposeMetrics(pod, cs.Metrics)
+	b.permit(pod, members)
 	pod.Subdomain = b.l.Service()
 	pod.Affinity = awayFrom(b.actions, b.l.Trial)
 	b.place(pod, b.placement.Clients, set.Region)

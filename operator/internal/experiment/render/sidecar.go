@@ -71,7 +71,11 @@ func (b *builder) agent(part string, shared []corev1.VolumeMount) corev1.Contain
 }
 
 // permit gives the agent of a template the capabilities that its pods need.
-func (b *builder) permit(template *corev1.PodSpec, pods []string) {
+func (b *builder) permit(template *corev1.PodSpec, members []member) {
+	var pods []string
+	for _, m := range members {
+		pods = append(pods, m.name)
+	}
 	for i := range template.InitContainers {
 		if c := &template.InitContainers[i]; c.Name == agentContainer {
 			c.SecurityContext.Capabilities.Add = capabilities(pods, b.actions, b.shapes, b.network, b.env)

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"assay.dev/assay/operator/internal/text/suggest"
 )
 
 // Request is the request of a pod for its copy.
@@ -21,13 +24,16 @@ type Request struct {
 	// Done is a file that marks the copy as made, and names the method. If it exists, the pod keeps
 	// its copy: the kubelet may run the container again, as after a reboot.
 	Done string
-	// Digest that the set must have.
+	// Digest that the whole set must have.
 	Digest string
+	// SubPath is the directory of the set that is copied. Empty: the whole set.
+	SubPath string
 	// Content: hash every file of the copy.
 	Content bool
 }
 
-// Copied is the result of a copy.
+// Copied is the result of a copy. Its digest is that of the whole set. Its bytes and files are
+// those of the copy.
 type Copied struct {
 	Summary
 	Method string `json:"method"`
@@ -63,6 +69,16 @@ func DigestOf(node string, given []string) (string, error) {
 	return "", refuse("node %q had no such data set when the trial was made, so that its digest is not known", node)
 }
 
+// SubPathOf returns the directory of a set that a pod copies. Each given text is POD=DIRECTORY.
+func SubPathOf(pod string, given []string) (string, error) {
+	for _, text := range given {
+		if of, dir, _ := strings.Cut(text, "="); of == pod {
+			return dir, nil
+		}
+	}
+	return "", refuse("no directory of it is known for pod %q", pod)
+}
+
 func refuse(format string, args ...any) error { return &Refusal{fmt.Errorf(format, args...)} }
 
 // Copy gives a pod its own copy of a set, and compares it with the manifest.
@@ -84,7 +100,13 @@ func Copy(ctx context.Context, r Request) (*Copied, error) {
 	if summary.Digest != r.Digest {
 		return nil, refuse("data set %s has the digest %s on this node, and %s was prepared", r.Key, summary.Digest, r.Digest)
 	}
-	done := &Copied{Summary: summary, Content: r.Content}
+	entries, err = within(entries, r.SubPath)
+	if err != nil {
+		return nil, fmt.Errorf("data set %s: %w", r.Key, err)
+	}
+	done := &Copied{Summary: summarize(entries), Content: r.Content}
+	done.Digest = summary.Digest
+	what := path.Join(r.Key, r.SubPath)
 	if method, err := os.ReadFile(r.Done); err == nil {
 		done.Method, done.Again = string(method), true
 		return done, nil
@@ -92,16 +114,46 @@ func Copy(ctx context.Context, r Request) (*Copied, error) {
 	if err := deleteAll(r.To, ""); err != nil {
 		return nil, fmt.Errorf("empty the directory for the copy: %w", err)
 	}
-	if done.Method, err = unfold(ctx, treeOf(set), r.To, entries); err != nil {
-		return nil, fmt.Errorf("data set %s: %w", r.Key, err)
+	if done.Method, err = unfold(ctx, filepath.Join(treeOf(set), filepath.FromSlash(r.SubPath)), r.To, entries); err != nil {
+		return nil, fmt.Errorf("data set %s: %w", what, err)
 	}
-	if err := verify(ctx, r.To, entries, summary.Bytes, r.Content); err != nil {
-		return nil, fmt.Errorf("the copy of data set %s differs: %w", r.Key, err)
+	if err := verify(ctx, r.To, entries, done.Bytes, r.Content); err != nil {
+		return nil, fmt.Errorf("the copy of data set %s differs: %w", what, err)
 	}
 	if err := os.WriteFile(r.Done, []byte(done.Method), 0o600); err != nil {
 		return nil, fmt.Errorf("note that the copy was made: %w", err)
 	}
 	return done, nil
+}
+
+// within returns the entries of a directory of a set, with their paths in it. The manifest with the
+// digest lists all entries, so the part is compared as strictly as the whole.
+func within(entries []entry, dir string) (part []entry, err error) {
+	if dir == "" {
+		return entries, nil
+	}
+	found := false
+	var beside []string // directories at the same depth
+	for _, e := range entries {
+		if e.Kind == kindDirectory && strings.Count(e.Path, "/") == strings.Count(dir, "/") {
+			beside = append(beside, e.Path)
+			found = found || e.Path == dir
+		}
+		below, in := strings.CutPrefix(e.Path, dir+"/")
+		if !in {
+			continue
+		}
+		whole := e.Path
+		e.Path = below
+		if e.Kind == kindLink && checkLink(e) != nil {
+			return nil, refuse("the link %s leads to %s, out of the directory %s, which is all that this pod copies", whole, e.Target, dir)
+		}
+		part = append(part, e)
+	}
+	if !found {
+		return nil, refuse("%s", suggest.Unknown("the recipe made no directory", dir, beside))
+	}
+	return part, nil
 }
 
 // unfold copies a kept tree, and gives every entry the mode and the time that the recipe gave it.

@@ -2,8 +2,10 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -265,5 +267,108 @@ func TestWhatAttemptsLeaveIsRemoved(t *testing.T) {
 	left, err := os.ReadDir(root)
 	if err != nil || len(left) != 1 || left[0].Name() != ".rows-12-1" {
 		t.Errorf("left: %v (%v)", left, err)
+	}
+}
+
+// shards is a tree with a directory for each of three nodes.
+func shards(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range []string{"zero", "one\none", ""} {
+		write(t, filepath.Join(dir, fmt.Sprint("node-", i), "rows/1"), text)
+	}
+	write(t, filepath.Join(dir, "node-1/log"), "more")
+	write(t, filepath.Join(dir, "node-10/log"), "of another node")
+	write(t, filepath.Join(dir, "deep/er/a"), "a")
+	write(t, filepath.Join(dir, "README"), "one directory for each node")
+	must(t, os.Symlink("rows/1", filepath.Join(dir, "node-1/current")))
+	return dir
+}
+
+// A pod gets the directory that it copies and nothing else of the set. The copy is compared with
+// the manifest of the whole set, whose digest it reports, with the bytes of the part.
+func TestAPodCopiesItsPart(t *testing.T) {
+	from, root := shards(t), t.TempDir()
+	kept := keep(t, from, root)
+	for part, want := range map[string]Summary{
+		"node-0": {kept.Digest, 4, 1}, "node-1": {kept.Digest, 11, 2}, "node-2": {kept.Digest, 0, 1}, "deep/er": {kept.Digest, 1, 1}, "": kept.Summary,
+	} {
+		t.Run(part, func(t *testing.T) {
+			r := request(t, root, kept.Digest)
+			r.SubPath = part
+			for _, again := range []bool{false, true} {
+				if copied, err := Copy(t.Context(), r); err != nil || copied.Summary != want || copied.Again != again {
+					t.Errorf("the copy is %+v (%v), want %+v, again %t", copied, err, want, again)
+				}
+			}
+			got, _, err := scan(r.To, limit)
+			must(t, err)
+			made, _, err := scan(filepath.Join(from, part), limit)
+			must(t, err)
+			if !slices.Equal(got, made) {
+				t.Errorf("the copy has %+v, the recipe made %+v", got, made)
+			}
+		})
+	}
+}
+
+// A pod whose part is missing, or differs from what was prepared, does not start. A change in the
+// part of another pod does not matter to it.
+func TestAWrongPartIsNotGiven(t *testing.T) {
+	for name, tc := range map[string]struct {
+		part   string
+		damage func(tree string) error
+		want   string
+	}{
+		"no such directory":         {"node-3", nil, `data set rows-1: the recipe made no directory "node-3"; did you mean "node-0"?; there are: deep, node-0, node-1, node-10, node-2`},
+		"no such one further below": {"deep/eel", nil, `no directory "deep/eel"; did you mean "deep/er"?; there are: deep/er, node-0/rows, node-1/rows, node-2/rows`},
+		"a file":                    {"README", nil, `no directory "README"`},
+		"a directory that is a file's name in part": {"node", nil, `no directory "node"`},
+		"a directory below":                         {"node-1/rows", nil, ""},
+		"a changed file": {"node-0", func(tree string) error {
+			return os.WriteFile(filepath.Join(tree, "node-0/rows/1"), []byte("zero!"), 0o640)
+		}, "data set rows-1/node-0: rows/1 has been changed on this node"},
+		"other bytes with the old size and time": {"node-0", func(tree string) error {
+			name := filepath.Join(tree, "node-0/rows/1")
+			info, err := os.Stat(name)
+			return errors.Join(err, os.WriteFile(name, []byte("ZERO"), 0o640), os.Chtimes(name, info.ModTime(), info.ModTime()))
+		}, "the copy of data set rows-1/node-0 differs: rows/1"},
+		"a missing file of another part": {"node-0", func(tree string) error { return os.Remove(filepath.Join(tree, "node-1/log")) }, ""},
+		"a missing file":                 {"node-1", func(tree string) error { return os.Remove(filepath.Join(tree, "node-1/log")) }, "log is missing on this node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			r := request(t, root, keep(t, shards(t), root).Digest)
+			r.SubPath = tc.part
+			if tc.damage != nil {
+				must(t, tc.damage(filepath.Join(root, "rows-1", "tree")))
+			}
+			if tc.want != "" {
+				refused(t, r, tc.want)
+			} else if _, err := Copy(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	root, dir := t.TempDir(), shards(t)
+	must(t, os.Symlink("../node-1/log", filepath.Join(dir, "node-0/log")))
+	r := request(t, root, keep(t, dir, root).Digest)
+	r.SubPath = "node-0"
+	refused(t, r, "the link node-0/log leads to ../node-1/log, out of the directory node-0")
+}
+
+// A pod copies the directory that is meant for it, and none if there is no such.
+func TestSubPathOfAPod(t *testing.T) {
+	given := []string{"kv-s0-local-1=node-1", "kv-s0-local-10=node=10"}
+	for pod, want := range map[string]string{"kv-s0-local-1": "node-1", "kv-s0-local-10": "node=10", "kv-s0-local": "refused", "": "refused"} {
+		got, err := SubPathOf(pod, given)
+		if errors.As(err, new(*Refusal)) {
+			got = "refused"
+		} else if err != nil {
+			t.Error(err)
+		}
+		if got != want {
+			t.Errorf("pod %q copies %q, want %q", pod, got, want)
+		}
 	}
 }

@@ -6,8 +6,8 @@
 //	awkward client --config FILE --keys DIR --id N --duration S   print at the end, then hang
 //	awkward stress --config FILE --keys DIR --id N                print on SIGTERM
 //	awkward burn N                                                want N processors until the end, as a neighbour on a machine does
-//	awkward load DIR ROWS                         make a table of rows of 1 KiB, always the same
-//	awkward verify DIR                            fail unless the table is as it was loaded, then change a byte of each file
+//	awkward load DIR ROWS [SHARDS]                make a table of rows of 1 KiB, always the same, or one for each shard
+//	awkward verify DIR [SHARD]                    fail unless the table, of this shard alone, is as it was loaded, then change a byte of each file
 //
 // The packages under internal/ describe these habits.
 package main
@@ -68,21 +68,38 @@ func run(ctx context.Context, args []string) (int, error) {
 }
 
 func loadTable(args []string) (int, error) {
-	if len(args) != 2 {
-		return 2, errors.New("usage: awkward load DIR ROWS")
+	if len(args) != 2 && len(args) != 3 {
+		return 2, errors.New("usage: awkward load DIR ROWS [SHARDS]")
 	}
 	rows, err := strconv.Atoi(args[1])
 	if err != nil || rows < 1 {
 		return 2, fmt.Errorf("%q is not a number of rows", args[1])
 	}
-	return exit(table.Load(args[0], rows))
+	if len(args) == 2 {
+		return exit(table.Load(args[0], rows))
+	}
+	shards, err := strconv.Atoi(args[2])
+	if err != nil || shards < 1 {
+		return 2, fmt.Errorf("%q is not a number of shards", args[2])
+	}
+	return exit(table.LoadShards(args[0], rows, shards))
 }
 
 func verify(args []string) (int, error) {
-	if len(args) != 1 {
-		return 2, errors.New("usage: awkward verify DIR")
+	var err error
+	switch len(args) {
+	case 1:
+		err = table.Verify(args[0])
+	case 2:
+		shard, wrong := strconv.Atoi(args[1])
+		if wrong != nil {
+			return 2, fmt.Errorf("%q is not a number of a shard", args[1])
+		}
+		err = table.VerifyShard(args[0], shard)
+	default:
+		return 2, errors.New("usage: awkward verify DIR [SHARD]")
 	}
-	if err := table.Verify(args[0]); err != nil {
+	if err != nil {
 		return 1, err
 	}
 	return exit(table.Spoil(args[0]))

@@ -23,15 +23,38 @@ const (
 	// RowSize of every row, its key of 32 bytes included.
 	RowSize = 1024
 	// fileRows is how many rows a file has at most.
-	fileRows = 64 << 10
-	sumFile  = "SUM"
+	fileRows  = 64 << 10
+	sumFile   = "SUM"
+	shardFile = "SHARD"
 )
 
 // Load writes a table of so many rows into a directory.
-func Load(dir string, rows int) error {
+func Load(dir string, rows int) error { return load(dir, rows, 0) }
+
+// LoadShards writes a table of so many rows for each shard, into directories shard-0, shard-1 and
+// so on. No two have a row in common.
+func LoadShards(dir string, rows, shards int) error {
+	for i := range shards {
+		one := filepath.Join(dir, fmt.Sprint("shard-", i))
+		err := os.Mkdir(one, 0o755)
+		if err == nil {
+			err = load(one, rows, i*rows)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(one, shardFile), []byte(fmt.Sprintln(i)), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load writes the table of some rows, from the first one on.
+func load(dir string, rows, first int) error {
 	keys := make([][sha256.Size]byte, rows)
 	for i := range keys {
-		keys[i] = sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i)))
+		keys[i] = sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(first+i)))
 	}
 	slices.SortFunc(keys, func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) })
 	for number := 0; len(keys) > 0; number++ {
@@ -111,6 +134,27 @@ func Verify(dir string) error {
 		return fmt.Errorf("the table in %s has the sum %s, and was loaded with %s", dir, got, strings.TrimSpace(string(want)))
 	}
 	return nil
+}
+
+// VerifyShard fails unless a directory has the table of a shard, as loaded, and nothing else.
+func VerifyShard(dir string, shard int) error {
+	text, err := os.ReadFile(filepath.Join(dir, shardFile))
+	if err != nil {
+		return err
+	}
+	if got, want := strings.TrimSpace(string(text)), fmt.Sprint(shard); got != want {
+		return fmt.Errorf("%s has shard %s, and not %s", dir, got, want)
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range there {
+		if name := e.Name(); name != sumFile && name != shardFile && !strings.HasPrefix(name, "rows-") {
+			return fmt.Errorf("%s has more than shard %d: %s", dir, shard, name)
+		}
+	}
+	return Verify(dir)
 }
 
 // Spoil changes a byte of every file, like a database that writes. After that, Verify fails for

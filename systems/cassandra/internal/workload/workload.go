@@ -5,11 +5,13 @@
 package workload
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand"
+	randv2 "math/rand/v2"
 	"strings"
 	"sync"
 
@@ -107,8 +109,11 @@ func New(o Options) (*YCSB, error) {
 // key is the name of a record: "user" and its number with leading zeros, for the requested size.
 func (y *YCSB) key(n int64) string { return fmt.Sprintf("user%0*d", y.KeySize-4, n) }
 
+// loaded is the value that a record is loaded with. It follows from the record's number.
+func (y *YCSB) loaded(n int64) []byte { return y.value(randv2.NewPCG(uint64(n), 0)) }
+
 // value has random bytes, because Cassandra compresses what it stores.
-func (y *YCSB) value(rng *rand.Rand) []byte {
+func (y *YCSB) value(rng interface{ Uint64() uint64 }) []byte {
 	v := make([]byte, (y.ValueSize+7)/8*8)
 	for i := 0; i < len(v); i += 8 {
 		binary.LittleEndian.PutUint64(v[i:], rng.Uint64())
@@ -199,11 +204,22 @@ func (y *YCSB) scan(ctx context.Context, s *gocql.Session, n int64, rows int) er
 // loaders is how many records are written at the same time.
 const loaders = 64
 
-// Load makes the table and writes all records to all of their replicas.
-func (y *YCSB) Load(ctx context.Context, s *gocql.Session) error {
+// tableID is the same in every ring. A node keeps a table in a directory that is named by it, so
+// the files of one ring are found by another.
+const tableID = "a55a1000-0000-1000-8000-000000000001"
+
+// Directory of the table's files below the data directory of a node.
+var Directory = keyspace + "/usertable-" + strings.ReplaceAll(tableID, "-", "")
+
+// loadedAt is the time of all loaded records, in Unix microseconds. If rings that were loaded apart
+// gave records different times, a read from two of their nodes would repair them.
+const loadedAt = 1
+
+// Create makes the table. Nodes that have files in its directory serve them from then on.
+func (y *YCSB) Create(ctx context.Context, s *gocql.Session) error {
 	for _, statement := range []string{
 		fmt.Sprintf("CREATE KEYSPACE %s WITH replication = {'class': 'SimpleStrategy', 'replication_factor': %d}", keyspace, y.Replication),
-		fmt.Sprintf("CREATE TABLE %s (y_id text PRIMARY KEY, field0 blob) WITH compaction = {'class': '%s'}", table, compactions[y.Compaction]),
+		fmt.Sprintf("CREATE TABLE %s (y_id text PRIMARY KEY, field0 blob) WITH id = %s AND compaction = {'class': '%s'}", table, tableID, compactions[y.Compaction]),
 	} {
 		if err := s.Query(statement).ExecContext(ctx); err != nil {
 			return fmt.Errorf("%s: %w", strings.Fields(statement)[1], err)
@@ -212,16 +228,34 @@ func (y *YCSB) Load(ctx context.Context, s *gocql.Session) error {
 	if err := s.AwaitSchemaAgreement(ctx); err != nil {
 		return fmt.Errorf("nodes do not agree on the schema: %w", err)
 	}
+	return nil
+}
+
+// attempts is how often a record is written that not all replicas acknowledge in time.
+const attempts = 5
+
+// fill writes one record.
+func (y *YCSB) fill(ctx context.Context, s *gocql.Session, n int64) (err error) {
+	for range attempts {
+		err = s.Query("INSERT INTO "+table+" (y_id, field0) VALUES (?, ?) USING TIMESTAMP ?", y.key(n), y.loaded(n), int64(loadedAt)).
+			Consistency(gocql.All).Idempotent(true).ExecContext(ctx)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+// Fill writes all records to all of their replicas.
+func (y *YCSB) Fill(ctx context.Context, s *gocql.Session) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	numbers := make(chan int64)
 	var running sync.WaitGroup
-	for loader := range loaders {
-		rng := rand.New(rand.NewSource(int64(loader)))
+	for range loaders {
 		running.Go(func() {
 			for n := range numbers {
-				err := s.Query("INSERT INTO "+table+" (y_id, field0) VALUES (?, ?)", y.key(n), y.value(rng)).Consistency(gocql.All).Idempotent(true).ExecContext(ctx)
-				if err != nil {
+				if err := y.fill(ctx, s, n); err != nil {
 					cancel(fmt.Errorf("write record %d: %w", n, err))
 				}
 			}
@@ -236,4 +270,21 @@ func (y *YCSB) Load(ctx context.Context, s *gocql.Session) error {
 	close(numbers)
 	running.Wait()
 	return context.Cause(ctx)
+}
+
+// Sample reads records from all over the table. It fails if one has not the value that it was
+// loaded with.
+func (y *YCSB) Sample(ctx context.Context, s *gocql.Session, size int) error {
+	for i := range min(size, y.Records) {
+		n := int64(i) * int64(y.Records) / int64(min(size, y.Records))
+		var field []byte
+		err := s.Query("SELECT field0 FROM "+table+" WHERE y_id = ?", y.key(n)).Consistency(gocql.One).Idempotent(true).ScanContext(ctx, &field)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", n, err)
+		}
+		if !bytes.Equal(field, y.loaded(n)) {
+			return fmt.Errorf("record %d has a value that it was not loaded with", n)
+		}
+	}
+	return nil
 }

@@ -24,6 +24,7 @@ var (
 	search = "{axis: clients, search: {from: 20, to: 90, objective: {p99Latency: 5ms}}}"
 	paper  = set("source", "{title: A paper}")
 	curve  = set("reported", "[{name: curve, metric: Throughput, unit: tx/s, axis: variant, values: [{x: ideal, value: 1}]}]")
+	sets   = "sets: [{name: a, replicas: a, clients: a}, {name: b, replicas: b, clients: b}]"
 	claimC = set("claims", "[{name: c, statement: It is fast., expr: \"throughput(variant='ideal')\", expected: 100/s, within: 10%}]")
 )
 
@@ -73,6 +74,17 @@ var FurtherExperiments = map[string]Wrong{
 	"flame graph at no value":          {[]Edit{flame("at: 1s, for: 2s", "variant: idea")}, "spec.faults[2].flameGraph.points[variant]", `"idea"`, "the axis has no value"},
 	"flame graph of a search":          {[]Edit{set("sweep.-", search), flame("at: 1s, for: 2s", "")}, "spec.faults[2].flameGraph", "", "a search chooses its points itself"},
 	"flame graph that a point asks of": {[]Edit{flame("at: 1s, for: 2s", ""), set("sweep.0.points.0.faults", "[x]")}, "spec.sweep[0].points[0].faults[0]", `"x"`, "spec.faults has no"},
+	// Trials at the same time.
+	"sets beside a pool of replicas":  {[]Edit{set("placement", "{replicas: big, "+sets+"}")}, "spec.placement.replicas", `"big"`, "sets have pools of their own; remove it"},
+	"sets beside a pool of clients":   {[]Edit{set("placement", "{clients: big, "+sets+"}")}, "spec.placement.clients", `"big"`, "sets have pools of their own; remove it"},
+	"sets beside pools of components": {[]Edit{set("placement", "{components: [{name: proxy, pool: big}], "+sets+"}")}, "spec.placement.components", "", "move it to each of them"},
+	"sets that others share":          {[]Edit{set("placement", "{exclusive: false, "+sets+"}")}, "spec.placement.exclusive", "false", "each alone on its nodes; remove it"},
+	"sets of a search":                {[]Edit{set("placement", "{"+sets+"}"), set("sweep.-", search)}, "spec.placement.sets", "", "name one set, as replicas and clients"},
+	"sets with one pool":              {[]Edit{set("placement", "{sets: [{name: a, replicas: a, clients: a}, {name: b, replicas: b, clients: a}]}")}, "spec.placement.sets[1].clients", `"a"`, "set a has this pool"},
+	// Marks.
+	"misbehaviour from a mark":          {[]Edit{fault("mark: {name: up}, clientBehavior: {share: 50%, parameters: {batchSize: 2}}")}, "spec.faults[2].mark", "Forbidden", "behave that way during the whole trial"},
+	"reset from a mark":                 {[]Edit{fault("at: 5s, mark: {name: up}, nodeKill: {mode: Machine, target: {replicas: [0]}}")}, "spec.faults[2].mark", "Forbidden", "on pods alone can count from a mark"},
+	"mark of a System without a script": {[]Edit{fault("at: 5s, mark: {name: up}, pause: {target: {replicas: [0]}}, for: 1s")}, "spec.faults[2].mark.name", `"up"`, "has no script with marks"},
 	// A load that changes.
 	"phases longer than the run":         {[]Edit{set("clients.phases", "[{for: 20m, load: 10%}]")}, "spec.clients.phases", `"20m0s"`, "they last longer than window and cool-down"},
 	"phases of a moment":                 {[]Edit{set("clients.phases", "[{for: 1us, load: 10%}]")}, "spec.clients.phases[0].for", `"1us"`, "must be"},

@@ -181,7 +181,7 @@ func (t *Trial) roles(ctx *Context, r placement.Replica) ([]protocol.RoleProbe, 
 		out = append(out, probe)
 	}
 	for name := range needed {
-		return nil, fmt.Errorf("spec.roles: the System has no role %q, which a fault is for", name)
+		return nil, fmt.Errorf("spec.roles: a fault targets the role %q, which the System does not have", name)
 	}
 	return out, nil
 }

@@ -22,7 +22,7 @@ func TestStepsMoveNothing(t *testing.T) {
 	}
 }
 
-func TestItGoesOn(t *testing.T) {
+func TestTheClockAdvances(t *testing.T) {
 	begun := clock.RealClock{}.Now()
 	c := New()
 	first := c.Now()
@@ -31,7 +31,7 @@ func TestItGoesOn(t *testing.T) {
 	}
 	for c.Now().Equal(first) {
 		if (clock.RealClock{}).Since(begun) > time.Minute {
-			t.Fatal("it stands still")
+			t.Fatal("the clock stands still")
 		}
 	}
 }

@@ -74,7 +74,8 @@ type Recorder struct {
 	mu sync.Mutex
 	to io.Writer
 
-	// They count the refused connections by origin; written is how many of them the file has.
+	// Refused connections, by where they came from. refusals counts all of them, and written those
+	// that the file has.
 	strangers sync.Mutex
 	refusals  map[string]*Event
 	written   map[string]int

@@ -125,7 +125,7 @@ func (p SearchPlot) Loads() (low, high float64) {
 // Heading is the title above a plot.
 func (p SearchPlot) Heading() string { return p.Title }
 
-// Says is a caption.
+// Says is the caption below the plot.
 func (p SearchPlot) Says(results.Experiment) string {
 	text := "Probability that a trial meets the objective (" + p.Curves[0].Capacity.Objective + "), over " + p.Axis + ", after " + model.Count(p.trials(), "trial") + "."
 	return text + " Bar: the highest load with its 95% interval. Dots above met the objective, dots below did not."

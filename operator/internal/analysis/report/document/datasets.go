@@ -13,7 +13,8 @@ import (
 // DatasetsLegend says how to read the table.
 const DatasetsLegend = "Data sets: made once on each node, then copied for each pod before its trial starts. \"prepared\" is recipe, hash and keeping on the slowest node, " +
 	"once; \"copy\" is a copy with its check. Every copy was compared with the digest: by sizes, or by the content of all files. " +
-	"If each node has bytes of its own, a copy was compared with the digest of its node, and MiB and files are those of the node with most."
+	"If each node has bytes of its own, a copy was compared with the digest of its node, and MiB and files are those of the node with most. " +
+	"MiB and files are always those of the whole data set, also where each pod copies one directory of it."
 
 // maxDigests is how many nodes' digests a table shows of one data set.
 const maxDigests = 3

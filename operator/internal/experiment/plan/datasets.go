@@ -40,7 +40,10 @@ func (s *systemCheck) datasets(at *field.Path) {
 			s.add(field.Forbidden(set.Child("container", "processors"), "a recipe runs on all processors of its container; remove it"))
 		}
 		s.directory(set.Child("outputPath"), d.OutputPath, map[string]string{})
-		s.subPath(set.Child("subPath"), d.SubPath)
+		s.template(set.Child("subPath"), d.SubPath)
+		if err := wrongSubPath(set.Child("subPath"), d.SubPath); err != nil {
+			s.add(err)
+		}
 		s.duration(set.Child("timeout"), d.Timeout, bounds{time.Second, 72 * time.Hour})
 		if d.Size.Cmp(leastDatasetSize) < 0 || d.Size.Cmp(mostDatasetSize) > 0 {
 			s.add(field.Invalid(set.Child("size"), d.Size.String(), "must be from 1Mi to 16Ti: the most that the recipe may make"))
@@ -74,16 +77,16 @@ func (s *systemCheck) datasets(at *field.Path) {
 	}
 }
 
-// subPath checks the directory of a data set that pods copy. A template is checked once more when
-// it is rendered for a trial.
-func (s *systemCheck) subPath(at *field.Path, text string) {
-	s.template(at, text)
+// wrongSubPath says what is wrong with the directory of a data set that pods copy. A template is
+// checked when it is rendered for a trial.
+func wrongSubPath(at *field.Path, text string) *field.Error {
 	if text == "" || strings.Contains(text, "{{") {
-		return
+		return nil
 	}
 	if _, err := SubPath(text); err != nil {
-		s.add(field.Invalid(at, text, err.Error()))
+		return field.Invalid(at, text, err.Error())
 	}
+	return nil
 }
 
 // SubPath returns a directory of a data set in its shortest form. It rejects one that is not below

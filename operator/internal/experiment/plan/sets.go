@@ -68,7 +68,7 @@ func (e *fieldChecker) checkSets() {
 		}
 	}
 	if len(p.Components) > 0 {
-		e.add(field.Invalid(path.Child("components"), fmt.Sprintf("%d components", len(p.Components)), "sets have pools of their own; move it to each of them"))
+		e.add(field.Forbidden(path.Child("components"), "sets have pools of their own; move these to each of them"))
 	}
 	if !p.IsExclusive() {
 		e.add(field.Invalid(path.Child("exclusive"), false, "trials on sets measure at the same time, each alone on its nodes; remove it"))

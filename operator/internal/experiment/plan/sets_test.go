@@ -247,7 +247,7 @@ func TestSetsThatCannotBe(t *testing.T) {
 		}, "spec.placement.sets: Invalid value: \"2 sets\": the search along clients chooses each load by the trial before it"},
 		"a component's own pools": {func(s *v1alpha1.ExperimentSpec) {
 			s.Placement.Components = []v1alpha1.ComponentPool{{Name: "proxy", Pool: "p"}}
-		}, "spec.placement.components: Invalid value: \"1 components\": sets have pools of their own"},
+		}, "spec.placement.components: Forbidden: sets have pools of their own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp := builders.Experiment("e").System("basil").Values("clients", 1, 2).Set(onSets(2)).Set(tc.change).Obj()

@@ -77,7 +77,7 @@ var FurtherExperiments = map[string]Wrong{
 	// Trials at the same time.
 	"sets beside a pool of replicas":  {[]Edit{set("placement", "{replicas: big, "+sets+"}")}, "spec.placement.replicas", `"big"`, "sets have pools of their own; remove it"},
 	"sets beside a pool of clients":   {[]Edit{set("placement", "{clients: big, "+sets+"}")}, "spec.placement.clients", `"big"`, "sets have pools of their own; remove it"},
-	"sets beside pools of components": {[]Edit{set("placement", "{components: [{name: proxy, pool: big}], "+sets+"}")}, "spec.placement.components", "", "move it to each of them"},
+	"sets beside pools of components": {[]Edit{set("placement", "{components: [{name: proxy, pool: big}], "+sets+"}")}, "spec.placement.components", "", "move these to each of them"},
 	"sets that others share":          {[]Edit{set("placement", "{exclusive: false, "+sets+"}")}, "spec.placement.exclusive", "false", "each alone on its nodes; remove it"},
 	"sets of a search":                {[]Edit{set("placement", "{"+sets+"}"), set("sweep.-", search)}, "spec.placement.sets", "", "name one set, as replicas and clients"},
 	"sets with one pool":              {[]Edit{set("placement", "{sets: [{name: a, replicas: a, clients: a}, {name: b, replicas: b, clients: a}]}")}, "spec.placement.sets[1].clients", `"a"`, "set a has this pool"},

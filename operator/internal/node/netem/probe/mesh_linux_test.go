@@ -575,8 +575,9 @@ func TestTheCanarySeesWhatHappensDuringATrial(t *testing.T) {
 				steady = append(steady, w.Steady)
 			}
 			n.reapply(t, func(*shaping.Peer) {})
-			// Here the lateness of the median depends more on the machine than on the network.
-			tolerance := Tolerance{Late: time.Second, Path: SteadyTolerance.Path, Lost: 0.5}
+			// The fault makes probes early. How late they are depends on the machine here: when it
+			// stands still for a second, so do most of the few probes.
+			tolerance := Tolerance{Late: MaxDeadline, Path: SteadyTolerance.Path, Lost: 0.5}
 			wrong := JudgeSteady(n.pairs, m.baseline[0], steady, tolerance)
 			for _, w := range wrong {
 				t.Log(w.Message)

@@ -32,8 +32,7 @@ type Request struct {
 	Content bool
 }
 
-// Copied is the result of a copy. Its digest is that of the whole set. Its bytes and files are
-// those of the copy.
+// Copied describes a copy: its bytes and files, and the digest of the whole set.
 type Copied struct {
 	Summary
 	Method string `json:"method"`

@@ -231,7 +231,8 @@ func (y *YCSB) Create(ctx context.Context, s *gocql.Session) error {
 	return nil
 }
 
-// attempts is how often a record is written that not all replicas acknowledge in time.
+// attempts is how often a record is written that not all replicas acknowledge in time. Each attempt
+// writes the same value at the same time, and no load is measured. The last failure ends the load.
 const attempts = 5
 
 // fill writes one record.

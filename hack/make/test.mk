@@ -17,17 +17,23 @@ module_lanes = $(subst $() ,$(comma),$(notdir $(filter-out systems/cassandra,$(m
 check: lint ## What to run after every change: lint, vet, unit tests. Repeats the tests of what has changed.
 	@$(run_tests) unit,$(module_lanes)
 
+# What answers in ten minutes where builds are warm, and what CI runs beside it for every change.
+quick := unit,chart,$(module_lanes),api,kernel,terraform local kind
+long := vm local-long,rootless kind-long
+
 # make test FRESH=1 repeats every lane, as CI does.
 reuse := $(if $(FRESH),,-reuse)
-.PHONY: test
-test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.
-	@$(run_tests) $(reuse) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local,rootless kind
+.PHONY: test test-long
+test: ## Unit, chart, API server, kernel, Terraform, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.
+	@$(run_tests) $(reuse) -strict $(quick)
+test-long: ## What CI runs besides for every change: the network in a virtual machine, long trials on this machine, by an ordinary user, and on kind; FRESH=1 as for make test.
+	@$(run_tests) $(reuse) -strict $(long)
 
 # The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.
 FURTHER ?= race policies cassandra browser paper evaluations faults scheduling contention systems tutorial machines fuzz release libvirt owner
 
 .PHONY: test-further
-test-further: ## The lanes that make test leaves out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.
+test-further: ## The lanes that make test and make test-long leave out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.
 	@$(run_tests) -further $(if $(WITHIN),-within=$(WITHIN)) $(FURTHER)
 
 .PHONY: test-passes
@@ -36,9 +42,9 @@ test-passes: ## When each lane passed last, on which commit, with how many tests
 
 .PHONY: test-all
 test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, LaTeX and R, fuzzing, libvirt.
-	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local,rootless kind $(FURTHER)
+	@$(run_tests) -strict $(quick) $(long) $(FURTHER)
 
-.PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-rootless test-kind
+.PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-local-long test-rootless test-kind test-kind-long
 test-unit: ## Tests that need nothing but Go.
 	@$(run_tests) unit
 test-chart: ## Tests that render charts/assay.
@@ -51,12 +57,16 @@ test-vm: ## Shapers in a virtual machine with a Debian kernel, where time is vir
 	@$(run_tests) vm
 test-terraform: ## Checks, plans and mocks of infra/.
 	@$(run_tests) terraform
-test-local: ## Trials on this machine without a cluster, as root: a run, faults, a run that is killed, Ctrl-C.
+test-local: ## Trials on this machine without a cluster, as root: a run, faults, scripts, Ctrl-C.
 	@$(run_tests) local
+test-local-long: ## The same for longer: killed runs, data sets, scripts that hang, two versions together.
+	@$(run_tests) local-long
 test-rootless: ## The same by an ordinary user, whom the tests make as root.
 	@$(run_tests) rootless
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
+test-kind-long: ## On the same cluster: a killed agent, a deleted trial, throttled replicas, machines by SSH.
+	@$(run_tests) kind-long
 
 # The newest patch of each minor version that the module proxy served on 27 November 2026. What ran
 # with them is in docs/design/robustness.md.

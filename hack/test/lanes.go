@@ -48,6 +48,12 @@ func cluster(name string, takes, bound time.Duration, inputs ...string) lane {
 		inputs: append(slices.Clone(clusterInputs), inputs...), builds: programs}
 }
 
+// thisMachine is a lane of trials on this machine without a cluster.
+func thisMachine(name string, inputs ...string) lane {
+	return lane{name: name, format: "testname", bound: 25 * time.Minute, flags: oneAtATime, listed: true,
+		inputs: append([]string{"config", "experiments", "hack/images", "hack/test/lanes.txt"}, inputs...), builds: programs}
+}
+
 // moduleLane is the lane of a separate Go module.
 func moduleLane(dir string, inputs ...string) lane {
 	return lane{name: path.Base(dir), bound: 15 * time.Minute, yields: true, dir: dir, inputs: append([]string{dir, "systems/driver"}, inputs...)}
@@ -69,14 +75,16 @@ var lanes = []lane{
 	{name: "chart", yields: true, bound: 15 * time.Minute, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/node-image/hyper", "hack/prometheus/operator"}},
 	{name: "api", yields: true, bound: 40 * time.Minute, flags: []string{"-count=1", "-p=3", "-parallel=8"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
-	{name: "vm", yields: true, bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
 	{name: "terraform", yields: true, bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
-	// Root's runs lock the machine, and each user's runs lock that user's home. So these lanes may
-	// run beside each other.
-	{name: "local", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-skip=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images", "hack/cluster/version-before.sh"}, builds: programs},
-	{name: "rootless", format: "testname", bound: 25 * time.Minute, flags: append([]string{"-run=" + rootless}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
-	cluster("kind", 7*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
-	// Only make test-all runs these:
+	thisMachine("local"),
+	cluster("kind", 5*time.Minute, 40*time.Minute),
+	// make test leaves these out, and .ci/run does not. Root's runs lock the machine, and each
+	// user's runs lock that user's home. So local-long and rootless may run beside each other.
+	{name: "vm", yields: true, bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
+	thisMachine("local-long", "hack/cluster/version-before.sh"),
+	thisMachine("rootless"),
+	cluster("kind-long", 4*time.Minute, 40*time.Minute, "operator/test/local/testdata/machines"),
+	// Only make test-all runs these always:
 	cluster("evaluations", 9*time.Minute, 40*time.Minute),
 	cluster("faults", 10*time.Minute, 40*time.Minute),
 	cluster("scheduling", 7*time.Minute, 40*time.Minute),
@@ -102,9 +110,6 @@ func laneNamed(name string) (lane, error) {
 	return lane{}, fmt.Errorf("there is no lane %q", name)
 }
 
-// rootless matches tests of trials without root.
-const rootless = "^TestAnOrdinaryUser"
-
 // speed matches tests that bound the speed or memory of programs. The race detector increases both.
 // The lane unit runs them.
 const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBoundedMemory|TestMergeThousandClients|TestProcesses)$"
@@ -116,9 +121,9 @@ var racing = []string{"operator/internal/node/launcher/...", "operator/internal/
 // places are the lanes of packages by their paths; the first match decides. Other packages that
 // import a server are in api, and the rest is in unit.
 var places = []struct{ pattern, lanes string }{
-	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt assigns these
+	{"operator/test/e2e", ""}, {"operator/test/install", ""}, {"operator/test/local", ""}, // lanes.txt assigns these
 	{"operator/internal/node/agent/...", "kernel"}, {"operator/internal/node/netem/...", "kernel"},
-	{"operator/test/local", "local,rootless"}, {"charts/...", "chart"},
+	{"charts/...", "chart"},
 	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
 	{"operator/internal/analysis/report/format", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
 	{"operator/internal/analysis/report/artifact", "unit,paper"}, {"operator/internal/analysis/report/figure", "unit,paper"}, {"operator/test/paper", "paper"},

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every test of the cluster's packages belongs to exactly one lane, and every line of the tables
+// Every test of whole trials belongs to exactly one lane, and every line of the tables
 // names an existing test.
 func TestTablesNameEveryTest(t *testing.T) {
-	r, err := readRules(".")
+	r, err := readRules("..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestTablesNameEveryTest(t *testing.T) {
 			}
 		}
 	}
-	for _, pkg := range []string{"operator/test/e2e", "operator/test/install"} {
+	for _, pkg := range []string{"operator/test/e2e", "operator/test/install", "operator/test/local"} {
 		for _, name := range testsOf(t, pkg) {
 			if n := listed[pkg+" "+name]; n != 1 {
 				t.Errorf("lanes.txt names %s %s %d times, want once", pkg, name, n)
@@ -101,6 +101,13 @@ func TestSum(t *testing.T) {
 				"skipped p TestSkipped: needs netem\n3 passed, 1 failed, 1 skipped\n"},
 		"a skip that is allowed": {events: events, rules: rules{skips: [][2]string{{"p TestSkipped", "netem"}}},
 			want: "passed at the second attempt: p TestFlaky\nskipped p TestSkipped: needs netem\n3 passed, 0 failed, 1 skipped\n"},
+		"a skip of a test that the lane vm runs": {events: events, rules: rules{virtual: []string{"p TestSkipped"}},
+			want: "passed at the second attempt: p TestFlaky\nskipped 1 tests that the lane vm runs in a kernel of its own: make test-vm\n3 passed, 0 failed, 1 skipped\n"},
+		"a required test that may be skipped": {events: events, rules: rules{required: map[string][]string{"api": {"p TestSkipped"}}, skips: [][2]string{{"p TestSkipped", "netem"}}},
+			want: "passed at the second attempt: p TestFlaky\nskipped p TestSkipped: needs netem\n3 passed, 0 failed, 1 skipped\n"},
+		"a required test that only the lane vm may run": {events: events, rules: rules{required: map[string][]string{"api": {"p TestSkipped"}}, virtual: []string{"p TestSkipped"}},
+			want: "passed at the second attempt: p TestFlaky\nFAIL api: p TestSkipped must pass, and did not run or was skipped (hack/test/lanes.txt)\n" +
+				"skipped 1 tests that the lane vm runs in a kernel of its own: make test-vm\n3 passed, 1 failed, 1 skipped\n"},
 		"a required test that did not run": {events: strings.ReplaceAll(events, "TestSkipped", "TestB"),
 			rules: rules{required: map[string][]string{"api": {"p TestGone"}}, skips: [][2]string{{"p TestB", ""}}},
 			want: "passed at the second attempt: p TestFlaky\nFAIL api: p TestGone must pass, and did not run or was skipped (hack/test/lanes.txt)\n" +

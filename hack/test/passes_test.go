@@ -131,46 +131,55 @@ func TestTheOldestPassComesFirst(t *testing.T) {
 	}
 }
 
-// Each lane is in make test, or it is a further lane and says what it takes. All are in make
-// test-all.
+// Each lane is in make test, in make test-long, or it is a further lane and says what it takes. All
+// are in make test-all, and .ci/run calls all three.
 func TestEveryLaneHasATurn(t *testing.T) {
-	text, err := os.ReadFile("../make/test.mk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, found := strings.Cut(string(text), "\nFURTHER ?= ")
-	list, _, _ = strings.Cut(list, "\n")
-	further := strings.Fields(list)
-	if !found || len(further) == 0 {
-		t.Fatal("hack/make/test.mk has no list FURTHER")
-	}
-	stages := func(target string) []string {
-		_, rule, found := strings.Cut(string(text), "\n"+target+":")
-		_, command, _ := strings.Cut(rule, " -strict ")
-		command, _, _ = strings.Cut(command, "\n")
-		if !found || command == "" {
-			t.Errorf("hack/make/test.mk has no strict target %s", target)
+	text := read(t, "../make/test.mk")
+	list := func(name, assigned string) []string {
+		_, rest, found := strings.Cut(text, "\n"+name+" "+assigned+" ")
+		line, _, _ := strings.Cut(rest, "\n")
+		if !found || line == "" {
+			t.Fatalf("hack/make/test.mk has no list %s", name)
 		}
-		return strings.FieldsFunc(command, func(r rune) bool { return r == ' ' || r == ',' })
+		return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' })
 	}
-	test, all := stages("test"), stages("test-all")
-	if diff := cmp.Diff(append(slices.Clone(test), "$(FURTHER)"), all); diff != "" {
-		t.Errorf("make test-all is not make test and the further lanes (-want +got):\n%s", diff)
+	quick, long, further := list("quick", ":="), list("long", ":="), list("FURTHER", "?=")
+	ci := read(t, "../../.ci/run")
+	for target, want := range map[string]string{"test": "-strict $(quick)", "test-long": "-strict $(long)", "test-further": "$(FURTHER)", "test-all": "-strict $(quick) $(long) $(FURTHER)"} {
+		_, rule, _ := strings.Cut(text, "\n"+target+":")
+		_, command, _ := strings.Cut(rule, "\n")
+		command, _, _ = strings.Cut(command, "\n")
+		if !strings.HasSuffix(command, want) {
+			t.Errorf("make %s runs %q; want it to end in %q", target, command, want)
+		}
+		if target != "test-all" && !strings.Contains(ci, "tests "+target+" ") {
+			t.Errorf(".ci/run does not run make %s", target)
+		}
+	}
+	all := slices.Concat(quick, long, further)
+	for _, name := range all {
+		if _, err := laneNamed(name); err != nil && name != "$(module_lanes)" {
+			t.Error(err)
+		}
 	}
 	for _, l := range lanes {
 		if l.dir != "" && !slices.Contains(further, l.name) {
 			continue // one of $(module_lanes)
 		}
-		if slices.Contains(further, l.name) == slices.Contains(test, l.name) {
-			t.Errorf("lane %s must be either in make test (%q) or in FURTHER (%q)", l.name, test, further)
+		if n := len(slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name != l.name })); n != 1 {
+			t.Errorf("lane %s is %d times in make test (%q), make test-long (%q) and FURTHER (%q); want once", l.name, n, quick, long, further)
 		}
 		if slices.Contains(further, l.name) && l.takes == 0 {
 			t.Errorf("lane %s does not say what it takes, so that .ci/run may begin it too late", l.name)
 		}
 	}
-	for _, name := range further {
-		if _, err := laneNamed(name); err != nil {
-			t.Errorf("FURTHER: %v", err)
-		}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return string(text)
 }

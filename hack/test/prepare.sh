@@ -79,17 +79,18 @@ rootless)
 	packages newuidmap=uidmap useradd=passwd
 	on_this_machine
 	;;
-local)
+local) on_this_machine ;;
+local-long)
 	on_this_machine
 	# A clone without history cannot have the version before, so that its tests are skipped. A build that fails is a failure.
 	"$hack/cluster/version-before.sh" || (($? == 3))
 	;;
-kind)
+kind-long)
 	packages ssh=openssh-client
 	on_cluster
 	make shell-image >&2
 	;;
-evaluations | faults | scheduling | contention | systems) on_cluster ;;
+kind | evaluations | faults | scheduling | contention | systems) on_cluster ;;
 tutorial) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster

@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promtool is that of the Prometheus which hack/prometheus/fetch.sh fetches.
+// promtool is that of the Prometheus which hack/without-registry/prometheus/fetch.sh fetches.
 func promtool(t *testing.T) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "bash", "../../hack/prometheus/fetch.sh", "--path").Output()
+	out, err := exec.CommandContext(t.Context(), "bash", "../../hack/without-registry/prometheus/fetch.sh", "--path").Output()
 	if err != nil {
-		t.Skipf("no Prometheus: hack/prometheus/fetch.sh does not say where it is: %v", err)
+		t.Skipf("no Prometheus: hack/without-registry/prometheus/fetch.sh does not say where it is: %v", err)
 	}
 	path := filepath.Join(filepath.Dir(strings.TrimSpace(string(out))), "promtool")
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("no Prometheus: hack/prometheus/fetch.sh fetches it")
+		t.Skip("no Prometheus: hack/without-registry/prometheus/fetch.sh fetches it")
 	}
 	return path
 }

@@ -64,8 +64,8 @@ func writeSchemas() error {
 		dir, path string
 		into      any
 	}{
-		{"../../hack/node-image/hyper", "k8s.io/kubernetes", &kubernetes},
-		{"../../hack/prometheus/operator", "github.com/prometheus-operator/prometheus-operator", &prometheus},
+		{"../../hack/without-registry/node-image/hyper", "k8s.io/kubernetes", &kubernetes},
+		{"../../hack/without-registry/prometheus/operator", "github.com/prometheus-operator/prometheus-operator", &prometheus},
 	} {
 		text, err := goOutput(m.dir, "mod", "download", "-json", m.path)
 		if err := errors.Join(err, json.Unmarshal(text, m.into)); err != nil {

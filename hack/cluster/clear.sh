@@ -15,5 +15,5 @@ for namespace in $left; do
 	kubectl delete experiments.assay.dev -n "${namespace#namespace/}" --all --timeout=2m >&2
 done
 [[ -z $left ]] || xargs kubectl delete --timeout=5m <<<"$left" >&2
-"$hack/chaos-mesh/install.sh" down
-"$hack/prometheus/install.sh" down
+"$hack/without-registry/chaos-mesh/install.sh" down
+"$hack/without-registry/prometheus/install.sh" down

@@ -18,8 +18,8 @@
 # Changes on the machine: docker.sh and tools.sh; sysctl fs.inotify.* raised.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-service_subnet=10.96.0.0/16 # as in hack/node-image/files/service-guard.nft
-pod_subnet=10.244.0.0/16    # as in hack/node-image/files/service-guard.service
+service_subnet=10.96.0.0/16 # as in hack/without-registry/node-image/files/service-guard.nft
+pod_subnet=10.244.0.0/16    # as in hack/without-registry/node-image/files/service-guard.service
 ready_timeout=${READY_TIMEOUT:-180}
 config=$(kubeconfig)
 
@@ -119,17 +119,18 @@ raise_inotify() {
 
 have_image() { docker image inspect "$1" >/dev/null 2>&1; }
 
-# The official image wants cgroup v2: its systemd refuses v1. The short question
-# for the manifest decides whether a registry answers; the download may be slow.
+# The official image wants cgroup v2: its systemd refuses v1. What another registry has may differ.
+# The short question for the manifest decides whether a registry answers; the download may be slow.
 pull() {
-	local image
+	local image how=()
 	image=$(pulled_image)
+	case $NODE_REGISTRY in localhost | localhost:*) how=(--insecure) ;; esac # docker pulls from there by HTTP, too
 	have_image "$image" && return
-	if [[ $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
+	if [[ -z $NODE_REGISTRY && $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
 		say "this machine has cgroup v1, which $image does not start on"
 		return 1
 	fi
-	if ! timeout 20 docker manifest inspect "$image" >/dev/null 2>&1; then
+	if ! timeout 20 docker manifest inspect ${how[@]+"${how[@]}"} "$image" >/dev/null 2>&1; then
 		say "no registry answers for $image"
 		return 1
 	fi
@@ -235,7 +236,7 @@ kind_config() {
 		    - {name: leader-elect, value: "false"}
 		    extraEnvs: [{name: GOGC, value: "$gogc"}]
 	EOF
-	if [[ $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
+	if [[ -z $NODE_REGISTRY && $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
 		# The kubelet refuses cgroup v1 unless told otherwise, since 1.35.
 		cat <<-EOF
 			- |

@@ -7,7 +7,7 @@
 #
 # Where root lacks a capability (a container or a sandboxed machine), a daemon
 # started here gets runc-bounded as its default runtime, by flags, not by
-# /etc/docker; see hack/node-image/runc-bounded.
+# /etc/docker; see hack/without-registry/node-image/runc-bounded.
 #
 # usage: docker.sh start | stop
 #   stop ends the daemon that start has put into the background, no other.

@@ -2,10 +2,11 @@
 # Sourced by the scripts of hack/cluster and hack/images: names, paths, messages.
 #
 # Inputs (environment):
-#   CLUSTER      name of the kind cluster               (assay)
-#   WORKERS      number of workers                      (2)
-#   ASSAY_CACHE  what is kept between runs              (${XDG_CACHE_HOME:-~/.cache}/assay)
-#   NODE_SOURCE  auto, pull or build: the node image    (auto)
+#   CLUSTER        name of the kind cluster               (assay)
+#   WORKERS        number of workers                      (2)
+#   ASSAY_CACHE    what is kept between runs              (${XDG_CACHE_HOME:-~/.cache}/assay)
+#   NODE_SOURCE    auto, pull or build: the node image    (auto)
+#   NODE_REGISTRY  HOST or HOST:PORT to pull it from      (Docker Hub)
 # Changes nothing.
 set -euo pipefail
 
@@ -15,9 +16,10 @@ work=$repo/.work
 CLUSTER=${CLUSTER:-assay}
 WORKERS=${WORKERS:-2}
 NODE_SOURCE=${NODE_SOURCE:-auto}
+NODE_REGISTRY=${NODE_REGISTRY:-}
 ASSAY_CACHE=${ASSAY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/assay}
-# shellcheck source=../node-image/versions.env
-. "$hack/node-image/versions.env"
+# shellcheck source=../without-registry/node-image/versions.env
+. "$hack/without-registry/node-image/versions.env"
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -48,7 +50,7 @@ kubeconfig() {
 recipe_key() {
 	(
 		cd "$hack"
-		find node-image images/imagetar -type f ! -name '*_test.go' ! -name '*.md' -print0 |
+		find without-registry/node-image images/imagetar -type f ! -name '*_test.go' ! -name '*.md' -print0 |
 			LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12
 	)
 }
@@ -67,12 +69,12 @@ recipe_build() {
 	find "$ASSAY_CACHE/node-image" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +
 	(
 		flock 9
-		NODE_IMAGE=$(built_image) "$hack/node-image/build.sh" "$out" "$@"
+		NODE_IMAGE=$(built_image) "$hack/without-registry/node-image/build.sh" "$out" "$@"
 	) 9>"$out/.lock" >&2
 }
 
 built_image() { echo "localhost/assay-node:$KUBERNETES_VERSION-$(recipe_key)"; }
-pulled_image() { echo "kindest/node:$KUBERNETES_VERSION"; }
+pulled_image() { echo "${NODE_REGISTRY:+$NODE_REGISTRY/}kindest/node:$KUBERNETES_VERSION"; }
 
 # packages COMMAND=PACKAGE...: installs the Debian packages of the commands that
 # are missing. As another user, or on another system, it says what to install.

@@ -59,7 +59,7 @@ build_kubectl() {
 	elif [[ ! -x $out/kubectl ]]; then
 		say "building kubectl $KUBERNETES_VERSION"
 		mkdir -p "$out"
-		CGO_ENABLED=0 GOFLAGS=-buildvcs=false go -C "$hack/node-image/hyper" build -trimpath \
+		CGO_ENABLED=0 GOFLAGS=-buildvcs=false go -C "$hack/without-registry/node-image/hyper" build -trimpath \
 			-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$KUBERNETES_VERSION" -o "$out/kubectl.part" k8s.io/kubernetes/cmd/kubectl >&2
 		mv "$out/kubectl.part" "$out/kubectl"
 	fi

@@ -1,6 +1,6 @@
 // Command images builds the container images that a list names: static Go
 // binaries FROM scratch, USER 65532, nothing else but passwd and /tmp. Binaries
-// are packages of this repository, or programs that hack/node-image builds for
+// are packages of this repository, or programs that hack/without-registry/node-image builds for
 // the cluster anyway (program.sh provides them).
 //
 //	images -list images.txt -list '../../systems/*/images.txt' -root REPO -out DIR [-arch GOARCH] [-version VERSION] [IMAGE...]
@@ -152,7 +152,7 @@ func parse(r io.Reader, base map[string]string) ([]binary, error) {
 			continue
 		}
 		if !strings.HasPrefix(b.pkg, "./") {
-			return nil, fmt.Errorf("line %d: %s is neither ./PACKAGE, nor /FILE, nor a program of a module, such as hack/node-image:etcd", n, b.pkg)
+			return nil, fmt.Errorf("line %d: %s is neither ./PACKAGE, nor /FILE, nor a program of a module, such as hack/without-registry/node-image:etcd", n, b.pkg)
 		}
 		if other, ok := base[path.Base(b.pkg)]; ok && other != b.pkg {
 			return nil, fmt.Errorf("line %d: %s and %s have the same base name", n, b.pkg, other)

@@ -13,10 +13,10 @@ func TestParse(t *testing.T) {
 		"list":                      {"# c\n\na/b /x ./cmd/x # c\na/b /y ./cmd/y\n", ""},
 		"two fields":                {"a/b /x\n", "line 1"},
 		"relative path":             {"\na/b x ./cmd/x\n", "line 2"},
-		"built for the cluster":     {"a/b /etcd hack/node-image:etcd\n", ""},
+		"built for the cluster":     {"a/b /etcd hack/without-registry/node-image:etcd\n", ""},
 		"a file of the machine":     {"a/b / /srv/kv\n", ""},
 		"neither":                   {"a/b /etcd node-image:etcd\n", "neither"},
-		"no program":                {"a/b /etcd hack/node-image:\n", "neither"},
+		"no program":                {"a/b /etcd hack/without-registry/node-image:\n", "neither"},
 		"a System's program":        {"a/b /x systems/any-name:x\n", ""},
 		"same base":                 {"a/b /x ./one/x\na/c /x ./two/x\n", "same base name"},
 		"one package in two images": {"a/b /x ./cmd/x\na/c /x ./cmd/x\n", ""},
@@ -61,7 +61,7 @@ func TestPresent(t *testing.T) {
 }
 
 func TestPresentHasWhatTheClusterHas(t *testing.T) {
-	all := []binary{{"one", "/etcd", "hack/node-image:etcd"}, {"one", "/d", "./d"}}
+	all := []binary{{"one", "/etcd", "hack/without-registry/node-image:etcd"}, {"one", "/d", "./d"}}
 	if got := present(t.TempDir(), all, nil); len(got) != 1 || got[0].built() != "etcd" {
 		t.Errorf("present = %v, want etcd alone: ./d does not exist", got)
 	}
@@ -75,14 +75,14 @@ func TestLocate(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ $1 = hack/node-image:etcd ] && echo /cache/$GOARCH/etcd\n"), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ $1 = hack/without-registry/node-image:etcd ] && echo /cache/$GOARCH/etcd\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	files, err := locate(root, "out/bin", "arm64", []binary{{"one", "/etcd", "hack/node-image:etcd"}, {"one", "/d", "./cmd/d"}})
-	if err != nil || files["hack/node-image:etcd"] != "/cache/arm64/etcd" || files["./cmd/d"] != "out/bin/d" {
+	files, err := locate(root, "out/bin", "arm64", []binary{{"one", "/etcd", "hack/without-registry/node-image:etcd"}, {"one", "/d", "./cmd/d"}})
+	if err != nil || files["hack/without-registry/node-image:etcd"] != "/cache/arm64/etcd" || files["./cmd/d"] != "out/bin/d" {
 		t.Errorf("locate = %v, %v", files, err)
 	}
-	if _, err := locate(root, "out/bin", "arm64", []binary{{"one", "/x", "hack/node-image:x"}}); err == nil || !strings.Contains(err.Error(), "x") || !strings.Contains(err.Error(), "exit status 1") {
+	if _, err := locate(root, "out/bin", "arm64", []binary{{"one", "/x", "hack/without-registry/node-image:x"}}); err == nil || !strings.Contains(err.Error(), "x") || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("a program that cannot be built: error = %v, want one that names it and how its script ended", err)
 	}
 }

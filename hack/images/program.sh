@@ -3,7 +3,7 @@
 # that the cluster and envtest use, built at most once for the same source.
 #
 # usage: program.sh [--path] FOLDER:PROGRAM     prints the file, or the directory of a tree of files
-#   FOLDER   hack/node-image, or a folder with a build.sh that takes PROGRAM, or a Go module below
+#   FOLDER   hack/without-registry/node-image, or a folder with a build.sh that takes PROGRAM, or a Go module below
 #            systems whose main package cmd/PROGRAM it is
 #   --path   say where it is or would be; build nothing
 # Inputs: ASSAY_CACHE, GOARCH.
@@ -16,8 +16,8 @@ if [[ ${1:-} = --path ]]; then
 	shift
 fi
 folder=${1%%:*} name=${1#*:}
-[[ $1 = *?:?* ]] || die "\"$1\" names no program; write FOLDER:PROGRAM, such as hack/node-image:etcd"
-if [[ $folder = hack/node-image ]]; then
+[[ $1 = *?:?* ]] || die "\"$1\" names no program; write FOLDER:PROGRAM, such as hack/without-registry/node-image:etcd"
+if [[ $folder = hack/without-registry/node-image ]]; then
 	file=$(recipe_out)/bin/$name
 	if [[ $build = 1 && ! -x $file ]]; then
 		say "building $name (a minute with empty Go caches)"

@@ -47,17 +47,17 @@ machine-image: ## Make the image of machines that answer SSH: NAME=lab/exp1 FOLD
 
 .PHONY: prometheus prometheus-down
 prometheus: ## Put a small Prometheus with its operator on the cluster, to try Assay with it; ten minutes the first time.
-	@$(CLUSTER_MK_ROOT)/hack/prometheus/install.sh up
+	@$(CLUSTER_MK_ROOT)/hack/without-registry/prometheus/install.sh up
 
 prometheus-down: ## Remove them, with the operator's kinds.
-	@$(CLUSTER_MK_ROOT)/hack/prometheus/install.sh down
+	@$(CLUSTER_MK_ROOT)/hack/without-registry/prometheus/install.sh down
 
 .PHONY: chaos-mesh chaos-mesh-down
 chaos-mesh: ## Put Chaos Mesh, built from its Go module, on the cluster; the first time takes some ten minutes.
-	@$(CLUSTER_MK_ROOT)/hack/chaos-mesh/install.sh up
+	@$(CLUSTER_MK_ROOT)/hack/without-registry/chaos-mesh/install.sh up
 
 chaos-mesh-down: ## Undo whatever Chaos Mesh has in force, and remove it.
-	@$(CLUSTER_MK_ROOT)/hack/chaos-mesh/install.sh down
+	@$(CLUSTER_MK_ROOT)/hack/without-registry/chaos-mesh/install.sh down
 
 .PHONY: tools envtest-assets
 tools: ## Find or build kind, kubectl and helm; prints the PATH to use.
@@ -67,6 +67,6 @@ envtest-assets: ## Provide kube-apiserver and etcd; prints the directory for KUB
 	@$(CLUSTER_MK_ROOT)/hack/cluster/envtest.sh
 
 .PHONY: test-hack
-test-hack: ## Vet and test the Go programs of hack/images and hack/node-image.
+test-hack: ## Vet and test the Go programs of hack/images and hack/without-registry/node-image.
 	cd $(CLUSTER_MK_ROOT)/hack/images && go vet ./... && go test ./...
-	cd $(CLUSTER_MK_ROOT)/hack/node-image && go vet ./... && go test ./...
+	cd $(CLUSTER_MK_ROOT)/hack/without-registry/node-image && go vet ./... && go test ./...

@@ -6,7 +6,7 @@ golangci_version = $(shell sed -n 's#^.*golangci-lint/v2 \(v[^ ]*\).*#\1#p' hack
 golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)/golangci-lint
 
 # Modules of their own with code of ours, whose tests are lanes of their names (hack/test/lanes.go).
-modules = hack/images hack/node-image $(patsubst %/go.mod,%,$(wildcard systems/*/go.mod))
+modules = hack/images hack/without-registry/node-image $(patsubst %/go.mod,%,$(wildcard systems/*/go.mod))
 
 # Every file of git that begins as a shell script, but for those of the artifact that is
 # kept as authors write theirs.
@@ -18,9 +18,9 @@ sourced = $(shell git ls-files '*.env' .shellcheckrc)
 .PHONY: lint
 lint: $(golangci) lint-scripts lint-workflows ## Run golangci-lint (.golangci.yml), shellcheck and actionlint, compile the plugin for macOS; LINT_FLAGS=--fix repairs what it can.
 	$(golangci) run $(LINT_FLAGS) ./...
-	@for module in $(filter-out hack/node-image,$(modules)); do (cd $$module && $(golangci) run -c $(CURDIR)/.golangci.yml $(LINT_FLAGS) ./...) || exit; done
+	@for module in $(filter-out hack/without-registry/node-image,$(modules)); do (cd $$module && $(golangci) run -c $(CURDIR)/.golangci.yml $(LINT_FLAGS) ./...) || exit; done
 	GOOS=darwin GOARCH=arm64 go vet ./operator/cmd/kubectl-assay # compiles all that it imports; a release links it
-	go -C hack/node-image vet ./... # the node image is built anew whenever a file there changes
+	go -C hack/without-registry/node-image vet ./... # the node image is built anew whenever a file there changes
 
 .PHONY: lint-scripts
 lint-scripts: ## Run shellcheck on all shell scripts, unless this version of it has passed on the same files.

@@ -38,7 +38,7 @@ type lane struct {
 
 // A cluster lane runs images of our programs, with the chart, on the nodes of hack/cluster.
 var (
-	clusterInputs = []string{"charts", "config", "experiments", "hack/cluster", "hack/images", "hack/node-image", "hack/deploy.sh", "hack/test/lanes.txt"}
+	clusterInputs = []string{"charts", "config", "experiments", "hack/cluster", "hack/images", "hack/without-registry/node-image", "hack/deploy.sh", "hack/test/lanes.txt"}
 	programs      = []string{"./operator/cmd/...", "./systems/..."}
 	oneAtATime    = []string{"-count=1", "-p=1"} // its packages share a kernel, servers or a cluster
 )
@@ -71,11 +71,11 @@ func addSystems(root string) {
 
 var lanes = []lane{
 	{name: "unit", yields: true, bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
-	moduleLane("hack/images", "systems/*/images*.txt"), moduleLane("hack/node-image"),
-	{name: "chart", yields: true, bound: 15 * time.Minute, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/node-image/hyper", "hack/prometheus/operator"}},
+	moduleLane("hack/images", "systems/*/images*.txt"), moduleLane("hack/without-registry/node-image"),
+	{name: "chart", yields: true, bound: 15 * time.Minute, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/without-registry/node-image/hyper", "hack/without-registry/prometheus/operator"}},
 	{name: "api", yields: true, bound: 40 * time.Minute, flags: []string{"-count=1", "-p=3", "-parallel=8"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
-	{name: "terraform", yields: true, bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
+	{name: "terraform", yields: true, bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra", "hack/without-registry/terraform"}},
 	thisMachine("local"),
 	cluster("kind", 5*time.Minute, 40*time.Minute),
 	// make test leaves these out, and .ci/run does not. Root's runs lock the machine, and each
@@ -91,8 +91,8 @@ var lanes = []lane{
 	cluster("contention", 9*time.Minute, 40*time.Minute), // on a machine that does nothing else
 	cluster("systems", 11*time.Minute, 40*time.Minute),
 	cluster("tutorial", 16*time.Minute, 40*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
-	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh", "hack/network-policies", "operator/test/local/testdata/machines"),
-	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra"}, clusterInputs...), builds: programs},
+	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/without-registry/s3", "hack/without-registry/prometheus", "hack/without-registry/chaos-mesh", "hack/without-registry/network-policies", "operator/test/local/testdata/machines"),
+	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra", "hack/without-registry/terraform"}, clusterInputs...), builds: programs},
 	{name: "race", takes: 7 * time.Minute, bound: 30 * time.Minute, flags: []string{"-race", "-shuffle=on", "-skip=" + speed}},
 	{name: "policies", takes: 20 * time.Minute, bound: 40 * time.Minute, dir: "hack/policies", inputs: []string{"hack/policies", "charts", "operator/internal/experiment/render/testdata"}},
 	{name: "cassandra", takes: 5 * time.Minute, bound: 15 * time.Minute, dir: "systems/cassandra", inputs: []string{"systems/cassandra", "systems/driver"}},
@@ -100,7 +100,7 @@ var lanes = []lane{
 	{name: "paper", format: "testname", takes: 12 * time.Minute, bound: 40 * time.Minute, flags: append([]string{"-run=^(TestLaTeXCompiles.*|TestGGPlotDraws|TestArtifactOfFailureFP)$"}, oneAtATime...), inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	{name: "fuzz", takes: 25 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "fuzz", "FUZZTIME=10s"}, inputs: []string{"hack/fuzz"}, builds: []string{"./operator/...", "./systems/..."}},
 	{name: "release", takes: 30 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "release-dry-run"}, inputs: []string{"hack/release", "hack/images", "charts", ".krew.yaml", ".github"}, builds: []string{"./operator/cmd/...", "./systems/basil/..."}},
-	{name: "libvirt", takes: 6 * time.Minute, bound: 40 * time.Minute, plain: []string{"hack/infra/libvirt/test.sh", "-v"}, inputs: []string{"infra", "hack/infra"}},
+	{name: "libvirt", takes: 6 * time.Minute, bound: 40 * time.Minute, plain: []string{"hack/infra/libvirt/test.sh", "-v"}, inputs: []string{"infra", "hack/infra", "hack/without-registry/terraform"}},
 }
 
 func laneNamed(name string) (lane, error) {

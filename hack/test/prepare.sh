@@ -49,8 +49,8 @@ api_server() {
 
 with_terraform() {
 	tools helm kubectl
-	run infra/packages infra/tflint infra/terraform
-	"$hack/infra/providers.sh"
+	run infra/packages infra/tflint without-registry/terraform/terraform
+	"$hack/without-registry/terraform/providers.sh"
 }
 
 case $1 in
@@ -63,18 +63,18 @@ cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-ro
 policies) tools helm ;;
 chart)
 	tools helm kubectl
-	run prometheus/fetch
+	run without-registry/prometheus/fetch
 	;;
 api)
 	tools helm
-	run s3/build prometheus/fetch
+	run without-registry/{s3/build,prometheus/fetch}
 	api_server
 	;;
 kernel) packages ip=iproute2 nft=nftables python3=python3 ;;
 vm) run vm/kernel ;;
 terraform) with_terraform ;;
 machines) with_terraform && make images >&2 ;;
-libvirt) run infra/terraform ;;
+libvirt) run without-registry/terraform/terraform ;;
 rootless)
 	packages newuidmap=uidmap useradd=passwd
 	on_this_machine
@@ -94,7 +94,7 @@ kind | evaluations | faults | scheduling | contention | systems) on_cluster ;;
 tutorial) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster
-	run s3/load prometheus/load chaos-mesh/load network-policies/build
+	run without-registry/{s3/load,prometheus/load,chaos-mesh/load,network-policies/build}
 	make shell-image >&2
 	"$hack/cluster/version-before.sh" nodes
 	;;

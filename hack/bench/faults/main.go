@@ -3,7 +3,7 @@
 // far apart the targets of one fault were hit. Beside them, in the same run, it deletes pods
 // through the API and measures from the request to the death of their processes. It watches the
 // processes on the nodes, which must be containers of the local docker, as in kind. If Chaos Mesh
-// is installed (hack/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
+// is there (hack/without-registry/chaos-mesh/install.sh up), one PodChaos kills three pods, too.
 //
 //	bench-faults -kubeconfig PATH [-trials 3] [-times 23]
 //

@@ -67,7 +67,7 @@ func TestCommentsAreWrapped(t *testing.T) {
 
 // unchanged are folders whose files are the key of a cache: an edit there makes every machine build
 // Kubernetes anew. Their comments change with the next version of Kubernetes.
-var unchanged = []string{"hack/node-image/", "hack/images/imagetar/"}
+var unchanged = []string{"hack/without-registry/node-image/", "hack/images/imagetar/"}
 
 // Comments keep the rules of documents.
 func TestCommentsAreInPlainEnglish(t *testing.T) {

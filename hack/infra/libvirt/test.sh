@@ -10,7 +10,7 @@
 
 if [[ ${1:-} != --inside ]]; then
 	[[ $(id -u) = 0 ]] || die "the libvirt lane needs root, for namespaces and packages"
-	eval "$("$hack/infra/providers.sh" libvirt)"
+	eval "$("$hack/without-registry/terraform/providers.sh" libvirt)"
 	image=$("$hack/infra/libvirt/image.sh")
 	# As on a machine without an init: what is installed must not start itself.
 	if ! has libvirtd || ! has virsh || ! has mkisofs || ! has dnsmasq; then

@@ -110,7 +110,7 @@ func (s *site) hosts(names ...string) map[string]host {
 // podNetwork is the manifest of the node image's own CNI plugin.
 func (s *site) podNetwork(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, "hack", "node-image", "manifests", "default-cni.yaml"))
+	b, err := os.ReadFile(filepath.Join(root, "hack", "without-registry", "node-image", "manifests", "default-cni.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

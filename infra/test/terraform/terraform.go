@@ -125,12 +125,12 @@ func own(name string) bool {
 // Env adds to the environment of the commands.
 func (d *Dir) Env(vars ...string) { d.env = append(d.env, vars...) }
 
-// Init initialises. Providers come from a mirror on this machine, see hack/infra/providers.sh: one
-// that is missing there fails the test.
+// Init initialises. Providers come from a mirror on this machine, see
+// hack/without-registry/terraform/providers.sh: one that is missing there fails the test.
 func (d *Dir) Init(t *testing.T) {
 	t.Helper()
 	if out, err := d.Run(t, "init", "-backend=false", "-no-color"); err != nil {
-		t.Fatalf("terraform init: %v (hack/infra/providers.sh builds the providers)\n%s", err, out)
+		t.Fatalf("terraform init: %v (hack/without-registry/terraform/providers.sh builds the providers)\n%s", err, out)
 	}
 }
 

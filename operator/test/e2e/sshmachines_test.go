@@ -82,7 +82,7 @@ func TestPoliciesKeepOtherNamespacesFromMachines(t *testing.T) {
 	other := *e
 	other.namespace += "-b"
 	other.makeNamespace(t)
-	script := filepath.Join(root, "hack", "network-policies", "install.sh")
+	script := filepath.Join(root, "hack", "without-registry", "network-policies", "install.sh")
 	t.Cleanup(func() { runProgram(t, script, "down") })
 	runProgram(t, script, "up")
 	chart := filepath.Join(root, "charts", "assay")

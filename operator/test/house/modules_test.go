@@ -10,7 +10,7 @@ import (
 
 // withKubernetes are the modules that the first `make demo-kind` builds with Kubernetes' client
 // libraries: those of Assay, of the node image, and of helm.
-var withKubernetes = []string{".", "hack/node-image/hyper", "hack/cluster/helm"}
+var withKubernetes = []string{".", "hack/without-registry/node-image/hyper", "hack/cluster/helm"}
 
 // Go compiles a package again for each set of versions of its dependencies. If the three modules
 // differ in one of these, a machine with empty caches compiles Kubernetes' client libraries once

@@ -98,7 +98,7 @@ func (o *owner) withS3(t *testing.T) *s3Server {
 // startS3 starts the server and returns a store in its bucket, as the test itself reaches it.
 func (o *owner) startS3(t *testing.T) *s3.Bucket {
 	t.Helper()
-	o.insist(t, filepath.Join(root, "hack", "s3", "load.sh"))
+	o.insist(t, filepath.Join(root, "hack", "without-registry", "s3", "load.sh"))
 	o.openNamespace(t, s3Namespace)
 	nodes, err := o.clientset.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -30,8 +30,8 @@ type others struct {
 const othersExperiments = "install-others"
 
 var (
-	chaosMeshScript  = filepath.Join(root, "hack", "chaos-mesh", "install.sh")
-	prometheusScript = filepath.Join(root, "hack", "prometheus", "install.sh")
+	chaosMeshScript  = filepath.Join(root, "hack", "without-registry", "chaos-mesh", "install.sh")
+	prometheusScript = filepath.Join(root, "hack", "without-registry", "prometheus", "install.sh")
 )
 
 // withOthers returns the owner of an installation that uses all services of other programs. Chaos

@@ -29,13 +29,13 @@ import (
 func startPrometheus(t *testing.T, target string) (address string) {
 	t.Helper()
 	root := filepath.Join("..", "..", "..", "..")
-	out, err := exec.Command(filepath.Join(root, "hack", "prometheus", "fetch.sh"), "--path").Output()
+	out, err := exec.Command(filepath.Join(root, "hack", "without-registry", "prometheus", "fetch.sh"), "--path").Output()
 	if err != nil {
-		t.Skipf("no Prometheus: hack/prometheus/fetch.sh does not say where it is: %v", err)
+		t.Skipf("no Prometheus: hack/without-registry/prometheus/fetch.sh does not say where it is: %v", err)
 	}
 	binary := strings.TrimSpace(string(out))
 	if _, err := os.Stat(binary); err != nil {
-		t.Skip("no Prometheus: hack/prometheus/fetch.sh fetches it")
+		t.Skip("no Prometheus: hack/without-registry/prometheus/fetch.sh fetches it")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

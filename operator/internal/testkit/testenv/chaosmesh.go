@@ -37,11 +37,11 @@ func (e *Env) installChaosMesh() error {
 		return err
 	}
 	var told strings.Builder
-	script := exec.Command(filepath.Join(root, "hack", "chaos-mesh", "crds.sh"))
+	script := exec.Command(filepath.Join(root, "hack", "without-registry", "chaos-mesh", "crds.sh"))
 	script.Stderr = &told
 	out, err := script.Output()
 	if err != nil {
-		return fmt.Errorf("run hack/chaos-mesh/crds.sh: %w: %s", err, told.String())
+		return fmt.Errorf("run hack/without-registry/chaos-mesh/crds.sh: %w: %s", err, told.String())
 	}
 	var paths []string
 	for _, kind := range chaosKinds {

@@ -1,5 +1,5 @@
-// Package tests3 starts a real S3 server on loopback, for tests. It is versitygw, as in hack/s3,
-// and each server has a directory of its own. Only _test files import it.
+// Package tests3 starts a real S3 server on loopback, for tests. It is versitygw, as in
+// hack/without-registry/s3, and each server has a directory of its own. Only _test files import it.
 package tests3
 
 import (
@@ -95,13 +95,13 @@ func binary(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(filepath.Join(root, "hack", "s3", "build.sh"), "--path").Output()
+	out, err := exec.Command(filepath.Join(root, "hack", "without-registry", "s3", "build.sh"), "--path").Output()
 	if err != nil {
-		t.Skipf("no S3 server: hack/s3/build.sh does not say where it is: %v", err)
+		t.Skipf("no S3 server: hack/without-registry/s3/build.sh does not say where it is: %v", err)
 	}
 	file := strings.TrimSpace(string(out))
 	if _, err := os.Stat(file); err != nil {
-		t.Skip("no S3 server: hack/s3/build.sh builds it")
+		t.Skip("no S3 server: hack/without-registry/s3/build.sh builds it")
 	}
 	return file
 }

@@ -30,8 +30,8 @@ type Cluster struct {
 	cmds      []*exec.Cmd
 }
 
-// Binary returns the etcd server that hack/node-image builds, and skips the test when it is not
-// built yet.
+// Binary returns the etcd server that hack/without-registry/node-image builds, and skips the test
+// when it is not built yet.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
@@ -40,7 +40,7 @@ func Binary(t testing.TB) string {
 		}
 	}
 	script := filepath.Join(root(t), "hack", "images", "program.sh")
-	out, err := exec.Command(script, "--path", "hack/node-image:etcd").Output()
+	out, err := exec.Command(script, "--path", "hack/without-registry/node-image:etcd").Output()
 	if err != nil {
 		t.Skipf("no etcd: %s does not say where it is: %v", script, err)
 	}

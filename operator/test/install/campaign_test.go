@@ -81,7 +81,8 @@ type killed struct {
 	Number  int     `json:"number"`
 	Commit  string  `json:"commit"`
 	Kills   []kill  `json:"kills"`
-	Reason  string  `json:"reason"` // of the trial's condition Valid
+	Reason  string  `json:"reason"` // of the trial's condition Valid, as the message
+	Message string  `json:"message,omitempty"`
 	Took    float64 `json:"tookSeconds"`
 	Lost    string  `json:"lost,omitempty"`
 	Repeats string  `json:"repeated,omitempty"`
@@ -328,7 +329,7 @@ func (c *campaign) judge(t *testing.T, exp *v1alpha1.Experiment, k *killed) {
 	}
 	trial := &trials[0]
 	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
-	k.Reason = valid.Reason
+	k.Reason, k.Message = valid.Reason, valid.Message
 	zero := time.Unix(0, trial.Status.ZeroUnixNanos)
 	hit := slices.ContainsFunc(k.Kills, func(one kill) bool { // surely within the run, of 4 s
 		return one.Hit && trial.Status.ZeroUnixNanos != 0 && one.from.After(zero) && one.to.Before(zero.Add(3*time.Second))

@@ -45,7 +45,7 @@ import (
 const registry = "docker.io/"
 
 // moduleProgram is FOLDER:PROGRAM, a program of another module, which that module builds.
-var moduleProgram = regexp.MustCompile(`^(?:hack|systems)/[^/:]+:([^/:]+)$`)
+var moduleProgram = regexp.MustCompile(`^(?:hack|systems)(?:/[^/:]+)+:([^/:]+)$`)
 
 // binary is one line of a list: pkg is a package, or FOLDER:PROGRAM, or an absolute path of a file
 // or directory that is there already.

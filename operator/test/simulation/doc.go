@@ -55,7 +55,9 @@
 //   - Agents speak protocol.Directive and protocol.Report with the coordinator's real handlers, but
 //     have no kernel. agent_test.go lists what they leave out.
 //   - The coordinator does not hold answers back. The world tells an agent of a new directive when
-//     the held answer would have.
+//     the held answer would have. When a manager ends, the connections of its agents break, and real
+//     ones report to another manager. Only those of TestScale do so: elsewhere a trial whose manager
+//     ends before it knows all pods waits for its deadline. The seeds that failed are such histories.
 //   - Tokens are the pods' UIDs.
 //   - Nothing validates objects against their CRDs. The only webhook denies the files of trials.
 //   - The store stands in at the port store.Remote, so package s3 and a server's answers are not

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,7 @@ var (
 	scaleExperiments = flag.Int("scale-experiments", 4, "how many experiments each namespace of TestScale has")
 	scaleTrials      = flag.Int("scale-trials", 4, "how many trials each experiment of TestScale has, an even number")
 	scaleNodes       = flag.Int("scale-nodes", 20, "how many nodes TestScale has, in pools of 25 at most")
+	scaleDeaths      = flag.Duration("scale-deaths", 20*time.Minute, "virtual time between two deaths of the leading manager of TestScale; the first is after half of it")
 )
 
 const (
@@ -60,7 +62,7 @@ func TestScale(t *testing.T) {
 	pools := (*scaleNodes + 24) / 25
 	w := newWorld(1, false)
 	w.faster = 16 // for the one worker instead of 16
-	w.earliest = true
+	w.earliest, w.redial = true, true
 	for i := range *scaleNodes {
 		w.addNode(fmt.Sprintf("n%04d", i), fmt.Sprintf("pool-%02d", i%pools))
 	}
@@ -88,9 +90,9 @@ func TestScale(t *testing.T) {
 	dies = func() {
 		turn.deaths = append(turn.deaths, w.now)
 		kinds["manager dies"](w)
-		w.after(20*time.Minute, dies)
+		w.after(*scaleDeaths, dies)
 	}
-	w.after(10*time.Minute, dies)
+	w.after(*scaleDeaths/2, dies)
 
 	wall := time.Now()
 	w.play()
@@ -100,6 +102,9 @@ func TestScale(t *testing.T) {
 	outcomes := map[string]int{}
 	for _, trial := range w.eachTrial() {
 		outcomes[outcomeOf(trial)]++
+		if valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid); valid != nil && valid.Status != metav1.ConditionTrue {
+			t.Logf("%s/%s at %v: %s: %s", trial.Namespace, trial.Name, valid.LastTransitionTime.Sub(began), valid.Reason, valid.Message)
+		}
 	}
 	if all := made * *scaleTrials; outcomes[v1alpha1.ReasonSucceeded] != all || len(outcomes) != 1 {
 		t.Errorf("trials ended as %v, want all %d as %s", outcomes, all, v1alpha1.ReasonSucceeded)

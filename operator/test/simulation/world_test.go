@@ -48,6 +48,7 @@ type world struct {
 	stored   bool // experiments name the store
 	onSets   bool // an experiment has two sets of nodes
 	earliest bool // work queues keep only the earliest time for which a key waits
+	redial   bool // agents report to another manager when theirs ends
 	// pace is how often the client on an agent's node commits; nil: ten times a second.
 	pace       func(a *agent) time.Duration
 	failpoints failpoints
@@ -151,6 +152,9 @@ func (w *world) elect() {
 // ended is called at a manager's end. Its host starts another process.
 func (w *world) ended(m *manager, released bool) {
 	w.managers = slices.DeleteFunc(w.managers, func(o *manager) bool { return o == m })
+	if w.redial {
+		w.disconnected(m)
+	}
 	on := host(m.name)
 	w.after(w.between(time.Second, 20*time.Second), func() { w.boot(on) })
 	if w.leader != m {
@@ -163,6 +167,15 @@ func (w *world) ended(m *manager, released bool) {
 	}
 	w.vacant = w.now.Add(wait)
 	w.after(wait, w.elect)
+}
+
+// disconnected makes the agents whose answers a manager held report to another one.
+func (w *world) disconnected(m *manager) {
+	for _, pod := range w.server.objects["Pod"].inOrder() {
+		if a := w.agents[pod.GetUID()]; a != nil && a.manager == m {
+			a.tell()
+		}
+	}
 }
 
 // stop stops a manager's process for a time, in the middle of its work. Another manager leads when

@@ -65,7 +65,7 @@ test-rootless: ## The same by an ordinary user, whom the tests make as root.
 	@$(run_tests) rootless
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
-test-kind-long: ## On the same cluster: a killed agent, a deleted trial, throttled replicas, machines by SSH.
+test-kind-long: ## On the same cluster: a killed manager or agent, a deleted trial, throttled replicas, machines by SSH.
 	@$(run_tests) kind-long
 
 # The newest patch of each minor version that the module proxy served on 27 November 2026. What ran

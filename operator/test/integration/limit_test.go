@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -61,7 +62,7 @@ func TestTheManagerLivesBesideHostileTenants(t *testing.T) {
 			return env.Client.Get(t.Context(), client.ObjectKey{Namespace: honest, Name: name}, exp) == nil && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete)
 		})
 		if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete); c.Reason != v1alpha1.ReasonAllTrialsValid || exp.Status.Trials.Invalid > 0 {
-			t.Errorf("%s ended with %s: %s; %d trials were invalid", name, c.Reason, c.Message, exp.Status.Trials.Invalid)
+			t.Errorf("%s ended with %s: %s; %d trials were invalid:\n%s", name, c.Reason, c.Message, exp.Status.Trials.Invalid, whyInvalid(t, env, honest))
 		}
 		t.Logf("%s took %v", name, time.Since(began).Round(100*time.Millisecond))
 	}
@@ -70,6 +71,22 @@ func TestTheManagerLivesBesideHostileTenants(t *testing.T) {
 	if peak > hostileLimit {
 		t.Errorf("the manager took %.0f MB at most; %d are allowed", peak, hostileLimit)
 	}
+}
+
+// whyInvalid has a line for each trial of a namespace that does not count.
+func whyInvalid(t *testing.T, env *testenv.Env, ns string) string {
+	t.Helper()
+	trials := &v1alpha1.TrialList{}
+	if err := env.Client.List(t.Context(), trials, client.InNamespace(ns)); err != nil {
+		return err.Error()
+	}
+	var why strings.Builder
+	for i := range trials.Items {
+		if c := meta.FindStatusCondition(trials.Items[i].Status.Conditions, v1alpha1.TrialValid); c != nil && c.Status != metav1.ConditionTrue {
+			fmt.Fprintf(&why, "  %s: %s: %s\n", trials.Items[i].Name, c.Reason, c.Message)
+		}
+	}
+	return why.String()
 }
 
 // authorOf applies the objects of a hostile author: Systems and queries that take memory or time,

@@ -236,7 +236,7 @@ kind_config() {
 		    - {name: leader-elect, value: "false"}
 		    extraEnvs: [{name: GOGC, value: "$gogc"}]
 	EOF
-	if [[ -z $NODE_REGISTRY && $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
+	if [[ $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
 		# The kubelet refuses cgroup v1 unless told otherwise, since 1.35.
 		cat <<-EOF
 			- |

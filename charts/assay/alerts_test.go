@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promtool is that of the Prometheus which hack/without-registry/prometheus/fetch.sh fetches.
+// promtool is a program of Prometheus, which hack/without-registry/prometheus/fetch.sh fetches.
 func promtool(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "bash", "../../hack/without-registry/prometheus/fetch.sh", "--path").Output()

@@ -28,6 +28,7 @@ type entry struct {
 	rendered     *rendered
 	system       *v1alpha1.SystemSpec
 	created      bool            // its objects exist
+	clients      map[string]bool // client pods that have been there
 	prepared     []protocol.File // not nil once the prepare step's output has been read
 	preparing    bool            // the prepare step's agent has its directive
 	noted        map[string]bool // actions of faults that were reported, by their ID
@@ -48,7 +49,8 @@ func (c *cache) of(trial *v1alpha1.Trial) *entry {
 	}
 	if c.trials[trial.UID] == nil {
 		c.trials[trial.UID] = &entry{
-			key: types.NamespacedName{Namespace: trial.Namespace, Name: trial.Name}, noted: map[string]bool{}, replacements: map[types.UID]*render.Pod{},
+			key: types.NamespacedName{Namespace: trial.Namespace, Name: trial.Name}, noted: map[string]bool{},
+			clients: map[string]bool{}, replacements: map[types.UID]*render.Pod{},
 		}
 	}
 	return c.trials[trial.UID]

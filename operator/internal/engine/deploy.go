@@ -82,6 +82,12 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 		}
 		s.cache.created, s.cache.asked = true, s.now
 	}
+	if name, why := s.unrunnable(); name != "" {
+		return Fail(v1alpha1.ReasonPodsForbidden, "Pod %s cannot run on its machine: %s", name, why)
+	}
+	if f := s.lostClient(); !f.OK() {
+		return Fail(f.Reason, "%s", f.Message)
+	}
 	missing := p.unreported(s)
 	// The step needs only the names of the other pods, so it runs while they start.
 	prepared, r := p.prepare(ctx, s, len(missing) == 0)
@@ -95,6 +101,10 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 		return Fail(v1alpha1.ReasonFailed, "%s", failed.AgentFailure())
 	}
 	if !prepared {
+		name := s.layout.PrepareJob()
+		if pod, rep := s.pods[name], s.report(name); pod != nil && pod.Status.Phase == corev1.PodFailed && (rep == nil || !rep.Sent) {
+			return Fail(v1alpha1.ReasonRunLost, "Pod %s of the prepare step failed: %s", name, validity.FailedWhy(pod))
+		}
 		return p.waitDeployed(s, v1alpha1.ReasonPreparing, "waiting for the prepare step")
 	}
 	if err := p.renderer.render(ctx, s); err != nil {
@@ -115,11 +125,6 @@ func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Resu
 	if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
 		return Fail(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
 	}
-	for _, name := range s.everyName() {
-		if pod := s.pods[name]; pod != nil && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == PodNotRunnable {
-			return Fail(v1alpha1.ReasonPodsForbidden, "Pod %s cannot run on its machine: %s", name, pod.Status.Message)
-		}
-	}
 	poll, why, err := p.refusal(ctx, s)
 	switch {
 	case err != nil:
@@ -128,6 +133,35 @@ func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Resu
 		return Fail(v1alpha1.ReasonPodsForbidden, "The cluster refuses pods of the trial: %s", why)
 	}
 	return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", few.Names(missing)).Within(poll)
+}
+
+// unrunnable names a pod that its machine cannot run, and says why.
+func (s *members) unrunnable() (name, why string) {
+	for _, name := range s.everyName() {
+		if pod := s.pods[name]; pod != nil && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == PodNotRunnable {
+			return name, pod.Status.Message
+		}
+	}
+	return "", ""
+}
+
+// lostClient judges the pods of clients that have ended.
+func (s *scope) lostClient() validity.Failure {
+	ended := false
+	for _, name := range s.clientNames() {
+		switch pod := s.pods[name]; {
+		case pod == nil || pod.DeletionTimestamp != nil:
+			ended = ended || s.cache.clients[name]
+		case pod.Status.Phase == corev1.PodFailed:
+			ended = true
+		default:
+			s.cache.clients[name] = true
+		}
+	}
+	if !ended {
+		return validity.Failure{} // an observation of many pods takes a while
+	}
+	return validity.ClientsLost(s.observation(), s.cache.clients)
 }
 
 // configure hands every pod its files.

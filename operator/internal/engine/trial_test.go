@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/model/shaping"
@@ -239,11 +240,43 @@ func TestWhatBecomesOfATrial(t *testing.T) {
 				p.pods["t-c-1"].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: PodNotRunnable, Message: "no such image"}
 			}, on: "Complete", want: "True Failed: PodsForbidden: Pod t-c-1 cannot run on its machine: no such image",
 		},
-		"a pod that failed otherwise": {
+		"a client's pod that fails": {
 			happens: func(p *play) {
 				pods(p)
-				p.pods["t-c-1"].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}
-			}, on: "Deployed", want: "False PodsPending: waiting for the pods or agents of t-c-1",
+				p.pods["t-c-1"].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError"}
+			}, on: "Complete", want: "True Failed: RunLost: Pod t-c-1 failed before the start: UnexpectedAdmissionError",
+		},
+		"a client's pod that is evicted": {
+			happens: func(p *play) {
+				pods(p)
+				p.pods["t-c-1"].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "disk full"}
+			}, on: "Complete", want: "True Failed: Evicted: The cluster ends pod t-c-1, which is on node node-1: Evicted: disk full.",
+		},
+		"a client's pod that is deleted": {
+			happens: func(p *play) {
+				pods(p)
+				delete(p.reports, "t-s0-local-1")
+				p.advance()
+				delete(p.pods, "t-c-0")
+			}, on: "Complete", want: "True Failed: RunLost: Somebody deleted pod t-c-0 before the start, and its Job makes no other one.",
+		},
+		"a client's pod that an earlier trial of the same name left": {
+			happens: func(p *play) {
+				pods(p)
+				p.pods["t-c-0"].DeletionTimestamp, p.pods["t-c-0"].Status = &metav1.Time{Time: p.now}, corev1.PodStatus{Phase: corev1.PodFailed}
+			}, on: "Deployed", want: "False PodsPending: waiting for the pods or agents of t-c-0",
+		},
+		"a replica's pod that fails": { // its StatefulSet replaces it
+			happens: func(p *play) {
+				pods(p)
+				p.pods["t-s0-local-1"].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}
+			}, on: "Deployed", want: "False PodsPending: waiting for the pods or agents of t-s0-local-1",
+		},
+		"a prepare step's pod that fails": {
+			everything: true, happens: func(p *play) {
+				pods(p)
+				p.pods[p.layout().PrepareJob()].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "NodeLost"}
+			}, on: "Complete", want: "True Failed: RunLost: Pod t-prepare of the prepare step failed: NodeLost",
 		},
 		"an agent that does not report": {
 			happens: func(p *play) { pods(p); delete(p.reports, "t-s0-local-1") }, on: "Deployed", want: "False PodsPending: waiting for the pods or agents of t-s0-local-1",

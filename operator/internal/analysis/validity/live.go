@@ -56,7 +56,33 @@ func First(checks []Check, o *Observation) Failure {
 func podsEvicted(o *Observation) Failure {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Evicted != "" {
-			return fail(v1alpha1.ReasonEvicted, "The cluster ends pod %s, which is on node %s: %s.", p.Name, p.Node, p.Evicted)
+			return evictedFailure(p)
+		}
+	}
+	return Failure{}
+}
+
+func evictedFailure(p *Pod) Failure {
+	return fail(v1alpha1.ReasonEvicted, "The cluster ends pod %s, which is on node %s: %s.", p.Name, p.Node, p.Evicted)
+}
+
+// ClientsLost fails when the pod of a client ends before all pods are deployed: its Job makes no
+// other one. A StatefulSet replaces the pods of replicas. seen names the pods that have run. A pod
+// of an earlier trial of the same name may be there, and is being deleted, but has not been seen.
+func ClientsLost(o *Observation, seen map[string]bool) Failure {
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		gone := !p.Exists || p.Deleting
+		switch {
+		case p.Client == nil || gone && !seen[p.Name]:
+		case p.Evicted != "":
+			return evictedFailure(p)
+		case gone:
+			return fail(v1alpha1.ReasonRunLost, "Somebody deleted pod %s before the start, and its Job makes no other one.", p.Name)
+		default:
+			if f := failedBeforeStart(p); !f.OK() {
+				return f
+			}
 		}
 	}
 	return Failure{}
@@ -81,16 +107,22 @@ func podsGone(o *Observation) Failure {
 // of a finished client has reported more, which the release judges.
 func podsFailed(o *Observation) Failure {
 	for i := range o.Pods {
-		p := &o.Pods[i]
-		switch {
-		case !p.Failed || p.Report != nil && p.Report.Over:
-		case p.OutOfMemory != "":
-			return outOfMemoryFailure(p)
-		default:
-			return fail(v1alpha1.ReasonRunLost, "Pod %s failed before the start: %s", p.Name, p.FailedWhy)
+		if f := failedBeforeStart(&o.Pods[i]); !f.OK() {
+			return f
 		}
 	}
 	return Failure{}
+}
+
+func failedBeforeStart(p *Pod) Failure {
+	switch {
+	case !p.Failed || p.Report != nil && p.Report.Over:
+		return Failure{}
+	case p.OutOfMemory != "":
+		return outOfMemoryFailure(p)
+	default:
+		return fail(v1alpha1.ReasonRunLost, "Pod %s failed before the start: %s", p.Name, p.FailedWhy)
+	}
 }
 
 func podsReplaced(o *Observation) Failure {

@@ -263,3 +263,56 @@ func shaped(o *Observation) { o.Trial.Status.Network = &v1alpha1.TrialNetwork{Ba
 func done(a timeline.Action) map[string]protocol.ActionRecord {
 	return map[string]protocol.ActionRecord{a.ID: {ID: a.ID, Planned: a.At, Started: a.At, Confirmed: a.At}}
 }
+
+// Before all pods are deployed, only the end of a client's pod ends the trial.
+func TestClientsThatAreLostBeforeTheDeployment(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(o *Observation)
+		unseen bool
+		want   Failure
+	}{
+		"nothing": {change: func(*Observation) {}},
+		"a client that failed": {
+			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].FailedWhy = true, "no room" }, unseen: true,
+			want: Failure{v1alpha1.ReasonRunLost, "Pod c-1 failed before the start: no room"},
+		},
+		"a client that took too much memory": {
+			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].OutOfMemory = true, "load" },
+			want:   Failure{v1alpha1.ReasonOutOfMemory, "Container load of c-1 exceeded its memory limit and was killed."},
+		},
+		"a client that failed as its agent said": {
+			change: func(o *Observation) { o.Pods[3].Failed, o.Pods[3].Report.Over = true, true },
+		},
+		"a client that is evicted": {
+			change: func(o *Observation) {
+				o.Pods[2].Deleting, o.Pods[2].Evicted, o.Pods[2].Node = true, "EvictionByEvictionAPI: drained", "n"
+			},
+			want: Failure{v1alpha1.ReasonEvicted, "The cluster ends pod c-0, which is on node n: EvictionByEvictionAPI: drained."},
+		},
+		"a client that is being deleted": {
+			change: func(o *Observation) { o.Pods[2].Deleting = true },
+			want:   Failure{v1alpha1.ReasonRunLost, "Somebody deleted pod c-0 before the start, and its Job makes no other one."},
+		},
+		"a client that is gone": {
+			change: func(o *Observation) { o.Pods[2].Exists = false },
+			want:   Failure{v1alpha1.ReasonRunLost, "Somebody deleted pod c-0 before the start, and its Job makes no other one."},
+		},
+		"a client that is not made yet":   {change: func(o *Observation) { o.Pods[2].Exists = false }, unseen: true},
+		"a client of an earlier trial":    {change: func(o *Observation) { o.Pods[2].Deleting, o.Pods[2].Failed = true, true }, unseen: true},
+		"a replica that failed":           {change: func(o *Observation) { o.Pods[0].Failed = true }},
+		"a replica that is being evicted": {change: func(o *Observation) { o.Pods[0].Evicted = "DeletionByTaintManager: gone" }},
+		"a replica that is gone":          {change: func(o *Observation) { o.Pods[0].Exists = false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			tc.change(o)
+			seen := map[string]bool{}
+			for i := range o.Pods {
+				seen[o.Pods[i].Name] = !tc.unseen
+			}
+			if got := ClientsLost(o, seen); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}

@@ -20,12 +20,12 @@ func (p *Pod) Read(pod *corev1.Pod) {
 	p.Exists, p.HasAddress = true, pod.Status.PodIP != ""
 	p.Deleting = pod.DeletionTimestamp != nil
 	p.Evicted = evicted(pod)
-	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, failedWhy(pod)
+	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, FailedWhy(pod)
 }
 
-// failedWhy is the cluster's reason and message for a failed pod, or else how the first failed
-// container ended.
-func failedWhy(p *corev1.Pod) string {
+// FailedWhy returns the cluster's reason and message for a failed pod, or else how the first failed
+// container ended. Empty: the pod has not failed.
+func FailedWhy(p *corev1.Pod) string {
 	if p.Status.Phase != corev1.PodFailed {
 		return ""
 	}

@@ -127,7 +127,7 @@ func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 		other := pod.DeepCopy()
 		other.Status.Reason, other.Status.Message = "", ""
 		tc.change(other)
-		if got := failedWhy(other); got != tc.want {
+		if got := FailedWhy(other); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

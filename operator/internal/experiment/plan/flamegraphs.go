@@ -99,9 +99,15 @@ func flameTrial(p *Point, graphs []v1alpha1.Fault) *v1alpha1.TrialSpec {
 	return trial
 }
 
-// Split separates the trials that may count from the trials for flame graphs.
+// Split separates the trials that may count from the trials for flame graphs. Without flame graphs
+// it returns trials itself, since a trial is large, and there may be thousands.
 func Split(trials []v1alpha1.Trial) (measuring, others []v1alpha1.Trial) {
-	for i := range trials {
+	first := 0
+	for first < len(trials) && trials[first].Spec.Measures() {
+		first++
+	}
+	measuring = slices.Clip(trials[:first])
+	for i := first; i < len(trials); i++ {
 		if trials[i].Spec.Measures() {
 			measuring = append(measuring, trials[i])
 		} else {

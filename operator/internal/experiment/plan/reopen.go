@@ -13,9 +13,10 @@ import (
 // attempts. It is empty if no repetition is given up.
 func Reopen(spec v1alpha1.ExperimentSpec, trials []v1alpha1.Trial, wanted func(Slot) bool) []v1alpha1.Trial {
 	p := &Plan{Spec: ApplyProfile(spec)}
-	left, _ := Split(trials)
+	measuring, _ := Split(trials)
+	left := slices.Clone(measuring)
 	var dropped []v1alpha1.Trial
-	for _, slot := range givenUpSlots(p, left) {
+	for _, slot := range givenUpSlots(p, measuring) {
 		if !wanted(slot) {
 			continue
 		}

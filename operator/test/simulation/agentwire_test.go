@@ -82,6 +82,9 @@ func (a *agent) hear(name string) {
 	}
 }
 
+// noAnswer is how long an agent waits for an answer.
+const noAnswer = 20 * time.Second
+
 // ask sends a request to one of the managers behind the address.
 func (a *agent) ask(method, path string, body []byte, stores bool, then func(answer)) {
 	life := a.life
@@ -101,7 +104,7 @@ func (a *agent) ask(method, path string, body []byte, stores bool, then func(ans
 		})
 	}
 	// A request without an answer is over after a while.
-	a.after(20*time.Second, func() {
+	a.after(noAnswer, func() {
 		if !answered {
 			reply(answer{})
 		}

@@ -62,7 +62,7 @@ func TestScale(t *testing.T) {
 	pools := (*scaleNodes + 24) / 25
 	w := newWorld(1, false)
 	w.faster = 16 // for the one worker instead of 16
-	w.earliest, w.redial = true, true
+	w.earliest = true
 	for i := range *scaleNodes {
 		w.addNode(fmt.Sprintf("n%04d", i), fmt.Sprintf("pool-%02d", i%pools))
 	}

@@ -48,7 +48,6 @@ type world struct {
 	stored   bool // experiments name the store
 	onSets   bool // an experiment has two sets of nodes
 	earliest bool // work queues keep only the earliest time for which a key waits
-	redial   bool // agents report to another manager when theirs ends
 	// pace is how often the client on an agent's node commits; nil: ten times a second.
 	pace       func(a *agent) time.Duration
 	failpoints failpoints
@@ -152,9 +151,7 @@ func (w *world) elect() {
 // ended is called at a manager's end. Its host starts another process.
 func (w *world) ended(m *manager, released bool) {
 	w.managers = slices.DeleteFunc(w.managers, func(o *manager) bool { return o == m })
-	if w.redial {
-		w.disconnected(m)
-	}
+	w.disconnected(m)
 	on := host(m.name)
 	w.after(w.between(time.Second, 20*time.Second), func() { w.boot(on) })
 	if w.leader != m {
@@ -169,10 +166,12 @@ func (w *world) ended(m *manager, released bool) {
 	w.after(wait, w.elect)
 }
 
-// disconnected makes the agents whose answers a manager held report to another one.
+// disconnected makes the agents of a manager report to another one. It stands for the sync that an
+// agent always has open: it fails when the process ends, or has no answer in time.
 func (w *world) disconnected(m *manager) {
 	for _, pod := range w.server.objects["Pod"].inOrder() {
 		if a := w.agents[pod.GetUID()]; a != nil && a.manager == m {
+			a.manager = nil
 			a.tell()
 		}
 	}
@@ -182,6 +181,9 @@ func (w *world) disconnected(m *manager) {
 // the lease has expired. The stopped one notices that soon after it continues.
 func (w *world) stop(m *manager, d time.Duration) {
 	m.stoppedUntil = w.now.Add(d)
+	if d > noAnswer {
+		w.after(noAnswer, func() { w.disconnected(m) })
+	}
 	if m != w.leader || d < leaseTime {
 		return
 	}

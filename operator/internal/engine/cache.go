@@ -33,6 +33,7 @@ type entry struct {
 	preparing    bool            // the prepare step's agent has its directive
 	noted        map[string]bool // actions of faults that were reported, by their ID
 	progress     time.Time       // when it was last published
+	slowest      time.Duration   // the longest time that a write of its status took
 	asked        time.Time       // when the engine last asked why pods are missing
 	checked      time.Time       // when the engine last asked which objects are left
 	unstored     unstored        // the last attempt to store its results, if it failed

@@ -82,10 +82,10 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 		}
 		s.cache.created, s.cache.asked = true, s.now
 	}
-	if name, why := s.unrunnable(); name != "" {
+	if name, why := p.unrunnable(s); name != "" {
 		return Fail(v1alpha1.ReasonPodsForbidden, "Pod %s cannot run on its machine: %s", name, why)
 	}
-	if f := s.lostClient(); !f.OK() {
+	if f := p.lostClient(s); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
 	missing := p.unreported(s)
@@ -136,7 +136,7 @@ func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Resu
 }
 
 // unrunnable names a pod that its machine cannot run, and says why.
-func (s *members) unrunnable() (name, why string) {
+func (*deploy) unrunnable(s *scope) (name, why string) {
 	for _, name := range s.everyName() {
 		if pod := s.pods[name]; pod != nil && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == PodNotRunnable {
 			return name, pod.Status.Message
@@ -146,7 +146,7 @@ func (s *members) unrunnable() (name, why string) {
 }
 
 // lostClient judges the pods of clients that have ended.
-func (s *scope) lostClient() validity.Failure {
+func (*deploy) lostClient(s *scope) validity.Failure {
 	ended := false
 	for _, name := range s.clientNames() {
 		switch pod := s.pods[name]; {

@@ -123,7 +123,12 @@ func (e *Engine) save(ctx context.Context, s *scope) (time.Duration, error) {
 	if s.unchanged() {
 		return 0, nil
 	}
-	return e.Record.Save(ctx, s.before, s.trial, s.events)
+	began := e.Clock.Now()
+	hold, err := e.Record.Save(ctx, s.before, s.trial, s.events)
+	if took := e.Clock.Now().Sub(began); err == nil && took < slowestSave { // more: the clock was set
+		s.cache.slowest = max(s.cache.slowest, took)
+	}
+	return hold, err
 }
 
 // advance runs the phases until one is not done. Once the outcome is known, only the clean-up is

@@ -101,6 +101,14 @@ func firstAction(actions []timeline.Action) time.Duration {
 	return first
 }
 
+// slowLead is by how many times its slowest write of the status a trial lengthens the lead. After
+// the agreement the manager writes t = 0, hears of its own write, and sends the run to the agents.
+// If that takes longer than the lead, the load begins late, at every attempt.
+const slowLead = 3
+
+// slowestSave is the longest time that a write of the status may take.
+const slowestSave = 30 * time.Second
+
 // agree agrees t = 0, with the lead counted from now. Since the call began, the engine has asked
 // other servers, perhaps for seconds, and no later check would notice that all clients start late.
 func (p *release) agree(ctx context.Context, s *scope) Result {
@@ -109,6 +117,7 @@ func (p *release) agree(ctx context.Context, s *scope) Result {
 	if p.near {
 		lead = idle.NearLead(s.trial.Status.IdleGate, w.WarmUp+firstAction(s.actions()))
 	}
+	lead += slowLead * s.cache.slowest
 	gap, err := p.experiment.Gap(ctx, s.trial, s.now.Add(lead))
 	if err != nil {
 		return Retry(err)

@@ -53,6 +53,7 @@ type play struct {
 	conflict                                                                                                                       bool
 	hold                                                                                                                           time.Duration
 	keepUntil                                                                                                                      time.Time
+	saveTakes                                                                                                                      time.Duration
 }
 
 // newPlay has a trial of three replicas and two client pods. A fault kills a replica a second
@@ -137,6 +138,7 @@ func (p *play) Save(_ context.Context, _, trial *v1alpha1.Trial, events []Event)
 	if p.saveErr != nil {
 		return 0, p.saveErr
 	}
+	p.now = p.now.Add(p.saveTakes)
 	p.trial, p.saved = trial.DeepCopy(), p.saved+1
 	p.events = append(p.events, events...)
 	return p.hold, nil

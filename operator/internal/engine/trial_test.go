@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -189,6 +190,25 @@ func running(p *play) {
 	p.settle(true)
 	if p.trial.Status.ZeroUnixNanos == 0 {
 		p.t.Fatalf("the run was not released: %+v", p.trial.Status.Conditions)
+	}
+}
+
+// If writes are slow, agents get the agreed run late. A lead of half a second was too short then,
+// at every attempt.
+func TestASlowServerLengthensTheLead(t *testing.T) {
+	for takes, want := range map[time.Duration]time.Duration{0: 500 * time.Millisecond, 400 * time.Millisecond: 1700 * time.Millisecond} {
+		p := newPlay(t, nil, nil)
+		p.saveTakes = takes
+		p.settle(false)
+		p.schedule()
+		p.settle(true)
+		warmUp := timeline.FromSchedule(p.trial.Spec.Schedule).WarmUp
+		if p.trial.Status.Times.Released == nil {
+			t.Fatalf("the run was not released: %+v", p.trial.Status.Conditions)
+		}
+		if lead := time.Unix(0, p.trial.Status.ZeroUnixNanos).Add(-warmUp).Sub(p.trial.Status.Times.Released.Time); lead != want {
+			t.Errorf("with writes of %v the lead is %v, want %v", takes, lead, want)
+		}
 	}
 }
 

@@ -217,7 +217,7 @@ func (r *runner) lane(ctx context.Context, l lane) error {
 		cpu += used
 	}
 	if err != nil {
-		word = "FAILED"
+		word = fmt.Sprintf("FAILED (%v)", err)
 	}
 	fmt.Printf("== %s: %s, %.0f s, prepared after %.0f s, %.0f processor-seconds\n", l.name, word, time.Since(began).Seconds(), prepared.Seconds(), cpu.Seconds())
 	return err

@@ -19,14 +19,14 @@ check: lint ## What to run after every change: lint, vet, unit tests. Repeats th
 
 # What answers in ten minutes where builds are warm, and what CI runs beside it for every change.
 quick := unit,chart,$(module_lanes),api,kernel,terraform local kind
-long := vm local-long,rootless kind-long
+long := vm hostile local-long,rootless kind-long
 
 # make test FRESH=1 repeats every lane, as CI does.
 reuse := $(if $(FRESH),,-reuse)
 .PHONY: test test-long
 test: ## Unit, chart, API server, kernel, Terraform, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.
 	@$(run_tests) $(reuse) -strict $(quick)
-test-long: ## What CI runs besides for every change: the network in a virtual machine, long trials on this machine, by an ordinary user, and on kind; FRESH=1 as for make test.
+test-long: ## What CI runs besides for every change: the network in a virtual machine, a manager that is attacked, long trials on this machine, by an ordinary user, and on kind; FRESH=1 as for make test.
 	@$(run_tests) $(reuse) -strict $(long)
 
 # The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.
@@ -44,13 +44,15 @@ test-passes: ## When each lane passed last, on which commit, with how many tests
 test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, LaTeX and R, fuzzing, libvirt.
 	@$(run_tests) -strict $(quick) $(long) $(FURTHER)
 
-.PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-local-long test-rootless test-kind test-kind-long
+.PHONY: test-unit test-chart test-api test-hostile test-kernel test-vm test-terraform test-local test-local-long test-rootless test-kind test-kind-long
 test-unit: ## Tests that need nothing but Go.
 	@$(run_tests) unit
 test-chart: ## Tests that render charts/assay.
 	@$(run_tests) chart
 test-api: ## Tests against a real kube-apiserver and etcd.
 	@$(run_tests) api
+test-hostile: ## A manager of 512 MiB beside an author and a system that attack it: it lives, and trials of others are in time.
+	@$(run_tests) hostile
 test-kernel: ## Agents and shapers in the kernel at hand, as root.
 	@$(run_tests) kernel
 test-vm: ## Shapers in a virtual machine with a Debian kernel, where time is virtual.

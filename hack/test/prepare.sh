@@ -70,6 +70,7 @@ api)
 	run without-registry/{s3/build,prometheus/fetch}
 	api_server
 	;;
+hostile) api_server ;;
 kernel) packages ip=iproute2 nft=nftables python3=python3 ;;
 vm) run vm/kernel ;;
 terraform) with_terraform ;;

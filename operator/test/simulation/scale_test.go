@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
@@ -51,8 +52,9 @@ type turns struct {
 }
 
 // In TestScale experiments of many namespaces share pools of nodes, and the leading manager dies
-// now and then. All trials count. On each pool the experiment that was created first has all of its
-// trials before the next one, and no pool is idle while an experiment waits for it.
+// now and then. All trials count, but for those at whose release it dies: they are late, and are
+// repeated. On each pool the experiment that was created first has all of its trials before the
+// next one, and no pool is idle while an experiment waits for it.
 //
 //	make sim-scale    200 experiments of 50 trials in 20 namespaces on 1,000 nodes
 func TestScale(t *testing.T) {
@@ -102,12 +104,18 @@ func TestScale(t *testing.T) {
 	outcomes := map[string]int{}
 	for _, trial := range w.eachTrial() {
 		outcomes[outcomeOf(trial)]++
-		if valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid); valid != nil && valid.Status != metav1.ConditionTrue {
-			t.Logf("%s/%s at %v: %s: %s", trial.Namespace, trial.Name, valid.LastTransitionTime.Sub(began), valid.Reason, valid.Message)
+		valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
+		if valid == nil || valid.Status == metav1.ConditionTrue {
+			continue
 		}
+		report := t.Errorf
+		if valid.Reason == v1alpha1.ReasonStartLate && turn.diedAtRelease(trial) {
+			report = t.Logf // it is repeated
+		}
+		report("%s/%s at %v: %s: %s", trial.Namespace, trial.Name, valid.LastTransitionTime.Sub(began), valid.Reason, valid.Message)
 	}
-	if all := made * *scaleTrials; outcomes[v1alpha1.ReasonSucceeded] != all || len(outcomes) != 1 {
-		t.Errorf("trials ended as %v, want all %d as %s", outcomes, all, v1alpha1.ReasonSucceeded)
+	if all := made * *scaleTrials; outcomes[v1alpha1.ReasonSucceeded] != all {
+		t.Errorf("trials ended as %v, want %d as %s", outcomes, all, v1alpha1.ReasonSucceeded)
 	}
 	if len(turn.idle) == 0 {
 		t.Fatal("no pool was given to a second trial")
@@ -117,6 +125,18 @@ func TestScale(t *testing.T) {
 		made, *scaleTrials, *scaleNamespaces, *scaleNodes, pools, turn.last.Sub(began).Round(time.Second), len(turn.deaths), w.reconciles, time.Since(wall).Round(time.Second))
 	t.Logf("a pool was idle between two trials for %v at the median, %v at the 99th percentile and %v at most, without %d times in which a manager took over",
 		turn.idle[len(turn.idle)/2], turn.idle[len(turn.idle)*99/100], turn.idle[len(turn.idle)-1], turn.takenOver)
+}
+
+// diedAtRelease reports whether the leading manager died after it had agreed the trial's t = 0, and
+// before the load began. The next manager can send the run to the agents only when it leads.
+func (s *turns) diedAtRelease(t *v1alpha1.Trial) bool {
+	if t.Status.Times.Released == nil {
+		return false
+	}
+	loads := time.Unix(0, t.Status.ZeroUnixNanos).Add(-timeline.FromSchedule(t.Spec.Schedule).WarmUp)
+	return slices.ContainsFunc(s.deaths, func(died time.Time) bool {
+		return !died.Before(t.Status.Times.Released.Time) && died.Before(loads)
+	})
 }
 
 // applyScale makes an experiment of two points on one pool.

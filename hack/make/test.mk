@@ -18,15 +18,15 @@ check: lint ## What to run after every change: lint, vet, unit tests. Repeats th
 	@$(run_tests) unit,$(module_lanes)
 
 # What answers in ten minutes where builds are warm, and what CI runs beside it for every change.
-quick := unit,chart,$(module_lanes),api,kernel,terraform local kind
-long := vm hostile local-long,rootless kind-long
+quick := unit,chart,$(module_lanes),api,kernel local kind
+long := vm,terraform hostile local-long,rootless kind-long
 
 # make test FRESH=1 repeats every lane, as CI does.
 reuse := $(if $(FRESH),,-reuse)
 .PHONY: test test-long
-test: ## Unit, chart, API server, kernel, Terraform, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.
+test: ## Unit, chart, API server, kernel, one machine without a cluster, one kind cluster. Repeats no lane that has passed here within a week with the same inputs; FRESH=1 repeats all. Ends in: N passed, N failed, N skipped.
 	@$(run_tests) $(reuse) -strict $(quick)
-test-long: ## What CI runs besides for every change: the network in a virtual machine, a manager that is attacked, long trials on this machine, by an ordinary user, and on kind; FRESH=1 as for make test.
+test-long: ## What CI runs besides for every change: Terraform, the network in a virtual machine, a manager that is attacked, long trials on this machine, by an ordinary user, and on kind; FRESH=1 as for make test.
 	@$(run_tests) $(reuse) -strict $(long)
 
 # The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.

@@ -79,12 +79,12 @@ var lanes = []lane{
 	{name: "chart", yields: true, bound: starved, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/without-registry/node-image/hyper", "hack/without-registry/prometheus/operator"}},
 	{name: "api", yields: true, bound: starved, flags: []string{"-count=1", "-p=3", "-parallel=8", "-skip=^(" + hostile + ")$"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
-	{name: "terraform", yields: true, bound: starved, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra", "hack/without-registry/terraform"}},
 	thisMachine("local"),
 	cluster("kind", 5*time.Minute, 40*time.Minute),
 	// make test leaves these out, and .ci/run does not. Root's runs lock the machine, and each
 	// user's runs lock that user's home. So local-long and rootless may run beside each other.
 	{name: "hostile", bound: 20 * time.Minute, flags: oneAtATime, listed: true, inputs: []string{"hack/test/lanes.txt"}},
+	{name: "terraform", yields: true, bound: starved, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra", "hack/without-registry/terraform"}},
 	{name: "vm", yields: true, bound: starved, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
 	thisMachine("local-long", "hack/cluster/version-before.sh"),
 	thisMachine("rootless"),

@@ -82,11 +82,8 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 		}
 		s.cache.created, s.cache.asked = true, s.now
 	}
-	if name, why := p.unrunnable(s); name != "" {
-		return Fail(v1alpha1.ReasonPodsForbidden, "Pod %s cannot run on its machine: %s", name, why)
-	}
-	if f := p.lostClient(s); !f.OK() {
-		return Fail(f.Reason, "%s", f.Message)
+	if r := p.lostPods(s); r.state == failed {
+		return r
 	}
 	missing := p.unreported(s)
 	// The step needs only the names of the other pods, so it runs while they start.
@@ -122,9 +119,6 @@ const PodNotRunnable = "NotRunnable"
 
 // awaitPods waits for pods that do not exist, have no address, or whose agents have not reported.
 func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Result {
-	if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
-		return Fail(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
-	}
 	poll, why, err := p.refusal(ctx, s)
 	switch {
 	case err != nil:
@@ -135,14 +129,21 @@ func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Resu
 	return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", few.Names(missing)).Within(poll)
 }
 
-// unrunnable names a pod that its machine cannot run, and says why.
-func (*deploy) unrunnable(s *scope) (name, why string) {
-	for _, name := range s.everyName() {
+// lostPods fails if a pod will never run, and nothing makes another one. A pod that lacks its data
+// or cannot run on its machine fails for that, so those reasons come first.
+func (p *deploy) lostPods(s *scope) Result {
+	if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
+		return Fail(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
+	}
+	for _, name := range append(s.everyName(), s.layout.PrepareJob()) {
 		if pod := s.pods[name]; pod != nil && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == PodNotRunnable {
-			return name, pod.Status.Message
+			return Fail(v1alpha1.ReasonPodsForbidden, "Pod %s cannot run on its machine: %s", name, pod.Status.Message)
 		}
 	}
-	return "", ""
+	if f := p.lostClient(s); !f.OK() {
+		return Fail(f.Reason, "%s", f.Message)
+	}
+	return Skip()
 }
 
 // lostClient judges the pods of clients that have ended.

@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/render"
 	"assay.dev/assay/operator/internal/model/shaping"
 	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/dataset"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -259,6 +261,22 @@ func TestWhatBecomesOfATrial(t *testing.T) {
 				pods(p)
 				p.pods["t-c-1"].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: PodNotRunnable, Message: "no such image"}
 			}, on: "Complete", want: "True Failed: PodsForbidden: Pod t-c-1 cannot run on its machine: no such image",
+		},
+		"a prepare step's pod that cannot run on its machine": {
+			everything: true, happens: func(p *play) {
+				pods(p)
+				p.pods[p.layout().PrepareJob()].Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: PodNotRunnable, Message: "no such image"}
+			}, on: "Complete", want: "True Failed: PodsForbidden: Pod t-prepare cannot run on its machine: no such image",
+		},
+		"a client's pod that may not have its data": { // the refused copy makes the whole pod fail
+			happens: func(p *play) {
+				pods(p)
+				p.trial.Spec.Datasets = []v1alpha1.TrialDataset{{Name: "keys"}}
+				refused := &corev1.ContainerStateTerminated{ExitCode: dataset.ExitRefused, Message: "agent: another digest"}
+				p.pods["t-c-1"].Status = corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{
+					{Name: render.DatasetCopyPrefix + "keys", State: corev1.ContainerState{Terminated: refused}},
+				}}
+			}, on: "Complete", want: "True Failed: DatasetDiffers: Pod t-c-1 on node node-1 cannot have its data: another digest",
 		},
 		"a client's pod that fails": {
 			happens: func(p *play) {

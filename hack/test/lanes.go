@@ -119,8 +119,8 @@ func laneNamed(name string) (lane, error) {
 // The lane unit runs them.
 const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBoundedMemory|TestMergeThousandClients|TestProcesses)$"
 
-// hostile is the test of the lane hostile. In the lane api its manager hardly got a processor beside
-// other lanes, and sent t = 0 too late.
+// hostile is the test of the lane hostile. In the lane api its manager hardly got a processor
+// beside other lanes, and sent t = 0 too late.
 const hostile = "TestTheManagerLivesBesideHostileTenants"
 
 // racing are the packages with goroutines of their own and few imports: the race detector needs

@@ -129,8 +129,8 @@ func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Resu
 	return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", few.Names(missing)).Within(poll)
 }
 
-// lostPods fails if a pod will never run, and nothing makes another one. A pod that lacks its data
-// or cannot run on its machine fails for that, so those reasons come first.
+// lostPods fails if a pod will never run, and nothing makes another one. A pod also fails without
+// its data, or on a machine that cannot run it. These reasons come first.
 func (p *deploy) lostPods(s *scope) Result {
 	if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
 		return Fail(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)

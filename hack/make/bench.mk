@@ -57,7 +57,7 @@ bench-trial-local: local-programs ## The same on this machine without a cluster,
 	@.work/bench/bench-trial -local .work/bin/kubectl-assay $(BENCH_FLAGS)
 
 .PHONY: bench-measurements
-bench-measurements: local-programs ## Run one trial on this machine without a cluster, as root, and print its measurements beside other sources: they must agree within 2%; takes some two minutes.
+bench-measurements: local-programs ## Run three trials on this machine without a cluster, as root, and print their measurements beside other sources: they must agree within 2%; takes some three minutes.
 	@mkdir -p .work/bench
 	@CGO_ENABLED=0 go build -o .work/bench/pod ./hack/bench/measurements/pod
 	@hack/images/own.sh --only-build lab/measured .work/bench/pod >/dev/null

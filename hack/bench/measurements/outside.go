@@ -11,7 +11,7 @@ import (
 )
 
 // pollEvery is how often the kernel's files are read.
-const pollEvery = 250 * time.Millisecond
+const pollEvery = 100 * time.Millisecond
 
 // outside has readings of the servers from outside of their pods, by their index.
 type outside struct {

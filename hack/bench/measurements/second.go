@@ -24,12 +24,12 @@ const (
 	mebibyte  = 1 << 20
 )
 
-// secondSources computes each measurement from the other source.
-func secondSources(b *bundle, o *outside) (map[string]second, error) {
+// ofUse computes the measurements of the use of resources, and of latencies.
+func ofUse(b *bundle, o *outside) (map[string]second, error) {
 	if len(o.servers) != 2 {
 		return nil, fmt.Errorf("%d servers were seen from outside, want 2", len(o.servers))
 	}
-	zero, window := time.Unix(0, b.trial.ZeroUnixNanos), time.Duration(b.trial.MeasureNanos)
+	zero, window := b.window()
 	all := map[string]second{}
 	if err := disks(all, b, zero, window); err != nil {
 		return nil, err
@@ -38,6 +38,10 @@ func secondSources(b *bundle, o *outside) (map[string]second, error) {
 		return nil, err
 	}
 	return all, latencies(all, b, zero, window)
+}
+
+func (b *bundle) window() (zero time.Time, length time.Duration) {
+	return time.Unix(0, b.trial.ZeroUnixNanos), time.Duration(b.trial.MeasureNanos)
 }
 
 // curve is a counter over time, in seconds since t = 0.
@@ -91,8 +95,12 @@ func varies(values ...float64) float64 {
 
 // disks reads the accounts of the programs.
 func disks(all map[string]second, b *bundle, zero time.Time, window time.Duration) error {
+	accounts, err := b.kept("disk.csv", 2)
+	if err != nil {
+		return err
+	}
 	var read, written []curve
-	for pod, text := range b.disks {
+	for pod, text := range accounts {
 		var r, w curve
 		for line := range strings.Lines(text) {
 			columns, err := numbers(strings.Split(strings.TrimSpace(line), ","))
@@ -114,7 +122,7 @@ func disks(all map[string]second, b *bundle, zero time.Time, window time.Duratio
 	seconds := risen(window, both...)
 	all["diskWritten"] = second{total(window, written...) / mebibyte, byProgram}
 	all["diskRead"] = second{total(window, read...) / mebibyte, byProgram}
-	for name, p := range map[string]float64{"diskP95": 95, "diskP99": 99} {
+	for name, p := range map[string]float64{"diskP50": 50, "diskP95": 95, "diskP99": 99} {
 		all[name] = second{share(seconds, p) / mebibyte, byProgram}
 	}
 	all["diskVariation"] = second{varies(total(window, written[0]), total(window, written[1])), byProgram}
@@ -134,46 +142,60 @@ func numbers(texts []string) (all []float64, err error) {
 
 // kernel uses the readings from outside.
 func kernel(all map[string]second, o *outside, zero time.Time, window time.Duration) error {
-	var cpu, received, sent []curve
-	pages, memory := make([]float64, int(window.Seconds())), make([]float64, int(window.Seconds()))
-	volume := 0.0
+	var cpu, network []curve
+	seconds := int(window.Seconds())
+	pages, memory := make([]float64, seconds), make([]float64, seconds)
+	var volume, largest, ofPods float64
 	for index, s := range o.servers {
-		var c, in, out curve
-		most := [2][]float64{make([]float64, len(pages)), make([]float64, len(pages))}
+		var c, n curve
+		mostPages, mostMemory := make([]float64, seconds), make([]float64, seconds)
 		for _, r := range s.readings {
 			x := r.at.Sub(zero).Seconds()
 			if !r.hasCPU || !r.hasMemory || !r.hasBytes {
 				return fmt.Errorf("server %s: the kernel's files do not say all of processor, memory and network", index)
 			}
 			c.x, c.y = append(c.x, x), append(c.y, r.cpu)
-			in.x, in.y, out.x, out.y = append(in.x, x), append(in.y, r.received), append(out.x, x), append(out.y, r.sent)
-			if i := int(math.Floor(x)); i >= 0 && i < len(pages) {
-				most[0][i], most[1][i] = max(most[0][i], r.pages), max(most[1][i], r.workingSet)
+			n.x, n.y = append(n.x, x), append(n.y, r.received+r.sent)
+			if i := int(math.Floor(x)); i >= 0 && i < seconds {
+				mostPages[i], mostMemory[i] = max(mostPages[i], r.pages), max(mostMemory[i], r.workingSet)
 			}
 		}
 		if len(c.x) == 0 {
 			return errors.New("a server was not read from outside")
 		}
-		for i := range pages {
-			pages[i], memory[i] = pages[i]+most[0][i], memory[i]+most[1][i]
+		for i := range seconds {
+			pages[i], memory[i] = pages[i]+mostPages[i], memory[i]+mostMemory[i]
 		}
-		cpu, received, sent, volume = append(cpu, c), append(received, in), append(sent, out), volume+s.volume
+		cpu, network, volume = append(cpu, c), append(network, n), volume+s.volume
+		sort.Float64s(mostMemory)
+		largest = max(largest, share(mostMemory, 99))
+		ofPods += share(risen(window, n), 95)
 	}
 	sort.Float64s(pages)
 	sort.Float64s(memory)
-	seconds := risen(window, cpu...)
+	cpuSeconds, networkSeconds := risen(window, cpu...), risen(window, network...)
+	for of, p := range map[string]float64{"P50": 50, "P95": 95, "P99": 99} {
+		all["memory"+of] = second{share(memory, p) / mebibyte, byKernel}
+		all["processor"+of] = second{share(cpuSeconds, p), byKernel}
+		all["network"+of] = second{share(networkSeconds, p) / mebibyte, byKernel}
+	}
 	all["processor"] = second{total(window, cpu...), byKernel}
-	all["processorP95"] = second{share(seconds, 95), byKernel}
-	all["network"] = second{(total(window, received...) + total(window, sent...)) / mebibyte, byKernel}
-	all["pageCache"], all["memory"] = second{share(pages, 95) / mebibyte, byKernel}, second{share(memory, 95) / mebibyte, byKernel}
+	all["network"] = second{total(window, network...) / mebibyte, byKernel}
+	all["pageCache"] = second{share(pages, 95) / mebibyte, byKernel}
+	all["memoryOfPod"] = second{largest / mebibyte, byKernel}
+	all["networkOfPod"] = second{ofPods / float64(len(o.servers)) / mebibyte, byKernel}
 	all["volume"] = second{volume / mebibyte, byDu}
 	return nil
 }
 
 // latencies reads the clients' lines.
 func latencies(all map[string]second, b *bundle, zero time.Time, window time.Duration) error {
+	accounts, err := b.kept("operations.csv", 2)
+	if err != nil {
+		return err
+	}
 	by := map[string][]float64{}
-	for pod, text := range b.operations {
+	for pod, text := range accounts {
 		region := ""
 		for _, p := range b.trial.Pods {
 			if p.Name == pod {

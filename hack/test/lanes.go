@@ -40,7 +40,7 @@ type lane struct {
 var (
 	clusterInputs = []string{"charts", "config", "experiments", "hack/cluster", "hack/images", "hack/without-registry/node-image", "hack/deploy.sh", "hack/test/lanes.txt"}
 	programs      = []string{"./operator/cmd/...", "./systems/..."}
-	oneAtATime    = []string{"-count=1", "-p=1"} // its packages share a kernel, servers or a cluster
+	oneAtATime    = []string{"-count=1", "-p=1"} // its packages share servers or a cluster
 )
 
 func cluster(name string, takes, bound time.Duration, inputs ...string) lane {
@@ -78,7 +78,8 @@ var lanes = []lane{
 	moduleLane("hack/images", "systems/*/images*.txt"), moduleLane("hack/without-registry/node-image"),
 	{name: "chart", yields: true, bound: starved, inputs: []string{"charts", "config", "experiments", "systems/*.yaml", "hack/tools", "hack/without-registry/node-image/hyper", "hack/without-registry/prometheus/operator"}},
 	{name: "api", yields: true, bound: starved, flags: []string{"-count=1", "-p=3", "-parallel=8", "-skip=^(" + hostile + ")$"}, first: []string{"operator/internal/manager/controller/trial", "operator/test/integration", "operator/internal/manager/controller/archive"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
-	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
+	// Its tests mostly wait, and each has network namespaces of its own.
+	{name: "kernel", bound: 25 * time.Minute, flags: []string{"-count=1", "-p=2"}},
 	thisMachine("local"),
 	cluster("kind", 5*time.Minute, 40*time.Minute),
 	// make test leaves these out, and .ci/run does not. Root's runs lock the machine, and each

@@ -29,12 +29,12 @@ test: ## Unit, chart, API server, kernel, one machine without a cluster, one kin
 test-long: ## What CI runs besides for every change: Terraform, the network in a virtual machine, a manager that is attacked, long trials on this machine, by an ordinary user, and on kind; FRESH=1 as for make test.
 	@$(run_tests) $(reuse) -strict $(long)
 
-# The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun.
-FURTHER ?= race policies cassandra browser paper evaluations faults scheduling contention systems tutorial machines fuzz release libvirt owner
+# The lanes of test-further. Those without a pass come first, then that which has not passed for longest. With WITHIN=40m a lane that may take longer than what is left is not begun. TURN fills turns of half an hour in this order.
+FURTHER ?= fuzz race policies paper tutorial systems cassandra faults evaluations contention machines scheduling libvirt browser owner release
 
 .PHONY: test-further
-test-further: ## The lanes that make test and make test-long leave out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.
-	@$(run_tests) -further $(if $(WITHIN),-within=$(WITHIN)) $(FURTHER)
+test-further: ## The lanes that make test and make test-long leave out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them, and with TURN=7 only those run whose turn that is.
+	@$(run_tests) -further $(if $(WITHIN),-within=$(WITHIN)) $(if $(TURN),-turn=$(TURN)) $(FURTHER)
 
 .PHONY: test-passes
 test-passes: ## When each lane passed last, on which commit, with how many tests; renews hack/test/passes.txt.

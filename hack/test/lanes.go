@@ -97,7 +97,7 @@ var lanes = []lane{
 	cluster("contention", 9*time.Minute, 40*time.Minute), // on a machine that does nothing else
 	cluster("systems", 11*time.Minute, 40*time.Minute),
 	cluster("tutorial", 16*time.Minute, 40*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
-	cluster("owner", 40*time.Minute, 60*time.Minute, "hack/without-registry/s3", "hack/without-registry/prometheus", "hack/without-registry/chaos-mesh", "hack/without-registry/network-policies", "operator/test/local/testdata/machines"),
+	cluster("owner", 31*time.Minute, 60*time.Minute, "hack/without-registry/s3", "hack/without-registry/prometheus", "hack/without-registry/chaos-mesh", "hack/without-registry/network-policies", "operator/test/local/testdata/machines"),
 	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra", "hack/without-registry/terraform"}, clusterInputs...), builds: programs},
 	{name: "race", takes: 7 * time.Minute, bound: 30 * time.Minute, flags: []string{"-race", "-shuffle=on", "-skip=" + speed}},
 	{name: "policies", takes: 20 * time.Minute, bound: 40 * time.Minute, dir: "hack/policies", inputs: []string{"hack/policies", "charts", "operator/internal/experiment/render/testdata"}},

@@ -1,7 +1,7 @@
 // Command test runs the tests of the repository in lanes and sums them up.
 //
 //	test [-strict [-reuse]] [-flags='-run=TestX'] LANE[,LANE...]...
-//	test -further [-within=40m] LANE...
+//	test -further [-within=40m] [-turn=N] LANE...
 //	test -passes
 //
 // A lane is a set of tests with the same needs; lanes.go lists them. Lanes that are joined by a
@@ -26,7 +26,8 @@
 //   - With -further a recorded lane does not run either, and the sum does not count its tests. It
 //     also does not run if it may take longer than the rest of -within. The end of the output lists
 //     these lanes. Lanes without any pass come first, and then the lane whose last pass is the
-//     oldest.
+//     oldest. With -turn=N only a part of the lanes has its turn, which takes half an hour or one
+//     lane. Turns repeat, so that consecutive numbers run all lanes.
 //
 // With -passes it prints when each lane passed last. It renews passes.txt and second-attempts.txt
 // with the records of strict runs on this machine.
@@ -53,12 +54,20 @@ import (
 	"time"
 )
 
+const (
+	// noTurn means all lanes.
+	noTurn = -1
+	// turnTakes is how long the lanes of a turn take together, at most.
+	turnTakes = 32 * time.Minute
+)
+
 func main() {
 	r := &runner{began: time.Now(), sum: &sum{}}
 	flag.BoolVar(&r.strict, "strict", false, "fail on skips that are not allowed and on required tests that did not pass")
 	flag.BoolVar(&r.reuse, "reuse", false, "with -strict: repeat no lane that has passed here within a week with the same inputs, and count its tests")
 	flag.BoolVar(&r.further, "further", false, "only lanes without a recorded pass; implies -strict")
 	flag.DurationVar(&r.within, "within", 0, "with -further: begin no lane that may end later; 0 is no limit")
+	flag.IntVar(&r.turn, "turn", noTurn, "with -further: run only the lanes whose turn this number is, modulo the number of turns")
 	passes := flag.Bool("passes", false, "print when each lane passed last, and renew the files that say so")
 	flags := flag.String("flags", "", "further flags of go test, separated by spaces")
 	flag.Parse()
@@ -84,6 +93,7 @@ func main() {
 type runner struct {
 	strict, reuse, further bool
 	within                 time.Duration
+	turn                   int
 	flags                  []string
 	root                   string
 	rules                  rules
@@ -111,6 +121,15 @@ func (r *runner) run(ctx context.Context, stages []string) (failed bool, err err
 	}
 	if r.second, err = readLines(attemptsFile); err != nil {
 		return false, err
+	}
+	if r.further && r.turn != noTurn {
+		all, err := turns(stages, turnTakes)
+		if err != nil {
+			return false, err
+		}
+		turn := r.turn % len(all)
+		fmt.Printf("== turn %d of %d: %s\n", turn+1, len(all), strings.Join(all[turn], " "))
+		stages = all[turn]
 	}
 	if r.further {
 		order := byAge(r.passes)

@@ -238,6 +238,25 @@ func showPasses(ctx context.Context, w io.Writer) error {
 		os.WriteFile(attemptsFile, []byte(attemptsHead+strings.Join(append(second, ""), "\n")), 0o644))
 }
 
+// turns divides lanes into turns. The lanes of a turn take atMost together, and a lane that takes
+// longer has a turn of its own. Each lane is in one turn: runs that have one turn after the other
+// run them all.
+func turns(names []string, atMost time.Duration) (all [][]string, err error) {
+	var rest []time.Duration
+	for _, name := range names {
+		l, err := laneNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(rest, func(left time.Duration) bool { return left >= l.takes })
+		if i < 0 {
+			all, rest, i = append(all, nil), append(rest, atMost), len(all)
+		}
+		all[i], rest[i] = append(all[i], name), rest[i]-l.takes
+	}
+	return all, nil
+}
+
 // byAge are the names of all lanes. Lanes without a pass come first, and then the lane with the
 // oldest pass: otherwise a new lane would wait until all others have had a turn.
 func byAge(passes map[string]lastPass) (names []string) {

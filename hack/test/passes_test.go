@@ -175,6 +175,45 @@ func TestEveryLaneHasATurn(t *testing.T) {
 	}
 }
 
+// Consecutive turns have each lane once, and a turn is as long as allowed or has one lane only.
+func TestTurnsHaveEveryLane(t *testing.T) {
+	var names []string
+	for _, l := range lanes {
+		if l.takes > 0 {
+			names = append(names, l.name)
+		}
+	}
+	all, err := turns(names, turnTakes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) > 10 {
+		t.Errorf("%d turns, so that a lane does not run in ten submissions", len(all))
+	}
+	for _, turn := range all {
+		took := time.Duration(0)
+		for _, name := range turn {
+			l, err := laneNamed(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took += l.takes
+		}
+		if took > turnTakes && len(turn) > 1 {
+			t.Errorf("turn %v takes %v", turn, took)
+		}
+	}
+	had := slices.Concat(all...)
+	slices.Sort(had)
+	slices.Sort(names)
+	if !slices.Equal(had, names) {
+		t.Errorf("turns have %v, want each of %v once", had, names)
+	}
+	if _, err := turns([]string{"nosuch"}, turnTakes); err == nil {
+		t.Error("a lane that is not there is in a turn")
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -47,6 +47,9 @@ type FaultMark struct {
 	Millis    float64 `json:"millis"`
 	MinMillis float64 `json:"minMillis"`
 	MaxMillis float64 `json:"maxMillis"`
+	// ConfirmedMillis is when the last pod of any trial confirmed an action that takes time, such
+	// as a command or the reset of a machine. 0: the mark is the confirmation.
+	ConfirmedMillis float64 `json:"confirmedMillis,omitempty"`
 }
 
 // PointLatency is the distribution of the latencies of all transactions that the valid trials of a

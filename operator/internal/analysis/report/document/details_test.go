@@ -154,21 +154,27 @@ func TestAFaultThatNoPodTookIsNotPunctual(t *testing.T) {
 	}
 }
 
-// The mark of a reset is where it began: it is confirmed when the machine has come back.
+// The mark of a reset is where it began: it is confirmed when the machine has come back, in the
+// last of the trials.
 func TestMarksOfResetsSayWhatTheyAre(t *testing.T) {
 	timeline := results.NewTimeline(-1000, 30)
 	var d model.Details
-	d.Add(results.Trial{Name: "t", Outcome: "Succeeded", MeasureNanos: 2e9, Timeline: &timeline, Faults: []results.FaultRecord{
-		{ID: "power/1/reset/a", Fault: "power", Kind: "Reset", Pod: "a", PlannedMillis: 500, StartedMillis: 501, ConfirmedMillis: 1900},
-	}})
+	for i, confirmed := range []float64{1700, 1900, 1800} {
+		d.Add(results.Trial{Name: fmt.Sprintf("t-%d", i), Outcome: "Succeeded", MeasureNanos: 2e9, Timeline: &timeline, Faults: []results.FaultRecord{
+			{ID: "power/1/reset/a", Fault: "power", Kind: "Reset", Pod: "a", PlannedMillis: 500, StartedMillis: 501, ConfirmedMillis: confirmed},
+			{ID: "cut/1/cut/a", Fault: "cut", Kind: "Cut", Pod: "a", PlannedMillis: 100, StartedMillis: 100, ConfirmedMillis: 101},
+		}})
+	}
 	e := results.Experiment{Name: "machines"}
 	d.Into(&e)
 	var b bytes.Buffer
 	if err := format.HTML(&b, e); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "power (Reset) began at 0.501 s") {
-		t.Errorf("the page does not say when the reset began:\n%s", b.String())
+	for _, want := range []string{"power (Reset) began at 0.501 s, confirmed by 1.900 s<", "cut began (Cut), confirmed at 0.101 s<"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, b.String())
+		}
 	}
 }
 

@@ -19,7 +19,9 @@ type pointTimes struct {
 	trials        []timedTrial
 	measureMillis float64
 	marks         map[markKey][]float64
-	use           []*partTimes
+	// confirmed is when the last pod confirmed an action that takes time, over the trials.
+	confirmed map[markKey]float64
+	use       []*partTimes
 }
 
 // timedTrial is a trial's timeline, and its place in the order in which trials ran.
@@ -49,7 +51,7 @@ func begins(f results.FaultRecord) float64 {
 // addTimes takes in a valid trial with a timeline that shows a change: the trial had faults, or its
 // load was to change.
 func (d *Details) addTimes(t results.Trial) {
-	first := map[markKey]float64{}
+	first, last := map[markKey]float64{}, map[markKey]float64{}
 	for _, f := range t.Faults {
 		if f.Skipped || f.Error != "" {
 			continue
@@ -58,13 +60,16 @@ func (d *Details) addTimes(t results.Trial) {
 		if at, seen := first[k]; !seen || begins(f) < at {
 			first[k] = begins(f)
 		}
+		if k.kind.ConfirmedLate() && !k.kind.ByChaosMesh() {
+			last[k] = max(last[k], f.ConfirmedMillis)
+		}
 	}
 	if len(first) == 0 && !t.ChangingLoad || t.Timeline == nil || len(t.Timeline.Committed) == 0 {
 		return
 	}
 	i := slices.IndexFunc(d.times, func(p *pointTimes) bool { return p.point == t.PointIndex })
 	if i < 0 {
-		d.times = append(d.times, &pointTimes{point: t.PointIndex, coordinates: t.Coordinates, marks: map[markKey][]float64{}})
+		d.times = append(d.times, &pointTimes{point: t.PointIndex, coordinates: t.Coordinates, marks: map[markKey][]float64{}, confirmed: map[markKey]float64{}})
 		i = len(d.times) - 1
 	}
 	p := d.times[i]
@@ -73,6 +78,7 @@ func (d *Details) addTimes(t results.Trial) {
 	p.addUse(t)
 	for k, at := range first {
 		p.marks[k] = append(p.marks[k], at)
+		p.confirmed[k] = max(p.confirmed[k], last[k])
 	}
 }
 
@@ -184,6 +190,7 @@ func (p *pointTimes) faultMarks() []results.FaultMark {
 		marks = append(marks, results.FaultMark{
 			Fault: k.fault, Time: k.time, Kind: string(k.kind), Object: k.object, Ends: k.kind.Ends(),
 			Millis: (at[(len(at)-1)/2] + at[len(at)/2]) / 2, MinMillis: at[0], MaxMillis: at[len(at)-1],
+			ConfirmedMillis: p.confirmed[k],
 		})
 	}
 	slices.SortFunc(marks, func(a, b results.FaultMark) int {

@@ -199,6 +199,9 @@ func markText(m results.FaultMark) string {
 	if m.MaxMillis-m.MinMillis >= 0.5 {
 		text += fmt.Sprintf(" (%.3f to %.3f s)", m.MinMillis/1000, m.MaxMillis/1000)
 	}
+	if m.ConfirmedMillis > 0 {
+		text += fmt.Sprintf(", confirmed by %.3f s", m.ConfirmedMillis/1000)
+	}
 	return text
 }
 

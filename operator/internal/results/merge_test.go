@@ -100,12 +100,20 @@ func TestStartSpreadIsOfPodsThatStarted(t *testing.T) {
 func TestTimelinesOfClientsThatBeginApart(t *testing.T) {
 	at := func(first int64, committed ...int64) Client {
 		c := Client{Timeline: NewTimeline(first, len(committed))}
-		copy(c.Timeline.Committed, committed)
+		for i, n := range committed {
+			c.Timeline.Committed[i], c.Timeline.Aborted[i], c.Timeline.Failed[i], c.Timeline.LatencySumMicros[i] = n, 2*n, 3*n, 5*n
+		}
 		return c
 	}
 	got := mergeTimelines([]Client{at(500, 1, 2), {}, at(300, 4, 8, 16), at(400, 32)})
-	if want := []int64{4, 8 + 32, 16 + 1, 2}; got.FirstMillis != 300 || !slices.Equal(got.Committed, want) {
-		t.Errorf("from %d ms on %v, want %v from 300 ms on", got.FirstMillis, got.Committed, want)
+	want := []int64{4, 8 + 32, 16 + 1, 2}
+	for times, bins := range map[int64][]int64{1: got.Committed, 2: got.Aborted, 3: got.Failed, 5: got.LatencySumMicros} {
+		for i, n := range bins {
+			bins[i] = n / times
+		}
+		if got.FirstMillis != 300 || !slices.Equal(bins, want) {
+			t.Errorf("from %d ms on %d times %v, want %v from 300 ms on", got.FirstMillis, times, bins, want)
+		}
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The recovery from a fault counts from its first confirmation.
+// The recovery from a fault counts from its first confirmation. A fault before or after the window
+// has none.
 func TestRecoveries(t *testing.T) {
 	line := results.NewTimeline(-5000, 270)
 	for i := range line.Committed {
@@ -21,6 +22,7 @@ func TestRecoveries(t *testing.T) {
 		{ID: "crash/1/kill/b", Time: 1, Fault: "crash", Kind: "Kill", ConfirmedMillis: 5002},
 		{ID: "crash/1/kill/a", Time: 1, Fault: "crash", Kind: "Kill", ConfirmedMillis: 5001},
 		{ID: "crash/1/kill/c", Time: 1, Fault: "crash", Kind: "Kill", Skipped: true},
+		{ID: "late/1/kill/a", Time: 1, Fault: "late", Kind: "Kill", ConfirmedMillis: 20_000},
 		{ID: "crash/1/revive/a", Time: 1, Fault: "crash", Kind: "Revive", ConfirmedMillis: 8000},
 	}}
 	got := Recoveries(trial)

@@ -76,9 +76,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends this program at once
 	failed, err := false, error(nil)
-	if *passes {
+	switch {
+	case *passes:
 		err = showPasses(ctx, os.Stdout)
-	} else {
+	case r.turn != noTurn && (r.turn < 0 || !r.further):
+		err = fmt.Errorf("-turn is %d: it must be 0 or more, and goes with -further", r.turn)
+	default:
 		failed, err = r.run(ctx, flag.Args())
 	}
 	if err != nil {

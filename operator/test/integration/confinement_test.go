@@ -92,10 +92,16 @@ func newConfined(t *testing.T) *confined {
 	if c.manager, err = client.New(cfg, client.Options{Scheme: c.env.Scheme}); err != nil {
 		t.Fatal(err)
 	}
-	pod := workloads(t, "systems/driver.yaml", "kube-system")[0]
-	gomega.NewWithT(t).Eventually(func() bool {
-		return apierrors.IsForbidden(c.manager.Create(t.Context(), pod.DeepCopyObject().(client.Object), client.DryRunAll))
-	}, time.Minute, 200*time.Millisecond).Should(gomega.BeTrue(), "the policy does not come into force")
+	// Each policy comes into force by itself. These break one each.
+	outside := workloads(t, "systems/driver.yaml", "kube-system")[0]
+	privileged := workloads(t, "systems/driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
+	privileged.Spec.Template.Spec.HostNetwork = true
+	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "confined-papers", Name: "of-nothing-yet"}, Data: runtime.RawExtension{Raw: []byte(`{}`)}, Revision: 1}
+	for policy, o := range map[string]client.Object{"namespaces": outside, "pods": privileged, "revisions": revision} {
+		gomega.NewWithT(t).Eventually(func() bool {
+			return apierrors.IsForbidden(c.manager.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll))
+		}, time.Minute, 200*time.Millisecond).Should(gomega.BeTrue(), "the policy of %s does not come into force", policy)
+	}
 	return c
 }
 

@@ -150,10 +150,14 @@ func (w *watcher) look(ctx context.Context) (seen, error) {
 		return found, nil
 	}
 	var pods corev1.PodList
-	if err := w.cluster.Client.List(ctx, &pods, client.InNamespace(w.cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: w.name}); err != nil {
+	if err := w.cluster.Client.List(ctx, &pods, client.InNamespace(w.cluster.Namespace)); err != nil {
 		return seen{}, fmt.Errorf("list the pods of experiment %s in %s: %w", w.name, w.cluster.Place(), err)
 	}
 	for _, p := range pods.Items {
+		// A run on this machine prepares no data sets but its own.
+		if p.Labels[v1alpha1.LabelExperiment] != w.name && p.Labels[v1alpha1.LabelDataset] == "" {
+			continue
+		}
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 			if why := c.State.Waiting; why != nil && why.Reason == "ErrImagePull" {
 				found.noImage = why.Message

@@ -260,9 +260,9 @@ func TestTerminalRedrawsInPlace(t *testing.T) {
 	}
 }
 
-func (s *scene) podWithoutImage(why string) {
+func (s *scene) podWithoutImage(label, value, why string) {
 	s.create(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "e-0-replica-0", Namespace: "ns", Labels: map[string]string{v1alpha1.LabelExperiment: "e"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "e-0-replica-0", Namespace: "ns", Labels: map[string]string{label: value}},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 			Name: "server", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: why}},
 		}}},
@@ -306,12 +306,20 @@ func TestEnds(t *testing.T) {
 		"one machine without an image": {
 			prepare: func(s *scene) {
 				s.host = oneMachine{}
-				s.podWithoutImage("image lab/kv:v1 is in none of images")
+				s.podWithoutImage(v1alpha1.LabelExperiment, "e", "image lab/kv:v1 is in none of images")
 			},
 			want: "experiment e cannot run on this machine: image lab/kv:v1 is in none of images; build the image, or name its folder with --local-images", within: 32 * time.Second,
 		},
+		// watch once waited for 48 hours, the limit of the data set.
+		"one machine without the image of a data set": {
+			prepare: func(s *scene) {
+				s.host = oneMachine{}
+				s.podWithoutImage(v1alpha1.LabelDataset, "rows-1", "image lab/maker:v1 is in none of images")
+			},
+			want: "experiment e cannot run on this machine: image lab/maker:v1 is in none of images", within: 32 * time.Second,
+		},
 		"a cluster without an image, which may come": {
-			prepare: func(s *scene) { s.podWithoutImage("not found") },
+			prepare: func(s *scene) { s.podWithoutImage(v1alpha1.LabelExperiment, "e", "not found") },
 			options: watch.Options{Timeout: time.Minute}, want: "not complete after 1m0s", within: 62 * time.Second,
 		},
 		"a cluster without room, which may grow": {

@@ -238,9 +238,9 @@ func showPasses(ctx context.Context, w io.Writer) error {
 		os.WriteFile(attemptsFile, []byte(attemptsHead+strings.Join(append(second, ""), "\n")), 0o644))
 }
 
-// turns divides lanes into turns. The lanes of a turn take atMost together, and a lane that takes
-// longer has a turn of its own. Each lane is in one turn: runs that have one turn after the other
-// run them all.
+// turns divides lanes into turns. The lanes of a turn take atMost together, or less. A lane that
+// takes longer has a turn of its own. Each lane is in exactly one turn, so that one turn after the
+// other runs them all.
 func turns(names []string, atMost time.Duration) (all [][]string, err error) {
 	var rest []time.Duration
 	for _, name := range names {

@@ -310,7 +310,7 @@ func TestEnds(t *testing.T) {
 			},
 			want: "experiment e cannot run on this machine: image lab/kv:v1 is in none of images; build the image, or name its folder with --local-images", within: 32 * time.Second,
 		},
-		// watch once waited for 48 hours, the limit of the data set.
+		// watch once waited until the limit of the data set.
 		"one machine without the image of a data set": {
 			prepare: func(s *scene) {
 				s.host = oneMachine{}

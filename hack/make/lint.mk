@@ -1,9 +1,10 @@
 ##@ Checks
 
 # A module of its own: its 200 dependencies would otherwise decide the versions
-# of the other tools. Built once for each version, outside of the tree.
+# of the other tools. Built once for each version and each Go, whose export data it reads, outside of
+# the tree.
 golangci_version = $(shell sed -n 's#^.*golangci-lint/v2 \(v[^ ]*\).*#\1#p' hack/tools/golangci/go.mod)
-golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)/golangci-lint
+golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)-$(GOTOOLCHAIN)/golangci-lint
 
 # Modules of their own with code of ours, whose tests are lanes of their names (hack/test/lanes.go).
 modules = hack/images hack/without-registry/node-image $(patsubst %/go.mod,%,$(wildcard systems/*/go.mod))

@@ -88,7 +88,7 @@ func (o *owner) released(t *testing.T, exp *v1alpha1.Experiment) bool {
 
 // number is the result of a query for one series, at an instant.
 func (p *prometheus) number(ctx context.Context, query string, at time.Time) (float64, error) {
-	answer, _, err := p.Query(ctx, query, at)
+	answer, _, _, err := p.Query(ctx, query, at)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", query, err)
 	}
@@ -131,7 +131,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	want := o.alerts(t)
 	eventually(t, patience, "Prometheus evaluates the alerts", func(ctx context.Context) (bool, error) {
 		prom.hurry(ctx, o)
-		rules, err := prom.Rules(ctx)
+		rules, err := prom.Rules(ctx, nil)
 		if err != nil {
 			return false, err
 		}
@@ -170,7 +170,7 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 		for _, p := range dashboard.Panels {
 			for _, target := range p.Targets {
 				queries++
-				answer, _, err := prom.Query(ctx, target.Expr, time.Now())
+				answer, _, _, err := prom.Query(ctx, target.Expr, time.Now())
 				if err != nil {
 					return false, fmt.Errorf("the dashboard's %s: %w", target.Expr, err)
 				}

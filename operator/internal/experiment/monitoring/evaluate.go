@@ -137,7 +137,7 @@ func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why stri
 		newest := time.Time{}
 		err := s.retry(ctx, func(ctx context.Context) (bool, error) {
 			now := s.now()
-			answer, _, err := s.api.Query(ctx, fmt.Sprintf("min(timestamp(%s) >= %.3f)", selector, float64(r.Window.From.UnixMilli())/1000), now)
+			answer, _, _, err := s.api.Query(ctx, fmt.Sprintf("min(timestamp(%s) >= %.3f)", selector, float64(r.Window.From.UnixMilli())/1000), now)
 			if err != nil {
 				return false, err
 			}
@@ -178,7 +178,7 @@ func (s *Server) beginning(ctx context.Context, q Query, over v1alpha1.Measureme
 		now, then := 0, 0
 		err := s.retry(ctx, func(ctx context.Context) (bool, error) {
 			for at, n := range map[time.Time]*int{r.Window.To: &now, by: &then} {
-				answer, _, err := s.api.Query(ctx, fmt.Sprintf("count(%s)", selector), at)
+				answer, _, _, err := s.api.Query(ctx, fmt.Sprintf("count(%s)", selector), at)
 				if err != nil {
 					return false, err
 				}
@@ -202,7 +202,7 @@ func (s *Server) beginning(ctx context.Context, q Query, over v1alpha1.Measureme
 // ask evaluates the query.
 func (s *Server) ask(ctx context.Context, q Query, over v1alpha1.MeasurementOver, r Request) (value float64, why string, err error) {
 	if over == v1alpha1.OverLast {
-		answer, _, err := s.api.Query(ctx, q.expr, r.Window.To)
+		answer, _, _, err := s.api.Query(ctx, q.expr, r.Window.To)
 		if err != nil {
 			return 0, "", err
 		}
@@ -210,7 +210,7 @@ func (s *Server) ask(ctx context.Context, q Query, over v1alpha1.MeasurementOver
 		return value, why, nil
 	}
 	instants := r.instants()
-	answer, _, err := s.api.QueryRange(ctx, q.expr, instants)
+	answer, _, _, err := s.api.QueryRange(ctx, q.expr, instants)
 	if err != nil {
 		return 0, "", err
 	}

@@ -40,7 +40,7 @@ func (s *Server) Scrapes(ctx context.Context, namespaceLabel string, p Pods) boo
 	defer cancel()
 	query := fmt.Sprintf("count(up{%s=%q, %s=%q})", namespaceLabel, p.Namespace, labelTrial, p.Trial)
 	err := s.retry(ctx, func(ctx context.Context) (bool, error) {
-		answer, _, err := s.api.Query(ctx, query, s.now())
+		answer, _, _, err := s.api.Query(ctx, query, s.now())
 		v, ok := answer.(model.Vector)
 		return err == nil && ok && len(v) == 1 && int(v[0].Value) >= p.Count, err
 	})

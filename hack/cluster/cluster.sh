@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Creates, inspects and removes a kind cluster: one control plane, WORKERS workers.
 #
-# usage: cluster.sh up | down | status | purge
+# usage: cluster.sh up | down | status | purge | image
 #   up      starts docker if needed, gets the node image (pulls it where a
 #           registry answers, else loads or builds it), creates the cluster and
 #           waits until every node is Ready. A healthy cluster is left alone;
@@ -11,6 +11,7 @@
 #   status  nodes and what is wrong with them; fails unless all are Ready.
 #   purge   down, and also unused node images, the caches, and the docker daemon
 #           if it was started here and runs nothing else.
+#   image   gets the node image, and prints its name.
 #
 # Inputs:  see lib.sh.
 # Outputs: .work/kubeconfig (of another CLUSTER: .work/kubeconfig-<name>);
@@ -356,6 +357,7 @@ mkdir -p "$ASSAY_CACHE"
 exec 8>"$ASSAY_CACHE/.cluster-$CLUSTER.lock"
 case ${1:-} in
 up | down | purge) flock 8 && "$1" ;;
+image) node_image ;;
 status) status ;;
-*) die "usage: cluster.sh up|down|status|purge" ;;
+*) die "usage: cluster.sh up|down|status|purge|image" ;;
 esac

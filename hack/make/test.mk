@@ -113,6 +113,10 @@ test-report: ## The report's page in a real browser: wide, narrow, light, dark, 
 test-refusals: ## Say which refusals of admission no case of operator/internal/testkit/refusals reaches; fails on any that hack/refusals/unreached.txt does not name.
 	@go run ./hack/refusals
 
+.PHONY: workflow
+workflow: ## Run the jobs of .github/workflows/ci.yml here as they are written, as an ordinary user with sudo: JOBS='check lane:chart kind:kind', or all.
+	@hack/without-registry/workflow/run.sh $(JOBS)
+
 .PHONY: test-mutants
 test-mutants: ## Break a copy of the tree in 35 places, one by one: tests must notice each. MUTANTS='a b': only these.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants $(MUTANTS)

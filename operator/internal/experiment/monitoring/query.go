@@ -97,8 +97,8 @@ func withinBounds(text string) error {
 	return nil
 }
 
-// promQL parses without experimental functions, above all info(), which reads series that no selector
-// of the query names.
+// promQL parses without experimental functions, above all info(), which reads series that no
+// selector of the query names.
 var promQL = parser.NewParser(parser.Options{})
 
 // NewQuery renders a measurement's query for a trial and checks it. It confines the query to the

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Looks for known vulnerabilities in the code that Assay's packages call: `make vulnerabilities`. The
+# program is govulncheck, the database that of https://vuln.go.dev. Where that is out of reach, the
+# script makes the database from the newest golang.org/x/vulndb, the Go module of its sources.
+#
+# Inputs:  GOPROXY and others of go.
+# Output:  which database, then govulncheck's report.
+# Changes: .work/vulndb.
+# Exit status: 0 if there is none, 3 if there are some, another one if the check could not run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+database=https://vuln.go.dev
+if ! curl -sSfo /dev/null --max-time 20 "$database/index/db.json" 2>/dev/null; then
+	module=$(go mod download -json golang.org/x/vulndb@latest)
+	read -r version sources < <(printf '%s' "$module" | awk -F '"' '$2 == "Version" { v = $4 } $2 == "Dir" { d = $4 } END { print v, d }')
+	echo "$database does not answer; the database is golang.org/x/vulndb $version"
+	folder=$PWD/.work/vulndb/$version
+	if [[ ! -e $folder/index/modules.json ]]; then
+		rm -rf .work/vulndb
+		go run "golang.org/x/vulndb/cmd/indexdb@$version" -vulns "$sources/data/osv" -out "$folder"
+	fi
+	database=file://$folder
+else
+	echo "the database is $database"
+fi
+go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$database" ./...

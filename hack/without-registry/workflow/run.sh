@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Runs jobs of .github/workflows/ci.yml on this machine, as they are written: act reads the steps,
+# their environment and the matrix from that file. Each job has a fresh copy of HEAD.
+#
+# What differs from the forge: act copies HEAD in place of actions/checkout; setup-go/action.yml, which
+# takes Go from the module proxy, stands in for actions/setup-go; the jobs share one machine and its
+# caches, one after the other.
+# For the job kind a registry of this machine serves the image of the nodes, unless NODE_REGISTRY
+# names one.
+#
+# usage: run.sh [JOB | JOB:LANE]...     (all: check vulnerabilities lane:chart ... kind:tutorial)
+# Needs: bash, git, Go, and an ordinary user who may run everything by sudo without a password, as on
+#        the forge's machines. So as root of a machine without such a user:
+#          useradd -m runner; echo 'runner ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/runner
+#          sudo -u runner -H env PATH="$PATH" make workflow
+# Inputs: NODE_REGISTRY, see hack/cluster/lib.sh.
+# Output: a line for each job with its result and time; .work/workflow/JOB.log. The last line says how
+#         many passed and failed.
+# Changes on the machine: what the jobs change. The job kind removes the cluster that it has created.
+# Exit status: 0 if all passed.
+. "$(dirname "${BASH_SOURCE[0]}")/../../cluster/lib.sh"
+
+platform=ubuntu-24.04
+workflow=$repo/.github/workflows/ci.yml
+logs=$work/workflow
+registry=
+
+must_run git --version
+(($(id -u) != 0)) || die "jobs of a workflow run as an ordinary user with sudo, not as root: see $0"
+sudo -n true 2>/dev/null || die "$(id -un) may not run sudo without a password"
+[[ -z $(git -C "$repo" status --porcelain) ]] || die "jobs run on HEAD: commit the changes of $repo first"
+
+# act of hack/tools/act, built once for each version.
+act_program() {
+	local version out
+	version=$(sed -nE 's#.*github.com/nektos/act (v[^ ]*).*#\1#p' "$hack/tools/act/go.mod")
+	out=$ASSAY_CACHE/act/$version/act
+	if [[ ! -x $out ]]; then
+		say "building act $version"
+		mkdir -p "$(dirname "$out")"
+		CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -C "$hack/tools/act" -trimpath -ldflags '-s -w' -o "$out" github.com/nektos/act
+	fi
+	echo "$out"
+}
+
+# jobs prints JOB or JOB:LANE of the whole workflow. Those without sudo come first: the others leave
+# files of root in the caches.
+jobs() {
+	local job
+	for job in check vulnerabilities lane kind; do
+		case $job in
+		lane | kind) lanes "$job" | sed "s/^/$job:/" ;;
+		*) echo "$job" ;;
+		esac
+	done
+}
+
+# lanes JOB prints the lanes of its matrix.
+lanes() {
+	awk -v job="  $1:" '$0 == job { here = 1; next } /^  [a-z]+:$/ { here = 0 } here && /lane: \[/ { gsub(/.*\[|\].*|,/, ""); print }' "$workflow" | xargs -n 1
+}
+
+# serve_nodes has a registry of this machine serve the image of the nodes by the name of kind's own.
+serve_nodes() {
+	local built pulled port=5055
+	[[ -z $NODE_REGISTRY && -z $registry ]] || return 0
+	sudo env PATH="$PATH" HOME="$HOME" "$hack/cluster/docker.sh" start
+	[[ -z $(sudo docker ps -aq --filter label=io.x-k8s.kind.cluster=assay) ]] ||
+		die "this machine has the cluster assay, whose nodes were not pulled by this run: make cluster-down first"
+	sudo env PATH="$PATH" HOME="$HOME" NODE_SOURCE=build "$hack/cluster/cluster.sh" image >/dev/null
+	built=$(built_image)
+	go -C "$hack/tools/publish" build -o "$work/bin/crane" github.com/google/go-containerregistry/cmd/crane
+	"$work/bin/crane" registry serve --address "127.0.0.1:$port" --disk "$(mktemp -d -p "$logs")" >"$logs/registry.log" 2>&1 &
+	registry=$!
+	export NODE_REGISTRY=localhost:$port
+	pulled=$(pulled_image)
+	sudo docker tag "$built" "$pulled"
+	sudo docker push -q "$pulled" >/dev/null
+	# Nodes can come from nowhere else: neither from docker's images nor from the cache.
+	sudo docker rmi "$pulled" "$built" >/dev/null
+}
+
+finish() {
+	[[ -z $registry ]] || {
+		sudo env PATH="$PATH" HOME="$HOME" "$hack/cluster/cluster.sh" down
+		kill "$registry"
+	}
+	sudo chown -R --from=root "$(id -u):$(id -g)" "$HOME/.cache" "$HOME/go" "$logs"
+	rm -rf "$logs"/tmp.*
+}
+
+run() {
+	local job=${1%%:*} event=push from=$SECONDS only=() status=0
+	[[ $1 != *:* ]] || only=(--matrix "lane:${1#*:}")
+	[[ $job != kind ]] || { event=schedule && serve_nodes; }
+	"$act" "$event" -C "$logs/head" -W .github/workflows/ci.yml -j "$job" "${only[@]}" \
+		-P "$platform=-self-hosted" --local-repository "$setup_go=$repo/hack/without-registry/workflow/setup-go" \
+		--concurrent-jobs 1 --no-cache-server </dev/null >"$logs/$1.log" 2>&1 || status=$?
+	sudo rm -rf "$HOME/.cache/act"
+	grep -hoE '[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$logs/$1.log" | tail -n 1 >"$logs/sum" || true
+	printf '%-22s %s, %d s  %s\n' "$1" "$( ((status == 0)) && echo passed || echo "FAILED, see $logs/$1.log")" $((SECONDS - from)) "$(<"$logs/sum")"
+	return "$status"
+}
+
+make_work
+mkdir -p "$logs" "$work/bin"
+trap finish EXIT
+act=$(act_program)
+setup_go=$(grep -oE 'actions/setup-go@[0-9a-f]{40}' "$workflow" | head -n 1)
+rm -rf "$logs/head"
+git clone -q "$repo" "$logs/head"
+wanted=("$@")
+(($# > 0)) || mapfile -t wanted < <(jobs)
+passed=0 failed=0
+for job in "${wanted[@]}"; do
+	jobs | grep -qxF "$job" || die "no job $job in ci.yml; there are $(jobs | xargs)"
+	if run "$job"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+done
+echo "$passed jobs passed, $failed jobs failed, at $(git -C "$repo" rev-parse --short=8 HEAD)"
+((failed == 0))

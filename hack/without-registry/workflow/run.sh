@@ -109,11 +109,13 @@ act=$(act_program)
 setup_go=$(grep -oE 'actions/setup-go@[0-9a-f]{40}' "$workflow" | head -n 1)
 rm -rf "$logs/head"
 git clone -q "$repo" "$logs/head"
-wanted=("$@")
-(($# > 0)) || mapfile -t wanted < <(jobs)
+known=$(jobs)
+mapfile -t wanted < <((($# > 0)) && printf '%s\n' "$@" || echo "$known")
+for job in "${wanted[@]}"; do
+	grep -qxF "$job" <<<"$known" || die "no job $job in ci.yml; there are $(xargs <<<"$known")"
+done
 passed=0 failed=0
 for job in "${wanted[@]}"; do
-	jobs | grep -qxF "$job" || die "no job $job in ci.yml; there are $(jobs | xargs)"
 	if run "$job"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "$passed jobs passed, $failed jobs failed, at $(git -C "$repo" rev-parse --short=8 HEAD)"

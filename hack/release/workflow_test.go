@@ -135,7 +135,7 @@ func clearedBySudo(run string, env map[string]string) (cleared []string) {
 	}
 	kept := regexp.MustCompile(`--preserve-env=([\w,]+)`).FindStringSubmatch(run)
 	for name := range env {
-		if (kept == nil || !slices.Contains(strings.Split(kept[1], ","), name)) && !strings.Contains(run, "$"+name) {
+		if (len(kept) < 2 || !slices.Contains(strings.Split(kept[1], ","), name)) && !strings.Contains(run, "$"+name) {
 			cleared = append(cleared, name)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +197,50 @@ func FuzzDecodeHistogram(f *testing.F) {
 			t.Errorf("count %d, p99 %v became count %d, p99 %v", h.Count(), h.Percentile(99), back.Count(), back.Percentile(99))
 		}
 	})
+}
+
+// A text that another compression wrote holds an equal histogram; one duration more does not.
+func TestEqualHistogramsOfOtherTexts(t *testing.T) {
+	h := NewHistogram()
+	for i := range 500 {
+		h.Record(time.Duration(i*i) * time.Microsecond)
+	}
+	text, err := h.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zlib.NewReader(bytes.NewReader(packed[8:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored bytes.Buffer
+	w, err := zlib.NewWriterLevel(&stored, zlib.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, z); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := binary.BigEndian.AppendUint32(slices.Clone(packed[:4]), uint32(stored.Len()))
+	otherText := base64.StdEncoding.EncodeToString(append(other, stored.Bytes()...))
+	same, err := DecodeHistogram(otherText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if otherText == text || !same.Equal(h) || !h.Equal(same) {
+		t.Errorf("texts are the same: %v; histograms are equal: %v; want false and true", otherText == text, same.Equal(h))
+	}
+	same.Record(time.Second)
+	if same.Equal(h) || h.Equal(same) {
+		t.Error("a histogram with one duration more is equal")
+	}
 }
 
 func TestMergedHistogramsKeepWhatIsOutOfRange(t *testing.T) {

@@ -117,7 +117,7 @@ func (f *folder) compare(differs differ, t results.Trial) {
 		}
 		return
 	}
-	if encoded, err := merged.Latency.Encode(); err != nil || encoded != t.Latency {
+	if latency, err := results.DecodeHistogram(t.Latency); err != nil || !latency.Equal(merged.Latency) {
 		differs("trial %s: its histogram is not that of its clients' reports together", t.Name)
 	}
 	if !reflect.DeepEqual(t.Summary.Operations, merged.Summary.Operations) {

@@ -31,6 +31,7 @@ func imageOf(t *testing.T, layers ...[]tar.Header) v1.Image {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		for _, h := range files {
+			h.Uid, h.Gid = os.Getuid(), os.Getgid()
 			if err := w.WriteHeader(&h); err != nil {
 				t.Fatal(err)
 			}
@@ -120,6 +121,7 @@ func TestAnImageStaysInItsFolder(t *testing.T) {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		for _, h := range files {
+			h.Uid, h.Gid = os.Getuid(), os.Getgid()
 			if err := w.WriteHeader(&h); err != nil {
 				t.Fatal(err)
 			}
@@ -150,6 +152,7 @@ func TestUnpackedFilesHaveTheirTimes(t *testing.T) {
 		{Name: "bin", Typeflag: tar.TypeDir, Mode: 0o755, ModTime: built}, {Name: "bin/program", Typeflag: tar.TypeReg, Mode: 0o755, ModTime: built},
 		{Name: "source.c", Typeflag: tar.TypeReg, Mode: 0o644, ModTime: built.Add(-time.Minute)},
 	} {
+		h.Uid, h.Gid = os.Getuid(), os.Getgid()
 		if err := w.WriteHeader(&h); err != nil {
 			t.Fatal(err)
 		}

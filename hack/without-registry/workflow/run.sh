@@ -93,7 +93,7 @@ run() {
 	local job=${1%%:*} event=push from=$SECONDS only=() status=0
 	[[ $1 != *:* ]] || only=(--matrix "lane:${1#*:}")
 	[[ $job != kind ]] || { event=schedule && serve_nodes; }
-	"$act" "$event" -C "$logs/head" -W .github/workflows/ci.yml -j "$job" "${only[@]}" \
+	"$act" "$event" -C "$repo" -W .github/workflows/ci.yml -j "$job" "${only[@]}" \
 		-P "$platform=-self-hosted" --local-repository "$setup_go=$repo/hack/without-registry/workflow/setup-go" \
 		--concurrent-jobs 1 --no-cache-server </dev/null >"$logs/$1.log" 2>&1 || status=$?
 	sudo rm -rf "$HOME/.cache/act"
@@ -107,8 +107,6 @@ mkdir -p "$logs" "$work/bin"
 trap finish EXIT
 act=$(act_program)
 setup_go=$(grep -oE 'actions/setup-go@[0-9a-f]{40}' "$workflow" | head -n 1)
-rm -rf "$logs/head"
-git clone -q "$repo" "$logs/head"
 known=$(jobs)
 mapfile -t wanted < <((($# > 0)) && printf '%s\n' "$@" || echo "$known")
 for job in "${wanted[@]}"; do

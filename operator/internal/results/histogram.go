@@ -150,8 +150,8 @@ const (
 	maxCount = int64(1) << 53
 )
 
-// Equal says whether both hold the same durations, out-of-range counts aside. Encoded texts of equal
-// histograms may differ: Go 1.27 compresses otherwise than Go 1.26.
+// Equal says whether both hold the same durations, out-of-range counts aside. Encoded texts of
+// equal histograms may differ: Go 1.27 compresses otherwise than Go 1.26.
 func (h *Histogram) Equal(o *Histogram) bool { return h.h.Equals(o.h) }
 
 // DecodeHistogram reads what Encode writes, and nothing but a histogram of this package's range.

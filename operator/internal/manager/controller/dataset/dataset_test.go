@@ -243,6 +243,22 @@ func TestPreparedOncePerNode(t *testing.T) {
 	}
 }
 
+// A pod that cannot start is in the condition long before the deadline, with what it waits for.
+func TestWhatAPreparationWaitsFor(t *testing.T) {
+	s := newStage(t, 1).claim()
+	s.ask()
+	s.reconcile()
+	testcluster.PodOf(s.t, s.c, s.jobs("prepare")[s.nodes[0]], corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
+		Name:  render.DatasetRecipeContainer,
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: `Back-off pulling image "load:1"`}},
+	}}})
+	s.reconcile()
+	s.expect(metav1.ConditionFalse, v1alpha1.ReasonPreparing, "10m", "Node "+s.nodes[0]+" waits: recipe: Back-off pulling image \"load:1\".")
+	if a := s.ask(); a.Failed || !strings.Contains(a.Message, "Back-off pulling image") {
+		t.Errorf("the trial is told %+v; want what the pod waits for", a)
+	}
+}
+
 // The condition of a failed recipe has its last lines, and the node where it failed. It is not
 // tried on the others. Nothing is tried again before a user acts.
 func TestAFailedRecipeIsReported(t *testing.T) {

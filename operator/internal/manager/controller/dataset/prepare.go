@@ -95,6 +95,7 @@ func (r *Reconciler) clear(ctx context.Context, d *v1alpha1.Dataset) (bool, erro
 // onNodes makes the Jobs, and records the finished ones.
 func (r *Reconciler) onNodes(ctx context.Context, s *scope, missing []string) (time.Duration, error) {
 	var waiting []string
+	held := ""
 	for _, node := range missing {
 		job, leaving, err := r.jobOf(ctx, s.d, "prepare", node)
 		switch {
@@ -110,21 +111,24 @@ func (r *Reconciler) onNodes(ctx context.Context, s *scope, missing []string) (t
 			waiting = append(waiting, node)
 			continue
 		}
-		ended, well, message := nodes.Over(job)
-		if !ended {
-			waiting = append(waiting, node)
-			continue
-		}
 		pod, err := r.podOf(ctx, job)
 		if err != nil {
 			return 0, err
+		}
+		ended, well, message := nodes.Over(job)
+		if !ended {
+			waiting = append(waiting, node)
+			if why := heldBy(pod); why != "" && held == "" {
+				held = fmt.Sprintf(" Node %s waits%s.", node, strings.TrimSuffix(why, "."))
+			}
+			continue
 		}
 		if !s.note(node, pod, well, message) {
 			return 0, nil
 		}
 	}
 	if len(waiting) > 0 {
-		s.set(metav1.ConditionFalse, v1alpha1.ReasonPreparing, "The recipe runs, or its data is being kept, on %s; it has %s.", few.Names(waiting), s.d.Spec.Timeout)
+		s.set(metav1.ConditionFalse, v1alpha1.ReasonPreparing, "The recipe runs, or its data is being kept, on %s; it has %s.%s", few.Names(waiting), s.d.Spec.Timeout, held)
 		return jobPoll, nil
 	}
 	if len(s.missing()) > 0 { // one node has the data now, so go on with the others
@@ -163,6 +167,14 @@ func (s *scope) note(node string, pod *corev1.Pod, well bool, message string) bo
 	}
 	st.Nodes = append(st.Nodes, done)
 	return true
+}
+
+// heldBy says what a pod waits for, after a colon, or "".
+func heldBy(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
+	return nodes.Held(pod)
 }
 
 // podOf returns the pod of a Job. It returns nil if the pod is gone, or was never made.

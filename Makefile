@@ -4,9 +4,6 @@
 # cache of several gigabytes.
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
-# The Go that go.mod names, for every module: the go command takes it from the module proxy once. A
-# build by another one is a build with other defects. GOTOOLCHAIN=local: the Go at hand.
-export GOTOOLCHAIN ?= $(shell sed -n 's/^toolchain //p' go.mod)
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Looks for known vulnerabilities in the code that Assay's packages call: `make vulnerabilities`. The
 # program is govulncheck, the database that of https://vuln.go.dev. Where that is out of reach, the
-# script makes the database from the newest golang.org/x/vulndb, the Go module of its sources.
+# script makes the database from the newest golang.org/x/vulndb, the Go module of its sources. The
+# standard library is that of go.mod's toolchain line, with which releases are built.
 #
 # Inputs:  GOPROXY and others of go.
 # Output:  which database, then govulncheck's report.
@@ -9,12 +10,14 @@
 # Exit status: 0 if there is none, 3 if there are some, another one if the check could not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
+export GOTOOLCHAIN
 
 database=https://vuln.go.dev
 if ! curl -sSfo /dev/null --max-time 20 "$database/index/db.json" 2>/dev/null; then
 	module=$(go mod download -json golang.org/x/vulndb@latest)
 	read -r version sources < <(printf '%s' "$module" | awk -F '"' '$2 == "Version" { v = $4 } $2 == "Dir" { d = $4 } END { print v, d }')
-	echo "$database does not answer; the database is golang.org/x/vulndb $version"
+	echo "$GOTOOLCHAIN; $database does not answer; the database is golang.org/x/vulndb $version"
 	folder=$PWD/.work/vulndb/$version
 	if [[ ! -e $folder/index/modules.json ]]; then
 		rm -rf .work/vulndb
@@ -22,6 +25,6 @@ if ! curl -sSfo /dev/null --max-time 20 "$database/index/db.json" 2>/dev/null; t
 	fi
 	database=file://$folder
 else
-	echo "the database is $database"
+	echo "$GOTOOLCHAIN; the database is $database"
 fi
 go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$database" ./...

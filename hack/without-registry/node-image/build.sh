@@ -29,6 +29,10 @@ set +a
 
 # The flags of the whole repository: other flags would be another build cache.
 export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
+case $(go env GOVERSION) in
+go1.26*) ;;
+*) export GOTOOLCHAIN=go$GO_VERSION ;; # see versions.env
+esac
 ldflags='-s -w'
 
 say() { printf '  %s\n' "$*"; }

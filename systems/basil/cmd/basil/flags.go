@@ -50,13 +50,14 @@ func (c *clientFlags) config(ch *quorum.Checker) (client.Config, error) {
 	if err != nil {
 		err = fmt.Errorf("--read-quorum: %w", err)
 	}
-	return client.Config{
-		Checker: ch, FastPath: c.fastPath, FastPathTimeout: max(c.fastPathTimeout, 1), ReadQuorum: n,
-		DependencyTimeout: c.dependencyTimeout, RetryInterval: c.retryInterval,
-	}, firstError(err,
+	err = firstError(err,
 		within("fast-path-timeout", c.fastPathTimeout, 0, 10*time.Second),
 		within("dependency-timeout", c.dependencyTimeout, time.Millisecond, 10*time.Second),
 		within("retry-interval", c.retryInterval, time.Millisecond, time.Second))
+	return client.Config{
+		Checker: ch, FastPath: c.fastPath, FastPathTimeout: max(c.fastPathTimeout, 1), ReadQuorum: n,
+		DependencyTimeout: c.dependencyTimeout, RetryInterval: c.retryInterval,
+	}, err
 }
 
 // replicaFlags are the replica's switches.
@@ -78,16 +79,17 @@ func (r *replicaFlags) register(cmd *cobra.Command) {
 }
 
 func (r *replicaFlags) config(ch *quorum.Checker, index int, signer auth.Signer) (replica.Config, error) {
-	return replica.Config{
-		Index: index, Checker: ch, Signer: signer,
-		BatchSize: r.batchSize, BatchTimeout: r.batchTimeout,
-		MaxAhead: r.maxAhead, Retain: r.retain, SyncInterval: r.syncInterval,
-	}, firstError(
+	err := firstError(
 		within("batch-size", r.batchSize, 1, 64),
 		within("batch-timeout", r.batchTimeout, time.Microsecond, time.Second),
 		within("max-ahead", r.maxAhead, time.Millisecond, time.Minute),
 		within("retain", r.retain, time.Second, time.Hour),
 		within("sync-interval", r.syncInterval, 10*time.Millisecond, time.Minute))
+	return replica.Config{
+		Index: index, Checker: ch, Signer: signer,
+		BatchSize: r.batchSize, BatchTimeout: r.batchTimeout,
+		MaxAhead: r.maxAhead, Retain: r.retain, SyncInterval: r.syncInterval,
+	}, err
 }
 
 // workloadFlags describe the transactions.

@@ -4,7 +4,7 @@
 # of the other tools. Built once for each version and each Go, whose export data it reads, outside of
 # the tree.
 golangci_version = $(shell sed -n 's#^.*golangci-lint/v2 \(v[^ ]*\).*#\1#p' hack/tools/golangci/go.mod)
-golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)-$(shell go env GOVERSION)/golangci-lint
+golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)-$(shell go env GOVERSION 2>/dev/null)/golangci-lint
 
 # Modules of their own with code of ours, whose tests are lanes of their names (hack/test/lanes.go).
 modules = hack/images hack/without-registry/node-image $(patsubst %/go.mod,%,$(wildcard systems/*/go.mod))

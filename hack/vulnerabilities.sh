@@ -4,6 +4,7 @@
 # script makes the database from the newest golang.org/x/vulndb, the Go module of its sources. The
 # standard library is that of go.mod's toolchain line, with which releases are built.
 #
+# Needs:   Go, curl.
 # Inputs:  GOPROXY and others of go.
 # Output:  which database, then govulncheck's report.
 # Changes: .work/vulndb.
@@ -12,6 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
 export GOTOOLCHAIN
+command -v curl >/dev/null || { echo "vulnerabilities: curl is not installed" >&2; exit 1; }
 
 database=https://vuln.go.dev
 if ! curl -sSfo /dev/null --max-time 20 "$database/index/db.json" 2>/dev/null; then

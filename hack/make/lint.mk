@@ -54,5 +54,5 @@ update: ## Show which dependencies are behind, and which newer versions the modu
 $(golangci):
 	@echo "building golangci-lint $(golangci_version)"
 	@mkdir -p $(@D)
-	go build -C hack/tools/golangci -ldflags '-s -w' -o $@.part github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	GOTOOLCHAIN=$$(go env GOVERSION) go build -C hack/tools/golangci -ldflags '-s -w' -o $@.part github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@mv $@.part $@

@@ -16,14 +16,15 @@
 # Inputs: NODE_REGISTRY, see hack/cluster/lib.sh.
 # Output: a line for each job with its result and time; .work/workflow/JOB.log. The last line says how
 #         many passed and failed.
-# Changes on the machine: what the jobs change. The job kind removes the cluster that it has created.
+# Changes on the machine: what the jobs change. What root wrote into the user's ~/.cache and ~/go
+#         becomes the user's. After jobs of kind the script removes their cluster.
 # Exit status: 0 if all passed.
 . "$(dirname "${BASH_SOURCE[0]}")/../../cluster/lib.sh"
 
 platform=ubuntu-24.04
 workflow=$repo/.github/workflows/ci.yml
 logs=$work/workflow
-registry=
+registry='' scratch=''
 
 must_run git --version
 (($(id -u) != 0)) || die "jobs of a workflow run as an ordinary user with sudo, not as root: see $0"
@@ -43,21 +44,21 @@ act_program() {
 	echo "$out"
 }
 
-# jobs prints JOB or JOB:LANE of the whole workflow. Those without sudo come first: the others leave
-# files of root in the caches.
+# jobs prints each job of the workflow, as JOB or JOB:LANE. Those without lanes come first: the lanes
+# run by sudo, and leave files of root in the caches.
 jobs() {
-	local job
-	for job in check vulnerabilities lane kind; do
-		case $job in
-		lane | kind) lanes "$job" | sed "s/^/$job:/" ;;
-		*) echo "$job" ;;
-		esac
+	local job names lanes with=()
+	names=$(awk '/^[a-z]/ { here = $0 == "jobs:" } here && /^  [a-z-]+:$/ { gsub(/[ :]/, ""); print }' "$workflow")
+	for job in $names; do
+		lanes=$(lanes "$job")
+		if [[ -n $lanes ]]; then with+=("$lanes"); else echo "$job"; fi
 	done
+	printf '%s\n' "${with[@]}"
 }
 
-# lanes JOB prints the lanes of its matrix.
+# lanes JOB prints JOB:LANE for the lanes of its matrix.
 lanes() {
-	awk -v job="  $1:" '$0 == job { here = 1; next } /^  [a-z]+:$/ { here = 0 } here && /lane: \[/ { gsub(/.*\[|\].*|,/, ""); print }' "$workflow" | xargs -n 1
+	awk -v job="$1" '/^  [a-z-]+:$/ { here = $1 == job ":" } here && sub(/^ *lane: \[/, "") { sub(/\]$/, ""); n = split($0, lane, / *, */); for (i = 1; i <= n; i++) print job ":" lane[i] }' "$workflow"
 }
 
 # serve_nodes has a registry of this machine serve the image of the nodes by the name of kind's own.
@@ -69,9 +70,11 @@ serve_nodes() {
 		die "this machine has the cluster assay, whose nodes were not pulled by this run: make cluster-down first"
 	sudo env PATH="$PATH" HOME="$HOME" NODE_SOURCE=build "$hack/cluster/cluster.sh" image >/dev/null
 	built=$(built_image)
+	mkdir -p "$scratch/registry"
 	go -C "$hack/tools/publish" build -o "$work/bin/crane" github.com/google/go-containerregistry/cmd/crane
-	"$work/bin/crane" registry serve --address "127.0.0.1:$port" --disk "$(mktemp -d -p "$logs")" >"$logs/registry.log" 2>&1 &
+	"$work/bin/crane" registry serve --address "127.0.0.1:$port" --disk "$scratch/registry" >"$logs/registry.log" 2>&1 &
 	registry=$!
+	curl -sSf --retry 20 --retry-delay 1 --retry-connrefused -o /dev/null "http://127.0.0.1:$port/v2/"
 	export NODE_REGISTRY=localhost:$port
 	pulled=$(pulled_image)
 	sudo docker tag "$built" "$pulled"
@@ -81,29 +84,35 @@ serve_nodes() {
 }
 
 finish() {
-	[[ -z $registry ]] || {
+	local folder
+	if [[ -n $registry ]]; then
 		sudo env PATH="$PATH" HOME="$HOME" "$hack/cluster/cluster.sh" down
 		kill "$registry"
-	}
-	sudo chown -R --from=root "$(id -u):$(id -g)" "$HOME/.cache" "$HOME/go" "$logs"
-	rm -rf "$logs"/tmp.*
+	fi
+	for folder in "$HOME/.cache" "$HOME/go"; do
+		[[ ! -d $folder ]] || sudo chown -R --from=root "$(id -u):$(id -g)" "$folder"
+	done
+	sudo rm -rf "$scratch"
 }
 
+# run JOB[:LANE]: the event is that of the night, on which every job runs.
 run() {
-	local job=${1%%:*} event=push from=$SECONDS only=() status=0
+	local job=${1%%:*} from=$SECONDS only=() status=0 result=passed
 	[[ $1 != *:* ]] || only=(--matrix "lane:${1#*:}")
-	[[ $job != kind ]] || { event=schedule && serve_nodes; }
-	"$act" "$event" -C "$repo" -W .github/workflows/ci.yml -j "$job" "${only[@]}" \
+	"$act" schedule -C "$repo" -W .github/workflows/ci.yml -j "$job" "${only[@]}" \
 		-P "$platform=-self-hosted" --local-repository "$setup_go=$repo/hack/without-registry/workflow/setup-go" \
-		--concurrent-jobs 1 --no-cache-server </dev/null >"$logs/$1.log" 2>&1 || status=$?
-	sudo rm -rf "$HOME/.cache/act"
-	grep -hoE '[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$logs/$1.log" | tail -n 1 >"$logs/sum" || true
-	printf '%-22s %s, %d s  %s\n' "$1" "$( ((status == 0)) && echo passed || echo "FAILED, see $logs/$1.log")" $((SECONDS - from)) "$(<"$logs/sum")"
+		--action-cache-path "$scratch/act" --concurrent-jobs 1 --no-cache-server </dev/null >"$logs/$1.log" 2>&1 || status=$?
+	sudo rm -rf "$scratch/act"
+	((status == 0)) || result="FAILED, see $logs/$1.log"
+	# Only jobs that run tests print a sum.
+	printf '%-22s %s, %d s  %s\n' "$1" "$result" $((SECONDS - from)) \
+		"$(grep -oE '[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$logs/$1.log" | tail -n 1)"
 	return "$status"
 }
 
 make_work
 mkdir -p "$logs" "$work/bin"
+scratch=$(mktemp -d)
 trap finish EXIT
 act=$(act_program)
 setup_go=$(grep -oE 'actions/setup-go@[0-9a-f]{40}' "$workflow" | head -n 1)
@@ -114,6 +123,7 @@ for job in "${wanted[@]}"; do
 done
 passed=0 failed=0
 for job in "${wanted[@]}"; do
+	[[ $job != kind:* ]] || serve_nodes
 	if run "$job"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "$passed jobs passed, $failed jobs failed, at $(git -C "$repo" rev-parse --short=8 HEAD)"

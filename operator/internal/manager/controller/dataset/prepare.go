@@ -118,7 +118,7 @@ func (r *Reconciler) onNodes(ctx context.Context, s *scope, missing []string) (t
 		ended, well, message := nodes.Over(job)
 		if !ended {
 			waiting = append(waiting, node)
-			if why := heldBy(pod); why != "" && held == "" {
+			if why := nodes.Held(pod); why != "" && held == "" {
 				held = fmt.Sprintf(" Node %s waits%s.", node, strings.TrimSuffix(why, "."))
 			}
 			continue
@@ -167,14 +167,6 @@ func (s *scope) note(node string, pod *corev1.Pod, well bool, message string) bo
 	}
 	st.Nodes = append(st.Nodes, done)
 	return true
-}
-
-// heldBy says what a pod waits for, after a colon, or "".
-func heldBy(pod *corev1.Pod) string {
-	if pod == nil {
-		return ""
-	}
-	return nodes.Held(pod)
 }
 
 // podOf returns the pod of a Job. It returns nil if the pod is gone, or was never made.

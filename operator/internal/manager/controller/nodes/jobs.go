@@ -24,8 +24,12 @@ func Over(job *batchv1.Job) (ended, well bool, message string) {
 	return false, false, ""
 }
 
-// Held says what a pod waits for, after a colon. It returns "" if the pod waits for nothing.
+// Held says what a pod waits for, after a colon. It returns "" if the pod waits for nothing, or if
+// there is none.
 func Held(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return ": " + c.Message

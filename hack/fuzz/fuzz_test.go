@@ -42,9 +42,10 @@ func TestOneResultForEachFuzzTest(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "--quiet").CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
+	temporary := t.TempDir()
 	run := func(pattern string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(root, "hack/fuzz/fuzz.sh"), "1x", pattern, "1")
-		cmd.Env = append(os.Environ(), "FUZZ_GRACE=8", "PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), "FUZZ_GRACE=8", "TMPDIR="+temporary, "PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -62,6 +63,9 @@ func TestOneResultForEachFuzzTest(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q", want)
 		}
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("it left temporary files: %v, %v", left, err)
 	}
 	if err == nil || t.Failed() {
 		t.Errorf("all of them: %v\n%s", err, out)

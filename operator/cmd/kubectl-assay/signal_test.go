@@ -90,7 +90,8 @@ func interrupt(t *testing.T, line []string) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, line...)
-	cmd.Env = append(os.Environ(), asProgram+"=1", "HOME="+t.TempDir(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
+	temporary := t.TempDir()
+	cmd.Env = append(os.Environ(), asProgram+"=1", "HOME="+t.TempDir(), "TMPDIR="+temporary, "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
 	stdin, err := cmd.StdinPipe() // the pipe stays open
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +137,9 @@ func interrupt(t *testing.T, line []string) {
 	}
 	if took > time.Second {
 		t.Errorf("it took %v", took)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("it left temporary files: %v, %v", left, err)
 	}
 	t.Logf("%s ended after %v: %s", line[0], took.Round(time.Millisecond), said.String())
 }

@@ -40,7 +40,13 @@ const patience = 12 * time.Hour
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	debug.SetGCPercent(400) // a history has little live data, and makes much garbage
-	os.Exit(m.Run())
+	remove, err := install()
+	if err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	remove()
+	os.Exit(status)
 }
 
 // history is the outcome of a seed.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,23 +60,23 @@ func newBucket(w *world) *bucket {
 	return &bucket{world: w, objects: map[string]*content{}, lied: map[store.Folder]bool{}, binds: true}
 }
 
-// installation is a list of result stores with the simulated one.
-var installation = sync.OnceValues(func() (string, error) {
+// installation is the file with a list of result stores, the simulated one.
+var installation string
+
+// install writes the installation into a folder of its own, and returns what removes it.
+func install() (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "simulation")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	file := filepath.Join(dir, "stores.yaml")
-	return file, os.WriteFile(file, []byte("stores: [{name: "+storeName+", kind: Simulated}]\n"), 0o600)
-})
+	installation = filepath.Join(dir, "stores.yaml")
+	err = os.WriteFile(installation, []byte("stores: [{name: "+storeName+", kind: Simulated}]\n"), 0o600)
+	return func() { os.RemoveAll(dir) }, err
+}
 
 func newRegistry(b *bucket) *store.Registry {
-	file, err := installation()
-	if err != nil {
-		panic(err)
-	}
 	open := func([]byte, string) (store.Remote, error) { return b, nil }
-	r, err := store.Load(file, filepath.Dir(file), map[string]store.Open{"Simulated": open})
+	r, err := store.Load(installation, filepath.Dir(installation), map[string]store.Open{"Simulated": open})
 	if err != nil {
 		panic(err)
 	}

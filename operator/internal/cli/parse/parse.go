@@ -99,42 +99,31 @@ func Run(s *session.Session, o Options, stdin io.Reader, args []string) error {
 	return nil
 }
 
-// output can be read twice. An output that is no file is copied into a temporary file, which Close
-// removes.
-type output struct {
-	*os.File
-	kept bool
-}
-
-func (o output) Close() error {
-	err := o.File.Close()
-	if o.kept {
-		err = errors.Join(err, os.Remove(o.File.Name()))
-	}
-	return err
-}
-
-func open(stdin io.Reader, args []string) (output, error) {
+// open returns the output, which can be read twice. One that is no file is copied into a file
+// without a name, so that nothing stays however the program ends.
+func open(stdin io.Reader, args []string) (*os.File, error) {
 	if len(args) == 1 && args[0] != "-" {
 		file, err := os.Open(args[0])
 		if err != nil {
-			return output{}, fmt.Errorf("read the client's output: %w", err)
+			return nil, fmt.Errorf("read the client's output: %w", err)
 		}
-		return output{file, false}, nil
+		return file, nil
 	}
 	file, err := os.CreateTemp("", "assay-parse-")
 	if err != nil {
-		return output{}, fmt.Errorf("keep the client's output: %w", err)
+		return nil, fmt.Errorf("keep the client's output: %w", err)
 	}
-	kept := output{file, true}
-	_, err = io.Copy(file, stdin)
+	err = os.Remove(file.Name())
+	if err == nil {
+		_, err = io.Copy(file, stdin)
+	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return output{}, errors.Join(fmt.Errorf("keep the client's output: %w", err), kept.Close())
+		return nil, errors.Join(fmt.Errorf("keep the client's output: %w", err), file.Close())
 	}
-	return kept, nil
+	return file, nil
 }
 
 // document is a file with a System, or with results alone.

@@ -86,7 +86,9 @@ func run(lists []string, root, out, arch, version string, only []string) error {
 	if err != nil {
 		return err
 	}
-	want = present(root, want, only)
+	if want, err = choose(want, only); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Join(out, "bin"), 0o755); err != nil {
 		return err
 	}
@@ -163,30 +165,18 @@ func parse(r io.Reader, base map[string]string) ([]binary, error) {
 	return all, sc.Err()
 }
 
-// present leaves out what was not asked for and what does not exist, and reports it.
-func present(root string, all []binary, only []string) []binary {
-	var got []binary
-	noEntrypoint := map[string]bool{}
-	seen := map[string]bool{}
-	for _, b := range all {
-		if len(only) > 0 && !slices.Contains(only, b.image) {
-			continue
-		}
-		first := !seen[b.image]
-		seen[b.image] = true
-		files, _ := filepath.Glob(filepath.Join(root, b.pkg, "*.go"))
-		switch {
-		case noEntrypoint[b.image]:
-		case len(files) > 0 || b.built() != "" || b.ready():
-			got = append(got, b)
-		case first:
-			noEntrypoint[b.image] = true
-			fmt.Printf("%-16s skipped: its entrypoint %s does not exist yet\n", b.image, b.pkg)
-		default:
-			fmt.Printf("%-16s without %s: %s does not exist yet\n", b.image, b.dst, b.pkg)
+// choose leaves out images that were not asked for. It rejects a name that no list has.
+func choose(all []binary, only []string) ([]binary, error) {
+	if len(only) == 0 {
+		return all, nil
+	}
+	known := names(all)
+	for _, name := range only {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no list has the image %s; they have %s", name, strings.Join(known, ", "))
 		}
 	}
-	return got
+	return slices.DeleteFunc(all, func(b binary) bool { return !slices.Contains(only, b.image) }), nil
 }
 
 func names(bs []binary) []string {

@@ -40,30 +40,25 @@ func TestTheListsParse(t *testing.T) {
 	}
 }
 
-func TestPresent(t *testing.T) {
-	root := t.TempDir()
-	for _, d := range []string{"a", "c"} {
-		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, d, "main.go"), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all := []binary{{"one", "/a", "./a"}, {"one", "/b", "./b"}, {"two", "/b", "./b"}, {"two", "/c", "./c"}}
-	got := present(root, all, nil)
-	if len(got) != 1 || got[0].pkg != "./a" {
-		t.Errorf("present = %v, want only ./a: ./b does not exist and is the entrypoint of two", got)
-	}
-	if got := present(root, all, []string{"two"}); len(got) != 0 {
-		t.Errorf("present of image two = %v, want nothing", got)
-	}
-}
-
-func TestPresentHasWhatTheClusterHas(t *testing.T) {
-	all := []binary{{"one", "/etcd", "hack/without-registry/node-image:etcd"}, {"one", "/d", "./d"}}
-	if got := present(t.TempDir(), all, nil); len(got) != 1 || got[0].built() != "etcd" {
-		t.Errorf("present = %v, want etcd alone: ./d does not exist", got)
+// `make images IMAGES=assay/cassandra` ended with 0 and built nothing: another list has that image.
+func TestChoose(t *testing.T) {
+	all := []binary{{"one", "/a", "./a"}, {"one", "/b", "./b"}, {"two", "/b", "./b"}}
+	for name, tc := range map[string]struct {
+		only []string
+		want int
+		err  string
+	}{
+		"all":     {nil, 3, ""},
+		"one":     {[]string{"one"}, 2, ""},
+		"both":    {[]string{"two", "one"}, 3, ""},
+		"unknown": {[]string{"one", "cassandra"}, 0, "no list has the image cassandra; they have one, two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := choose(slices.Clone(all), tc.only)
+			if len(got) != tc.want || (err != nil) != (tc.err != "") || err != nil && err.Error() != tc.err {
+				t.Errorf("choose(%v) = %v, %v; want %d lines, error %q", tc.only, got, err, tc.want, tc.err)
+			}
+		})
 	}
 }
 

@@ -5,10 +5,10 @@
 # What differs from the forge: act copies HEAD in place of actions/checkout; setup-go/action.yml, which
 # takes Go from the module proxy, stands in for actions/setup-go; the jobs share one machine and its
 # caches, one after the other.
-# For the job kind a registry of this machine serves the image of the nodes, unless NODE_REGISTRY
-# names one.
+# For the jobs kind and mutants a registry of this machine serves the image of the nodes, unless
+# NODE_REGISTRY names one.
 #
-# usage: run.sh [JOB | JOB:LANE]...     (all: check vulnerabilities lane:chart ... kind:tutorial)
+# usage: run.sh [JOB | JOB:LANE]...     (all: check vulnerabilities mutants lane:chart ... kind:tutorial)
 # Needs: bash, git, Go, and an ordinary user who may run everything by sudo without a password, as on
 #        the forge's machines. So as root of a machine without such a user:
 #          useradd -m runner; echo 'runner ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/runner
@@ -17,7 +17,7 @@
 # Output: a line for each job with its result and time; .work/workflow/JOB.log. The last line says how
 #         many passed and failed.
 # Changes on the machine: what the jobs change. What root wrote into the user's ~/.cache and ~/go
-#         becomes the user's. After jobs of kind the script removes their cluster.
+#         becomes the user's. After jobs with a cluster the script removes it.
 # Exit status: 0 if all passed.
 . "$(dirname "${BASH_SOURCE[0]}")/../../cluster/lib.sh"
 
@@ -124,7 +124,7 @@ for job in "${wanted[@]}"; do
 done
 passed=0 failed=0
 for job in "${wanted[@]}"; do
-	[[ $job != kind:* ]] || serve_nodes
+	[[ $job != kind:* && $job != mutants ]] || serve_nodes
 	if run "$job"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "$passed jobs passed, $failed jobs failed, at $(git -C "$repo" rev-parse --short=8 HEAD)"

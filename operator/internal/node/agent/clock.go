@@ -11,6 +11,12 @@ const (
 	// clockSamples of one measurement, clockRefresh from one to the next.
 	clockSamples = 8
 	clockRefresh = 30 * time.Second
+	// A best sample with an error above clockGood is poor: the machine was busy, or it is far from
+	// the coordinator. The next measurement comes after clockSoon, at most clockPoor times in a
+	// row.
+	clockGood = 2 * time.Millisecond
+	clockSoon = time.Second
+	clockPoor = 8
 	// clockDrift bounds how fast two clocks drift apart, as a fraction: the bound that makers of
 	// common oscillators state.
 	clockDrift = 50e-6
@@ -28,6 +34,9 @@ type sample struct {
 	// Manager whose clock was read.
 	Manager string `json:"manager,omitempty"`
 }
+
+// good reports whether nothing is gained by another measurement soon.
+func (s sample) good() bool { return s.Error <= int64(clockGood) }
 
 // clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.
 //

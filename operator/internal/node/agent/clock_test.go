@@ -51,6 +51,29 @@ func TestTheClockOfARunIsOneManagers(t *testing.T) {
 	}
 }
 
+func TestTheRestAfterReadings(t *testing.T) {
+	ms := int64(time.Millisecond)
+	for name, tc := range map[string]struct {
+		measured int
+		within   int64
+		poor     int
+		want     time.Duration
+	}{
+		"no answer":                    {0, 0, 0, retryLater},
+		"an answer was missing":        {clockSamples - 1, 1, 0, retryLater},
+		"good":                         {clockSamples, ms, 1, clockRefresh},
+		"poor for the first time":      {clockSamples, 16 * ms, 1, clockSoon},
+		"poor for the last time":       {clockSamples, 16 * ms, clockPoor, clockSoon},
+		"always poor, as far machines": {clockSamples, 16 * ms, clockPoor + 1, clockRefresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := rest(tc.measured, sample{Error: tc.within}, tc.poor); got != tc.want {
+				t.Errorf("the next readings follow after %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestTheClockBelievesTheShortestRoundTripUntilDriftMayHaveEatenIt(t *testing.T) {
 	now := launcher.Monotonic()
 	minute := int64(time.Minute)

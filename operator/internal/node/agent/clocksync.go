@@ -17,6 +17,7 @@ type clockSync struct {
 
 // doClock measures again and again. The coordinator's answers compete on their round trips.
 func (c *clockSync) doClock(ctx context.Context) {
+	poor := 0 // measurements in a row
 	for {
 		measured := 0
 		var best sample
@@ -29,19 +30,31 @@ func (c *clockSync) doClock(ctx context.Context) {
 				best = s
 			}
 		}
-		wait := clockRefresh
 		if measured > 0 {
 			c.clock.add(best)
 			if good, known := c.clock.best(); known {
 				c.record(func(j *journal) { j.Clock = &good })
 			}
 		}
-		if measured < clockSamples {
-			wait = retryLater
+		poor++
+		if measured == clockSamples && best.good() {
+			poor = 0
 		}
-		if !c.pauseClock(ctx, wait, best.Manager) {
+		if !c.pauseClock(ctx, rest(measured, best, poor), best.Manager) {
 			return
 		}
+	}
+}
+
+// rest is the time from a measurement, of which the best sample is known, to the next one.
+func rest(measured int, best sample, poor int) time.Duration {
+	switch {
+	case measured < clockSamples:
+		return retryLater
+	case !best.good() && poor <= clockPoor:
+		return clockSoon
+	default:
+		return clockRefresh
 	}
 }
 

@@ -150,6 +150,7 @@ type fakeCoordinator struct {
 	tokens      map[string]bool
 	status      int          // the status of every answer, if not 0
 	refusals    int          // how many results to refuse with 503
+	slowClocks  int          // how many readings of the clock take 60 ms
 	handOver    http.Handler // takes the files that are handed over
 }
 
@@ -199,6 +200,13 @@ func (f *fakeCoordinator) listen(address string) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/clock", func(w http.ResponseWriter, _ *http.Request) {
+		f.mu.Lock()
+		f.slowClocks--
+		slow := f.slowClocks >= 0
+		f.mu.Unlock()
+		if slow {
+			time.Sleep(60 * time.Millisecond)
+		}
 		json.NewEncoder(w).Encode(protocol.Clock{UnixNanos: time.Now().UnixNano()})
 	})
 	mux.HandleFunc("GET /v1/files", func(w http.ResponseWriter, _ *http.Request) {

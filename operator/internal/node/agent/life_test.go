@@ -248,6 +248,18 @@ func TestAClientHeldByItsLauncherRunsFromTheReleaseToItsLastLine(t *testing.T) {
 	}
 }
 
+// A trial was invalid because all readings were taken while its pods started. The best one was
+// known to within 16 ms, and the next ones were due after the trial.
+func TestTheClockIsReadAgainSoonAfterSlowAnswers(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	c.slowClocks = 16 // two measurements
+	p := newPod(t, c)
+	p.startAgent()
+	c.await("tells a clock of slow answers", func(r protocol.Report) bool { return r.ClockError > 0 })
+	soon := time.Now().Add(20 * time.Second) // without haste the next measurement comes after 30 s
+	c.awaitUntil(soon, "tells a better clock", func(r protocol.Report) bool { return r.ClockError < 30*time.Millisecond })
+}
+
 func TestAClientAtTheBarrierIsToldWhenToStartOnAClockTwoSecondsOff(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)

@@ -77,7 +77,7 @@ while read -r directory; do
 	for name in $(grep '^Fuzz' <<<"$listed" || true); do
 		[[ "$package $name" =~ $pattern ]] || continue
 		found=$((found + 1)) start=$SECONDS
-		# The engine keeps a file of 100 MB for each worker, also when it is killed: in the script's own folder.
+		# A killed engine leaves a file of 100 MB for each worker. TMPDIR has it in the folder that finish removes.
 		(ulimit -v "$memory_kilobytes" && cd "$directory" && TMPDIR=$scratch exec setsid "${calm[@]}" \
 			"$program" -test.paniconexit0 -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "$fuzztime" -test.fuzzminimizetime 1x \
 			-test.fuzzcachedir "$cache/$path" "${workers[@]}") >"$log" 2>&1 &

@@ -5,7 +5,7 @@
 # What differs from the forge: act copies HEAD in place of actions/checkout; setup-go/action.yml, which
 # takes Go from the module proxy, stands in for actions/setup-go; the jobs share one machine and its
 # caches, one after the other.
-# For the jobs kind and mutants a registry of this machine serves the image of the nodes, unless
+# For jobs with NODE_SOURCE: pull a registry of this machine serves the image of the nodes, unless
 # NODE_REGISTRY names one.
 #
 # usage: run.sh [JOB | JOB:LANE]...     (all: check vulnerabilities mutants lane:chart ... kind:tutorial)
@@ -59,6 +59,11 @@ jobs() {
 # lanes JOB prints JOB:LANE for the lanes of its matrix.
 lanes() {
 	awk -v job="$1" '/^  [a-z-]+:$/ { here = $1 == job ":" } here && sub(/^ *lane: \[/, "") { sub(/\]$/, ""); n = split($0, lane, / *, */); for (i = 1; i <= n; i++) print job ":" lane[i] }' "$workflow"
+}
+
+# pulls_nodes JOB succeeds if a step of the job has NODE_SOURCE: pull.
+pulls_nodes() {
+	awk -v job="$1" '/^  [a-z-]+:$/ { here = $1 == job ":" } here && /NODE_SOURCE: pull/ { found = 1 } END { exit !found }' "$workflow"
 }
 
 # serve_nodes has a registry of this machine serve the image of the nodes by the name of kind's own.
@@ -124,7 +129,7 @@ for job in "${wanted[@]}"; do
 done
 passed=0 failed=0
 for job in "${wanted[@]}"; do
-	[[ $job != kind:* && $job != mutants ]] || serve_nodes
+	if pulls_nodes "${job%%:*}"; then serve_nodes; fi
 	if run "$job"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "$passed jobs passed, $failed jobs failed, at $(git -C "$repo" rev-parse --short=8 HEAD)"

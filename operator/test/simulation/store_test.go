@@ -60,7 +60,7 @@ func newBucket(w *world) *bucket {
 	return &bucket{world: w, objects: map[string]*content{}, lied: map[store.Folder]bool{}, binds: true}
 }
 
-// installation is the file with a list of result stores, the simulated one.
+// installation is the file that lists the result stores: the simulated one.
 var installation string
 
 // install writes the installation into a folder of its own, and returns what removes it.

@@ -35,7 +35,7 @@ type sample struct {
 	Manager string `json:"manager,omitempty"`
 }
 
-// good reports whether nothing is gained by another measurement soon.
+// good reports whether the agent may rest for clockRefresh after this sample.
 func (s sample) good() bool { return s.Error <= int64(clockGood) }
 
 // clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.

@@ -59,12 +59,12 @@ func TestTheRestAfterReadings(t *testing.T) {
 		poor     int
 		want     time.Duration
 	}{
-		"no answer":                    {0, 0, 0, retryLater},
-		"an answer was missing":        {clockSamples - 1, 1, 0, retryLater},
-		"good":                         {clockSamples, ms, 1, clockRefresh},
-		"poor for the first time":      {clockSamples, 16 * ms, 1, clockSoon},
-		"poor for the last time":       {clockSamples, 16 * ms, clockPoor, clockSoon},
-		"always poor, as far machines": {clockSamples, 16 * ms, clockPoor + 1, clockRefresh},
+		"no answer":                {0, 0, 0, retryLater},
+		"an answer was missing":    {clockSamples - 1, 1, 0, retryLater},
+		"good":                     {clockSamples, ms, 1, clockRefresh},
+		"poor for the first time":  {clockSamples, 16 * ms, 1, clockSoon},
+		"poor for the last time":   {clockSamples, 16 * ms, clockPoor, clockSoon},
+		"always poor, as far away": {clockSamples, 16 * ms, clockPoor + 1, clockRefresh},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := rest(tc.measured, sample{Error: tc.within}, tc.poor); got != tc.want {

@@ -17,7 +17,7 @@ type clockSync struct {
 
 // doClock measures again and again. The coordinator's answers compete on their round trips.
 func (c *clockSync) doClock(ctx context.Context) {
-	poor := 0 // measurements in a row
+	poor := 0 // poor or incomplete measurements in a row
 	for {
 		measured := 0
 		var best sample

@@ -24,8 +24,8 @@ func Over(job *batchv1.Job) (ended, well bool, message string) {
 	return false, false, ""
 }
 
-// Held says what a pod waits for, after a colon. It returns "" if the pod waits for nothing, or if
-// there is none.
+// Held says what a pod waits for, after a colon. It returns "" for a pod that waits for nothing,
+// and for nil.
 func Held(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""

@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	ms = time.Millisecond
-	// The guest's own work delays a few messages. With 200 of them, three late ones decided.
-	messages = 600
+	ms       = time.Millisecond
+	messages = 200
 	length   = 100 // bytes of a message
 )
 

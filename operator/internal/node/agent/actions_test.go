@@ -334,7 +334,7 @@ func onlyRolesAct(t *testing.T) error {
 			case record.Error != "":
 				has = "fails"
 			}
-			if asked := actions[2*n]; id == asked.ID && (asked.Role == "slow") != (record.Unanswered != "") {
+			if asked := actions[2*n]; id == asked.ID && (asked.Role == "slow") != (record.Unanswered != "") && !answeredLate(record) {
 				return fmt.Errorf("%s for role %q: unanswered is %q", id, asked.Role, record.Unanswered)
 			}
 			late := record.Confirmed - record.Planned
@@ -350,6 +350,14 @@ func onlyRolesAct(t *testing.T) error {
 		}
 	}
 	return nil
+}
+
+// answeredLate reports whether a replica's "no" came after the fault's instant, by less than a
+// second. On a busy machine it may. The agent must say so: at the instant the role was unknown.
+func answeredLate(record protocol.ActionRecord) bool {
+	before, after, _ := strings.Cut(record.Unanswered, "the answer came ")
+	late, err := time.ParseDuration(strings.TrimSuffix(after, " after the fault was to begin"))
+	return err == nil && before == "" && 0 < late && late < time.Second
 }
 
 func TestAnAgentThatKnowsNothingPutsTheNetworkBackAllTheSame(t *testing.T) {

@@ -100,11 +100,11 @@ apt_get() {
 }
 
 # module_program SYSTEM NAME PACKAGE BUILD [FLAG...]: prints the program of a package of the Go module
-# systems/SYSTEM, which is built with the flags, at most once for the same source. If BUILD is 0, it
-# only says where the program is or would be. What nobody built for two weeks goes.
+# systems/SYSTEM, which is built with the flags, at most once for the same source and the same Go. If
+# BUILD is 0, it only says where the program is or would be. What nobody built for two weeks goes.
 module_program() (
 	cd "$repo/systems/$1"
-	dir=$ASSAY_CACHE/$1/$(find . ../driver -name '*.go' -o -name 'go.*' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-12)-$(go env GOARCH)
+	dir=$ASSAY_CACHE/$1/$(find . ../driver -name '*.go' -o -name 'go.*' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-12)-$(go env GOVERSION)-$(go env GOARCH)
 	if [[ $4 = 1 && ! -x $dir/$2 ]]; then
 		say "building $2 (two minutes with empty Go caches)"
 		mkdir -p "$dir"

@@ -144,23 +144,39 @@ func interrupt(t *testing.T, line []string) {
 	t.Logf("%s ended after %v: %s", line[0], took.Round(time.Millisecond), said.String())
 }
 
-// processorTime that a process has used, in ticks, in its own code and in the kernel. Empty: it has
-// used none yet. A process that has used no more for a second has started, and waits.
+// processorTime that a process has used, in ticks, by thread. It is empty if the process has used
+// none yet, or if a thread runs, or would run on a free processor. A process that has used no more
+// for a second, while all its threads slept, has started and waits.
 func processorTime(t *testing.T, pid int) string {
 	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("process %d has no threads (%v)", pid, err)
 	}
-	_, after, _ := strings.Cut(string(stat), ") ") // the name may have blanks
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		t.Fatalf("the state of process %d is %q", pid, stat)
+	var all []string
+	used := false
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			return "" // it has just ended
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(stat), ") ") // the name may have blanks
+		fields := strings.Fields(after)
+		if len(fields) < 13 {
+			t.Fatalf("the state of a thread is %q", stat)
+		}
+		if fields[0] != "S" {
+			return ""
+		}
+		all = append(all, fields[11], fields[12])
+		used = used || fields[11] != "0" || fields[12] != "0"
 	}
-	if used := fields[11] + " " + fields[12]; used != "0 0" {
-		return used
+	if !used {
+		return ""
 	}
-	return ""
+	return strings.Join(all, " ")
 }
 
 // locked is a writer for two streams of one process.

@@ -64,7 +64,7 @@ func TestInterruptEndsEveryVerb(t *testing.T) {
 			continue
 		}
 		t.Run(verb, func(t *testing.T) {
-			t.Parallel() // each waits a second
+			t.Parallel() // each waits
 			line := []string{verb}
 			for _, a := range args {
 				line = append(line, strings.NewReplacer("SERVER", config, "URL", "http://"+listener.Addr().String()+"/s.yaml").Replace(a))
@@ -81,6 +81,10 @@ func verbs() (names []string) {
 	}
 	return names
 }
+
+// asleep is how long a command must use no processor, with all its threads asleep, to be taken for
+// one that has started and waits.
+const asleep = 400 * time.Millisecond
 
 // interrupt starts the command, sends SIGINT when it runs, and judges its end.
 func interrupt(t *testing.T, line []string) {
@@ -107,7 +111,7 @@ func interrupt(t *testing.T, line []string) {
 	go func() { ended <- cmd.Wait() }()
 	var idle string // the processor time used at the last change
 	since, begin := time.Now(), time.Now()
-	for idle == "" || time.Since(since) < time.Second {
+	for idle == "" || time.Since(since) < asleep {
 		select {
 		case err := <-ended:
 			t.Fatalf("it ended by itself, %v:\n%s", err, said.String())
@@ -145,8 +149,7 @@ func interrupt(t *testing.T, line []string) {
 }
 
 // processorTime that a process has used, in ticks, by thread. It is empty if the process has used
-// none yet, or if a thread runs, or would run on a free processor. A process that has used no more
-// for a second, while all its threads slept, has started and waits.
+// none yet, or if a thread runs, or would run on a free processor.
 func processorTime(t *testing.T, pid int) string {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

@@ -64,7 +64,7 @@ func TestInterruptEndsEveryVerb(t *testing.T) {
 			continue
 		}
 		t.Run(verb, func(t *testing.T) {
-			t.Parallel() // each waits
+			t.Parallel() // each sleeps most of the time
 			line := []string{verb}
 			for _, a := range args {
 				line = append(line, strings.NewReplacer("SERVER", config, "URL", "http://"+listener.Addr().String()+"/s.yaml").Replace(a))

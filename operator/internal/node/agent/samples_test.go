@@ -206,7 +206,7 @@ func TestMeasuringEndsWithTheScript(t *testing.T) {
 	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
 	run := protocol.Run{ZeroUnixNanos: time.Now().Add(time.Second).UnixNano(), Windows: timeline.Windows{Measure: time.Hour}}
 	c.direct(func(d *protocol.Directive) { d.Run = &run })
-	time.Sleep(3 * time.Second) // a second more than the run took, in which the first reading may be late
+	time.Sleep(3 * time.Second) // the agent may read a second late when the run begins
 	ended := run
 	ended.Ended = time.Second
 	c.direct(func(d *protocol.Directive) { d.Run = &ended })

@@ -25,6 +25,9 @@ func build(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// logName is the file in the server's directory that has what server i, from 0, rejects.
+func logName(i int) string { return fmt.Sprintf("r%d.log", i+1) }
+
 // cluster starts n servers on loopback, and returns their client addresses and processes. The other
 // servers know each by the key of a server that comes that many places later.
 func cluster(t *testing.T, program string, n, places int) ([]string, []*exec.Cmd) {
@@ -49,13 +52,23 @@ func cluster(t *testing.T, program string, n, places int) ([]string, []*exec.Cmd
 	var servers []*exec.Cmd
 	for i := range n {
 		server := exec.Command(path, "--self-id", fmt.Sprint(i+1), "--privkey", fmt.Sprintf("keys/r%d.key", i+1))
-		server.Dir, server.Stderr = dir, os.Stderr
-		if err := server.Start(); err != nil {
+		log, err := os.Create(filepath.Join(dir, logName(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Dir, server.Stderr = dir, log
+		server.Env = append(os.Environ(), "HOTSTUFF_LOG=info")
+		err = server.Start()
+		log.Close()
+		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
 			_ = server.Process.Kill() // it may be dead already
 			_ = server.Wait()
+			if out, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+				t.Logf("server %d wrote at last:\n%s", i+1, out[max(0, len(out)-2000):])
+			}
 		})
 		servers = append(servers, server)
 	}
@@ -89,7 +102,8 @@ func TestSession(t *testing.T) {
 // signatures: see the README, "What this version does not do".
 const starts = 6
 
-// Servers with wrong keys of each other execute no command, unless they check no signature.
+// Servers with wrong keys of each other reject votes and execute no command, unless they check no
+// signature. The leader knows its own key wrongly, too, so it rejects a vote in every start.
 func TestSignaturesAreCheckedOrNot(t *testing.T) {
 	for program, tc := range map[string]struct {
 		starts int
@@ -109,6 +123,13 @@ func TestSignaturesAreCheckedOrNot(t *testing.T) {
 				s.Bye()
 				for _, server := range servers {
 					_ = server.Process.Kill() // it may be dead already
+				}
+				log, err := os.ReadFile(filepath.Join(servers[0].Dir, logName(0)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rejects := strings.Contains(string(log), "could not be verified"); rejects != (tc.want == "timeout") {
+					t.Errorf("start %d: the leader rejects votes: %v", n, rejects)
 				}
 			}
 			if got.Outcome != tc.want {

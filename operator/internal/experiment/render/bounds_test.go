@@ -133,6 +133,33 @@ func TestBoundedFunctionsAreGos(t *testing.T) {
 	}
 }
 
+// A trial parses a template once and renders it for all its pods. What one rendering used, and where
+// it stopped, is not the next one's.
+func TestRenderingsOfOneTemplateHaveBoundsOfTheirOwn(t *testing.T) {
+	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
+	ctx, err := newContext(kvTrial(), kvSystem(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const steps = maxSteps * 2 / 3
+	text := fmt.Sprintf(`{{define "d"}}{{template "d"}}{{end}}{{range %d}}{{end}}{{if eq .Self.Name %q}}{{template "d"}}{{end}}{{.Self.Name}}`, steps, l.Servers[1].Name)
+	for i, r := range l.Servers[:3] {
+		got, err := ctx.with(r).text("f", text)
+		if i == 1 {
+			if err == nil || !strings.Contains(err.Error(), "more than 100 deep") {
+				t.Errorf("of %s the error is %v", r.Name, err)
+			}
+			continue
+		}
+		if err != nil || got != r.Name {
+			t.Errorf("of %s: %q, %v", r.Name, got, err)
+		}
+	}
+	if ctx.budget.steps < 3*steps {
+		t.Errorf("the trial counts %d steps, want those of three pods: %d or more", ctx.budget.steps, 3*steps)
+	}
+}
+
 // FuzzText checks that any template is rendered or refused, within the bounds of memory and time.
 func FuzzText(f *testing.F) {
 	for _, text := range []string{

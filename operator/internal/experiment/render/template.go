@@ -130,7 +130,8 @@ type Context struct {
 	Load        Load
 	Self        any // the Replica (also of a component) or Client that the template is rendered for
 
-	budget *budget // of the pod, or of the trial before there is a pod
+	budget *budget            // of the pod, or of the trial before there is a pod
+	parsed map[source]*parsed // what was rendered before, for all pods of the trial
 }
 
 // newContext fills in all fields except Self.
@@ -144,7 +145,7 @@ func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placem
 		F: int(spec.Topology.F), Shards: int(spec.Topology.Shards), Workload: spec.Workload, Parameters: params,
 		Replicas: l.Replicas(), Components: componentsOf(system, l), Clients: l.Clients, ClientCount: int(spec.Clients.Count),
 		ShardList: make([][]placement.Replica, spec.Topology.Shards), Load: loadOf(spec.Clients),
-		budget: &budget{},
+		budget: &budget{}, parsed: map[source]*parsed{},
 		Schedule: Schedule{
 			WarmUpSeconds:   spec.Schedule.WarmUp.OrZero().Seconds(),
 			MeasureSeconds:  spec.Schedule.Measure.OrZero().Seconds(),
@@ -209,7 +210,7 @@ const (
 )
 
 // Calls of these functions. All templates share them, since a plan parses each template for each
-// pod of each point, and calls of its own would double that time.
+// point, and calls of its own would double that time.
 var stepCall, enterCall, leaveCall = call(stepFunc), call(enterFunc), call(leaveFunc)
 
 // call returns the node of a call. The template that has the node says what the name stands for.
@@ -218,15 +219,29 @@ func call(name string) parse.Node {
 	return template.Must(template.New("").Funcs(named).Parse("{{" + name + "}}")).Tree.Root.Nodes[0]
 }
 
+// source is a template as its author wrote it. field is its path in the System's spec, which errors
+// name.
+type source struct{ field, text string }
+
+// parsed is a template that may be rendered again, one rendering at a time.
+type parsed struct {
+	template *template.Template
+	bounds   *bounds // of the present rendering; the template's functions count there
+}
+
 // ParseTemplate parses one template of a System. field names the template in errors. The returned
 // template may be executed once.
 func ParseTemplate(field, text string) (*template.Template, error) {
-	return parseTemplate(field, text, nil)
+	p, err := source{field, text}.parse()
+	if err != nil {
+		return nil, err
+	}
+	return p.template, nil
 }
 
-func parseTemplate(field, text string, pod *budget) (*template.Template, error) {
-	b := &bounds{budget: pod}
-	t, err := template.New(field).Funcs(plain).Funcs(b.funcs()).Option("missingkey=error").Parse(text)
+func (s source) parse() (*parsed, error) {
+	b := &bounds{}
+	t, err := template.New(s.field).Funcs(plain).Funcs(b.funcs()).Option("missingkey=error").Parse(s.text)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +252,21 @@ func parseTemplate(field, text string, pod *budget) (*template.Template, error) 
 		}
 		root := defined.Tree.Root
 		if !countSteps(root, stepCall, maxNesting) {
-			return nil, fmt.Errorf("template: %s: blocks are in each other more than %d deep", field, maxNesting)
+			return nil, fmt.Errorf("template: %s: blocks are in each other more than %d deep", s.field, maxNesting)
 		}
 		root.Nodes = slices.Concat([]parse.Node{enterCall}, root.Nodes, []parse.Node{leaveCall})
 	}
-	return t, nil
+	return &parsed{template: t, bounds: b}, nil
+}
+
+// render executes the template with bounds of its own.
+func (p *parsed) render(field string, data any, pod *budget) (string, error) {
+	*p.bounds = bounds{budget: pod}
+	var out boundedBuffer
+	if err := p.template.Execute(&out, data); err != nil {
+		return "", fmt.Errorf("%s: %w", field, err)
+	}
+	return out.String(), nil
 }
 
 // countSteps inserts a step at the start of every loop body in a list. It returns false if blocks
@@ -281,9 +306,20 @@ func (c *Context) text(field, text string) (string, error) {
 	if pod.whole == nil {
 		pod = &budget{whole: pod} // rendered for no pod
 	}
-	out, err := rendered(field, text, c, pod)
-	if err != nil {
-		return "", err
+	out := text
+	if strings.Contains(text, "{{") {
+		s := source{field, text}
+		if c.parsed[s] == nil {
+			p, err := s.parse()
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", field, err)
+			}
+			c.parsed[s] = p
+		}
+		var err error
+		if out, err = c.parsed[s].render(field, c, pod); err != nil {
+			return "", err
+		}
 	}
 	if err := pod.take(len(out)); err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)
@@ -293,21 +329,15 @@ func (c *Context) text(field, text string) (string, error) {
 
 // Text renders a template with data. It has the functions and bounds of all templates. field names
 // the template in errors.
-func Text(field, text string, data any) (string, error) { return rendered(field, text, data, nil) }
-
-func rendered(field, text string, data any, pod *budget) (string, error) {
+func Text(field, text string, data any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	t, err := parseTemplate(field, text, pod)
+	p, err := source{field, text}.parse()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)
 	}
-	var out boundedBuffer
-	if err := t.Execute(&out, data); err != nil {
-		return "", fmt.Errorf("%s: %w", field, err)
-	}
-	return out.String(), nil
+	return p.render(field, data, nil)
 }
 
 // argv renders a command. It leaves out an element whose template renders to nothing, so that flags

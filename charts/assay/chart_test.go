@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,21 +68,53 @@ func renderAs(t *testing.T, release string, flags ...string) rendered {
 	mustConform(t, out)
 	r := rendered{text: out, objects: map[string]runtime.Object{}}
 	for _, doc := range documents(out) {
-		var head struct {
-			Kind     string
-			Metadata struct{ Namespace, Name string }
-		}
-		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
-			t.Fatalf("%v in\n%s", err, doc)
-		}
-		if head.Kind == "" {
+		d := decode(t, doc)
+		if d.kind == "" {
 			continue // only comments
 		}
-		key := head.Kind + "/" + head.Metadata.Name
+		key := d.kind + "/" + d.name
 		if _, twice := r.objects[key]; twice {
-			key = head.Kind + "/" + head.Metadata.Namespace + "/" + head.Metadata.Name // the same in several namespaces
+			key = d.kind + "/" + d.namespace + "/" + d.name // the same in several namespaces
 		}
-		newObject := map[string]runtime.Object{
+		r.objects[key] = d.object.DeepCopyObject()
+	}
+	r.manager, _ = r.objects["Deployment/assay-manager"].(*appsv1.Deployment)
+	for _, o := range r.objects {
+		if w, ok := o.(*admissionv1.ValidatingWebhookConfiguration); ok {
+			r.webhooks = w
+		}
+	}
+	if r.manager == nil || r.webhooks == nil {
+		t.Fatalf("Deployment or ValidatingWebhookConfiguration is missing in\n%s", out)
+	}
+	return r
+}
+
+// document is one object that Helm rendered.
+type document struct {
+	kind, namespace, name string
+	object                runtime.Object
+}
+
+// decodings are the documents of earlier renderings by their texts: most are the same in many, and
+// the definitions of custom resources are large.
+var decodings sync.Map
+
+func decode(t *testing.T, text string) document {
+	t.Helper()
+	if known, ok := decodings.Load(text); ok {
+		return known.(document)
+	}
+	var head struct {
+		Kind     string
+		Metadata struct{ Namespace, Name string }
+	}
+	if err := yaml.Unmarshal([]byte(text), &head); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	d := document{kind: head.Kind, namespace: head.Metadata.Namespace, name: head.Metadata.Name}
+	if head.Kind != "" {
+		object := map[string]runtime.Object{
 			"Pod": &corev1.Pod{}, "Lease": &coordinationv1.Lease{}, "ConfigMap": &corev1.ConfigMap{}, "NetworkPolicy": &networkingv1.NetworkPolicy{},
 			"CustomResourceDefinition": &apiextensionsv1.CustomResourceDefinition{},
 			// Kinds of others, whose Go types would be their dependencies.
@@ -95,24 +128,16 @@ func renderAs(t *testing.T, release string, flags ...string) rendered {
 			"ValidatingWebhookConfiguration": &admissionv1.ValidatingWebhookConfiguration{},
 			"ValidatingAdmissionPolicy":      &admissionv1.ValidatingAdmissionPolicy{}, "ValidatingAdmissionPolicyBinding": &admissionv1.ValidatingAdmissionPolicyBinding{},
 		}[head.Kind]
-		if newObject == nil {
+		if object == nil {
 			t.Fatalf("no type for kind %s", head.Kind)
 		}
-		if err := yaml.UnmarshalStrict([]byte(doc), newObject); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
 			t.Fatalf("%s %s: %v", head.Kind, head.Metadata.Name, err)
 		}
-		r.objects[key] = newObject
+		d.object = object
 	}
-	r.manager, _ = r.objects["Deployment/assay-manager"].(*appsv1.Deployment)
-	for _, o := range r.objects {
-		if w, ok := o.(*admissionv1.ValidatingWebhookConfiguration); ok {
-			r.webhooks = w
-		}
-	}
-	if r.manager == nil || r.webhooks == nil {
-		t.Fatalf("Deployment or ValidatingWebhookConfiguration is missing in\n%s", out)
-	}
-	return r
+	decodings.Store(text, d)
+	return d
 }
 
 func TestLint(t *testing.T) {

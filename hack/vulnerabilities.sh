@@ -4,11 +4,12 @@
 # script makes the database from the newest golang.org/x/vulndb, the Go module of its sources. The
 # standard library is that of go.mod's toolchain line, with which releases are built.
 #
+# usage: vulnerabilities.sh [MODULE...], the folders of modules to read after that of the root.
 # Needs:   Go, curl.
 # Inputs:  GOPROXY and others of go.
-# Output:  which database, then govulncheck's report.
-# Changes: .work/vulndb.
-# Exit status: 0 if there is none, 3 if there are some, another one if the check could not run.
+# Output:  which database, then govulncheck's report on each module.
+# Changes: .work/vulndb, .work/bin/govulncheck.
+# Exit status: 0 if no module has any, 3 if one has, another one if the check could not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
@@ -29,4 +30,16 @@ if ! curl -sSfo /dev/null --max-time 20 "$database/index/db.json" 2>/dev/null; t
 else
 	echo "$GOTOOLCHAIN; the database is $database"
 fi
-go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$database" ./...
+GOBIN=$PWD/.work/bin go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
+found=0
+for module in . "$@"; do
+	echo "vulnerabilities: module $module"
+	status=0
+	.work/bin/govulncheck -C "$module" -db "$database" ./... || status=$?
+	case $status in
+	0) ;;
+	3) found=3 ;;
+	*) exit "$status" ;;
+	esac
+done
+exit "$found"

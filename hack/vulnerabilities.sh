@@ -4,12 +4,14 @@
 # script makes the database from the newest golang.org/x/vulndb, the Go module of its sources. The
 # standard library is that of go.mod's toolchain line, with which releases are built.
 #
-# usage: vulnerabilities.sh [MODULE...], the folders of modules to read after that of the root.
+# usage: vulnerabilities.sh [MODULE...] [-- MEASURED...], folders of modules to read after the root's.
+# Those of MEASURED keep the versions of their dependencies, since evidence names what was measured.
+# They are reported, and do not count.
 # Needs:   Go, curl.
 # Inputs:  GOPROXY and others of go.
 # Output:  which database, then govulncheck's report on each module.
 # Changes: .work/vulndb, .work/bin/govulncheck.
-# Exit status: 0 if no module has any, 3 if one has, another one if the check could not run.
+# Exit status: 0 if no module that counts has any, 3 if one has, another one if the check could not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
@@ -31,14 +33,15 @@ else
 	echo "$GOTOOLCHAIN; the database is $database"
 fi
 GOBIN=$PWD/.work/bin go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
-found=0
+found=0 counts=yes
 for module in . "$@"; do
-	echo "vulnerabilities: module $module"
+	if [[ $module == -- ]]; then counts=no; continue; fi
+	echo "vulnerabilities: module $module$([[ $counts == yes ]] || echo ", at the versions of its evidence")"
 	status=0
 	.work/bin/govulncheck -C "$module" -db "$database" ./... || status=$?
 	case $status in
 	0) ;;
-	3) found=3 ;;
+	3) [[ $counts == no ]] || found=3 ;;
 	*) exit "$status" ;;
 	esac
 done

@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	assay.dev/assay/systems/driver v0.0.0
 	capnproto.org/go/capnp/v3 v3.1.0-alpha.2
-	github.com/cloudflare/circl v1.6.2
+	github.com/cloudflare/circl v1.6.3
 )
 
 require (

@@ -133,8 +133,8 @@ func TestBoundedFunctionsAreGos(t *testing.T) {
 	}
 }
 
-// A trial parses a template once and renders it for all its pods. What one rendering used, and where
-// it stopped, is not the next one's.
+// A trial parses a template once and renders it for all its pods. Each rendering counts from zero,
+// also after one that failed.
 func TestRenderingsOfOneTemplateHaveBoundsOfTheirOwn(t *testing.T) {
 	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
 	ctx, err := newContext(kvTrial(), kvSystem(), l)

@@ -1,11 +1,12 @@
 // Command test runs the tests of the repository in lanes and sums them up.
 //
-//	test [-strict [-reuse]] [-flags='-run=TestX'] LANE[,LANE...]...
+//	test [-strict [-reuse]] [-flags='-run=TestX'] LANE[,LANE...|+LANE...]...
 //	test -further [-within=40m] [-turn=N] LANE...
 //	test -passes
 //
 // A lane is a set of tests with the same needs; lanes.go lists them. Lanes that are joined by a
-// comma run at the same time. The script prepare.sh provides a lane's programs. Then gotestsum runs
+// comma run at the same time. In a,b+c,d the lane c begins when b has ended, beside a and d. The
+// script prepare.sh provides a lane's programs. Then gotestsum runs
 // the tests and repeats failed ones once, if they are at most three. The end of the output names
 // tests that passed only in the repetition.
 //
@@ -156,35 +157,57 @@ func (r *runner) run(ctx context.Context, stages []string) (failed bool, err err
 	return r.sum.print(os.Stdout) > 0, ctx.Err()
 }
 
-// stage runs lanes at the same time.
+// stage runs lanes. A comma is between lanes that run at the same time, a plus between lanes that
+// run in turn.
 func (r *runner) stage(ctx context.Context, names string) (err error) {
 	var running sync.WaitGroup
-	for name := range strings.SplitSeq(names, ",") {
-		l, wrong := laneNamed(name)
-		to, why, undecided := r.due(ctx, l)
-		switch wrong = errors.Join(wrong, undecided); {
-		case wrong != nil:
+	for chain := range strings.SplitSeq(names, ",") {
+		var inTurn []func()
+		for name := range strings.SplitSeq(chain, "+") {
+			run, wrong := r.ready(ctx, name)
 			err = errors.Join(err, wrong)
-		case why != "":
-			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
-		case r.reuse && r.sum.reuse(l.name, to, time.Now()):
-		default:
-			release, busy := hold(l)
-			if busy != nil {
-				err = errors.Join(err, busy)
-				continue
+			if run != nil {
+				inTurn = append(inTurn, run)
 			}
-			ls := r.sum.lane(l.name, to)
-			running.Go(func() {
-				defer release()
-				began := time.Now()
-				ls.add(l, r.lane(ctx, l), results(l))
-				ls.took = time.Since(began)
-			})
 		}
+		running.Go(func() {
+			for _, run := range inTurn {
+				run()
+			}
+		})
 	}
 	running.Wait()
 	return err
+}
+
+// ready returns what runs a lane. It is nil for a lane that does not run.
+func (r *runner) ready(ctx context.Context, name string) (run func(), err error) {
+	l, err := laneNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	to, why, err := r.due(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
+		return nil, nil
+	}
+	if r.reuse && r.sum.reuse(l.name, to, time.Now()) {
+		return nil, nil
+	}
+	release, err := hold(l)
+	if err != nil {
+		return nil, err
+	}
+	ls := r.sum.lane(l.name, to)
+	return func() {
+		defer release()
+		began := time.Now()
+		ls.add(l, r.lane(ctx, l), results(l))
+		ls.took = time.Since(began)
+	}, nil
 }
 
 // due says why a lane does not run. If it runs, due returns where to record its pass, if that is

@@ -295,6 +295,46 @@ func TestOneRunOfALane(t *testing.T) {
 	release()
 }
 
+// A plus joins lanes that run in turn, beside the others of the stage.
+func TestLanesInTurnBesideOthers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{".work/test", "hack/test"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("hack/test/prepare.sh", []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := lanes
+	t.Cleanup(func() { lanes = before })
+	lanes = nil
+	for name, script := range map[string]string{
+		"beside": "touch beside; until [ -e second ]; do sleep 0.01; done", // does not end before the chain has
+		"first":  "until [ -e beside ]; do sleep 0.01; done; sleep 0.2; [ ! -e began ] && touch first",
+		"second": "touch began; [ -e first ] && touch second",
+	} {
+		lanes = append(lanes, lane{name: name, bound: time.Minute, plain: []string{"sh", "-c", script}})
+	}
+	r := &runner{sum: &sum{}}
+	if err := r.stage(t.Context(), "beside,first+second"); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range r.sum.lanes {
+		for test, end := range l.ended {
+			if end != "pass" {
+				t.Errorf("lane %s, %s: %s", l.name, test, end)
+			}
+		}
+		if len(l.ended) != 1 {
+			t.Errorf("lane %s has %d results, want one", l.name, len(l.ended))
+		}
+	}
+	if len(r.sum.lanes) != 3 {
+		t.Errorf("%d lanes ran, want 3", len(r.sum.lanes))
+	}
+}
+
 // A script that hangs ends at its bound, with its children.
 func TestGroupEndsAtItsBound(t *testing.T) {
 	began := time.Now()

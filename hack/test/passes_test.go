@@ -209,7 +209,7 @@ func makeList(t *testing.T, name, assigned string) []string {
 	if !found || line == "" {
 		t.Fatalf("hack/make/test.mk has no list %s", name)
 	}
-	return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' })
+	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" ,+", r) })
 }
 
 func read(t *testing.T, file string) string {

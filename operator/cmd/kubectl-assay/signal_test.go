@@ -128,6 +128,15 @@ func interrupt(t *testing.T, line []string) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
+	// The test may run at the lowest priority beside programs that take all processors. So another
+	// process says how long one waits for a processor at this moment.
+	witness := make(chan time.Duration, 1)
+	go func() {
+		other := exec.CommandContext(t.Context(), self, "version", "--help")
+		other.Env = cmd.Env
+		_ = other.Run() // only its time counts
+		witness <- time.Since(begin)
+	}()
 	select {
 	case err = <-ended:
 	case <-time.After(20 * time.Second):
@@ -139,8 +148,8 @@ func interrupt(t *testing.T, line []string) {
 	if !errors.As(err, &exit) || exit.ExitCode() != session.ExitInterrupted {
 		t.Errorf("it ended with %v, want exit code %d:\n%s", err, session.ExitInterrupted, said.String())
 	}
-	if took > time.Second {
-		t.Errorf("it took %v", took)
+	if other := <-witness; took > time.Second+other {
+		t.Errorf("it took %v, and version --help took %v", took, other)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("it left temporary files: %v, %v", left, err)

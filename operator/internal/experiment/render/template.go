@@ -131,7 +131,7 @@ type Context struct {
 	Self        any // the Replica (also of a component) or Client that the template is rendered for
 
 	budget *budget            // of the pod, or of the trial before there is a pod
-	parsed map[source]*parsed // what was rendered before, for all pods of the trial
+	parsed map[source]*parsed // the templates that any pod of the trial has rendered
 }
 
 // newContext fills in all fields except Self.
@@ -260,11 +260,11 @@ func (s source) parse() (*parsed, error) {
 }
 
 // render executes the template with bounds of its own.
-func (p *parsed) render(field string, data any, pod *budget) (string, error) {
+func (p *parsed) render(data any, pod *budget) (string, error) {
 	*p.bounds = bounds{budget: pod}
 	var out boundedBuffer
 	if err := p.template.Execute(&out, data); err != nil {
-		return "", fmt.Errorf("%s: %w", field, err)
+		return "", fmt.Errorf("%s: %w", p.template.Name(), err)
 	}
 	return out.String(), nil
 }
@@ -317,7 +317,7 @@ func (c *Context) text(field, text string) (string, error) {
 			c.parsed[s] = p
 		}
 		var err error
-		if out, err = c.parsed[s].render(field, c, pod); err != nil {
+		if out, err = c.parsed[s].render(c, pod); err != nil {
 			return "", err
 		}
 	}
@@ -337,7 +337,7 @@ func Text(field, text string, data any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)
 	}
-	return p.render(field, data, nil)
+	return p.render(data, nil)
 }
 
 // argv renders a command. It leaves out an element whose template renders to nothing, so that flags

@@ -1,7 +1,7 @@
 ##@ Tests
 
 # hack/test runs lanes of tests and sums them up: see its documentation. Lanes that are joined by a
-# comma run beside each other, and local begins when kernel has ended. TEST_FLAGS go to `go test`:
+# comma run beside each other, those that are joined by a plus in turn. TEST_FLAGS go to `go test`:
 # make test-unit TEST_FLAGS=-run=TestKnee
 gotestsum := .work/bin/gotestsum
 run_tests = $(MAKE) -s $(gotestsum) && go build -o .work/bin/test ./hack/test && .work/bin/test $(if $(TEST_FLAGS),-flags='$(TEST_FLAGS)')
@@ -19,6 +19,7 @@ check: lint ## What to run after every change: lint, vet, unit tests. Repeats th
 	@$(run_tests) unit,$(module_lanes)
 
 # What answers in ten minutes where builds are warm, and what CI runs beside it for every change.
+# kernel and local mostly wait for instants, so they run in turn, beside lanes of lowest priority.
 quick := unit,chart,$(module_lanes),api,kernel+local kind
 long := vm,terraform hostile local-long,rootless kind-long
 

@@ -1,14 +1,17 @@
 // Command test runs the tests of the repository in lanes and sums them up.
 //
-//	test [-strict [-reuse]] [-flags='-run=TestX'] LANE[,LANE...|+LANE...]...
+//	test [-strict [-reuse]] [-flags='-run=TestX'] STAGE...
 //	test -further [-within=40m] [-turn=N] LANE...
 //	test -passes
 //
-// A lane is a set of tests with the same needs; lanes.go lists them. Lanes that are joined by a
-// comma run at the same time. In a,b+c,d the lane c begins when b has ended, beside a and d. The
-// script prepare.sh provides a lane's programs. Then gotestsum runs
-// the tests and repeats failed ones once, if they are at most three. The end of the output names
-// tests that passed only in the repetition.
+// A lane is a set of tests with the same needs; lanes.go lists them. A stage is one lane, or
+// several that run at the same time, with commas between them. A plus is between lanes that run in
+// turn: of the stage a,b+c,d the lane c begins when b has ended, beside a and d. Stages run one
+// after another.
+//
+// The script prepare.sh provides a lane's programs. Then gotestsum runs the tests and repeats
+// failed ones once, if they are at most three. The end of the output names tests that passed only
+// in the repetition.
 //
 // With -strict a run proves something or fails:
 //   - Every test that lanes.txt names for a lane of the run has passed, unless skips.txt allows its
